@@ -29,7 +29,7 @@ from benchmarks.stages import STAGES, Bench
 
 
 def run(root: Path, stages: Sequence[str], tell: Callable[[str], None]) -> dict[str, Any]:
-    """What was measured, by subject. Everything that was made for it is removed.
+    """Return what was measured, by subject. Everything that was made for it is removed.
 
     Raises TooSmall, MeasurementFailed, ListsDiffer.
     """
@@ -70,7 +70,7 @@ def _stages(text: str) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures and prints a table; returns 1 if a limit was missed, 2 if nothing could be measured.
+    """Measure and prints a table; returns 1 if a limit was missed, 2 if nothing could be measured.
 
     A whole run is kept, and docs/performance.md is written anew with it.
     """

@@ -21,7 +21,7 @@ CHANGED = 10
 
 
 def measure(repository: str, out: str, key: str) -> dict[str, Any]:
-    """Seconds of both builds, from the commit to the artifact in its folder, and the bytes of that."""
+    """Return seconds of both builds, from the commit to the artifact in its folder, and the bytes of that."""
     git, place, secret = GitReader(Path(repository)), Path(out), stored_key(Path(key))
 
     def make() -> None:

@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 
 async def page(request: Request) -> HTMLResponse:
-    """A page of a few kilobytes."""
+    """Return a page of a few kilobytes."""
     return HTMLResponse("<!doctype html><title>Bare</title>" + "<p>Nothing.</p>" * 300)
 
 
 def serve() -> None:
-    """Prints where it listens, and runs until it is ended."""
+    """Print where it listens, and runs until it is ended."""
     # Where the protocol is not named, the event loop does not send small answers at once.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))

@@ -14,13 +14,13 @@ from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 async def list_tools(
     context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
 ) -> ListToolsResult:
-    """One tool without arguments."""
+    """Return one tool without arguments."""
     tool = {"name": "nothing", "description": "Does nothing.", "inputSchema": {"type": "object"}}
     return ListToolsResult(tools=[Tool.model_validate(tool)])
 
 
 async def serve() -> None:
-    """Runs until standard input ends."""
+    """Run until standard input ends."""
     server: Server[Any] = Server("bare", version="1", on_list_tools=list_tools)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The documents with a line of its own in each section; one that cannot be marked is left out."""
+    """Return the documents with a line of its own in each section; one that cannot be marked is left out."""
     number = 0
     found: dict[str, bytes] = {}
     for path, data in documents.items():
@@ -48,7 +48,7 @@ def marked(documents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def mark_of(document: Document, section: Section) -> int | None:
-    """The mark of a section."""
+    """Return the mark of a section."""
     found = _MARK.search(document.data, section.body, section.end)
     return int(found[1]) if found else None
 
@@ -89,7 +89,7 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
 
 
 def texts(snapshot: Snapshot) -> dict[int, bytes]:
-    """What stands in each section below its heading, by its mark, without destinations."""
+    """Return what stands in each section below its heading, by its mark, without destinations."""
     found: dict[int, bytes] = {}
     for path in snapshot.documents:
         document = snapshot.document(path)
@@ -102,7 +102,7 @@ def texts(snapshot: Snapshot) -> dict[int, bytes]:
 
 
 def whole(snapshot: Snapshot) -> dict[str, bytes]:
-    """The bytes of each document, without anchors of headings and destinations."""
+    """Return the bytes of each document, without anchors of headings and destinations."""
     return {path: _unanchored(snapshot.document(path)) for path in snapshot.documents}
 
 
@@ -114,13 +114,13 @@ def _unanchored(document: Document) -> bytes:
 
 
 def _destinations(document: Document) -> list[tuple[int, int]]:
-    """Where the destinations of a document's links stand."""
+    """Return where the destinations of a document's links stand."""
     found = ((link.destination_start, link.destination_end) for link in links_of(document).links)
     return [(start, end) for start, end in found if start < end]
 
 
 def _without(document: Document, spans: list[tuple[int, int]], start: int, end: int) -> bytes:
-    """The bytes of a part of a document but for those of some spans."""
+    """Return the bytes of a part of a document but for those of some spans."""
     parts, position = [], start
     for first, last in sorted(spans):
         if position <= first and last <= end:
@@ -130,7 +130,7 @@ def _without(document: Document, spans: list[tuple[int, int]], start: int, end: 
 
 
 def _anchors(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
-    """Where the anchors of a heading stand, before and after its words."""
+    """Yield where the anchors of a heading stand, before and after its words."""
     line = document.data[heading.heading_start : heading.body]
     for text in (heading.text.prefix, heading.text.suffix):
         anchors = text.encode("utf-8", "surrogateescape").rstrip()

@@ -68,7 +68,7 @@ class Report:
 
 
 def scanner(document: Document) -> Outcomes:
-    """What the scanner saw; a document that it left to the parser is the same anyway."""
+    """Return what the scanner saw; a document that it left to the parser is the same anyway."""
     parsed = Document.by_parser(document.data, document.path)
     for name in ("title", "has_title", "front_matter", "front_matter_lines", "front_matter_end"):
         found, expected = getattr(document, name), getattr(parsed, name)
@@ -101,7 +101,7 @@ def headings(document: Document) -> Outcomes:
 
 
 def addresses(document: Document, count: int) -> Outcomes:
-    """An address of two sections must be refused, and their keys must tell them apart."""
+    """Return an address of two sections must be refused, and their keys must tell them apart."""
     times = Counter(section.address for section in document.sections)
     for section in _spread(document.sections, count):
         try:
@@ -202,7 +202,7 @@ def _same(document: Document, section: Section | None, change: Callable[[], Docu
 
 
 def check(root: Path, count: int, path: Path) -> Report:
-    """All checks of one file. One that is not UTF-8 has no text to be shown, so edits are left out."""
+    """Return all checks of one file. One that is not UTF-8 has no text to be shown, so edits are left out."""
     report = Report()
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
@@ -232,7 +232,7 @@ def _note(report: Report, document: Document, name: str, outcomes: Iterable[str 
 
 
 def main() -> int:
-    """Checks a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
+    """Check a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.check_corpus",
         description="Checks the document model and the edits over a folder of real Markdown.",

@@ -50,7 +50,7 @@ class Broken(NamedTuple):
 
 
 def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
-    """What stands in the checker's report about the files of a folder."""
+    """Yield what stands in the checker's report about the files of a folder."""
     for file in json.loads(report.read_text()):
         whole = Path(file["cwd"], file["path"]).resolve()
         path = whole.relative_to(folder.resolve()).as_posix()
@@ -66,7 +66,7 @@ def of_checker(report: Path, folder: Path) -> Iterator[Marked]:
 
 
 def of_docyard(folder: Path) -> list[Broken]:
-    """What `docyard validate` prints of a folder's links."""
+    """Return what `docyard validate` prints of a folder's links."""
     command = [sys.executable, "-m", "docyard", "validate", "-C", str(folder), "--json"]
     for rule in RULES:
         command += ["--rule", rule]
@@ -80,13 +80,13 @@ def of_docyard(folder: Path) -> list[Broken]:
 
 
 def around(marked: Sequence[Marked], place: tuple[int, int]) -> list[Marked]:
-    """Those of the marked links, in order, that hold a place; few hold each other."""
+    """Return those of the marked links, in order, that hold a place; few hold each other."""
     last = bisect_right(marked, place, key=lambda item: item.start)
     return [item for item in marked[max(0, last - NESTED) : last] if place <= item.end]
 
 
 def explained(marked: Marked, folder: Path) -> str | None:
-    """Why only the checker calls a link broken; None if that cannot be told."""
+    """Return why only the checker calls a link broken; None if that cannot be told."""
     found = _HEADING.match(marked.reason)
     if found is None:
         return None
@@ -102,7 +102,7 @@ def explained(marked: Marked, folder: Path) -> str | None:
 
 @cache
 def _html_names(file: Path) -> frozenset[str]:
-    """The names that HTML gives in a file, in lower case, as the checker turns every fragment."""
+    """Return the names that HTML gives in a file, in lower case, as the checker turns every fragment."""
     if not file.is_file():
         return frozenset()
     return frozenset(name.decode("utf-8", "replace").lower() for name in _NAMED.findall(file.read_bytes()))

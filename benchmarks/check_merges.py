@@ -59,7 +59,7 @@ def tree(document: Document) -> dict[str, tuple[object, ...]]:
 
 
 def orders(document: Document, known: set[str]) -> dict[str | None, list[str]]:
-    """The order of the sections below each one, of those that are `known`."""
+    """Return the order of the sections below each one, of those that are `known`."""
     return {
         section.key if section else None: [
             item.key for item in document.children(section) if item.key in known
@@ -80,7 +80,7 @@ def difference(merged: Document, wanted: Document, still: set[str]) -> str | Non
 
 
 def lost(base: Document, ours: Document, theirs: Document, merged: MergedDocument) -> str | None:
-    """A word that is neither in the merge nor in a conflict, though it should be."""
+    """Return a word that is neither in the merge nor in a conflict, though it should be."""
     was, mine, yours, kept = (_words(item.data) for item in (base, ours, theirs, merged))
     told = {
         word
@@ -110,12 +110,12 @@ def _words(data: bytes) -> Counter[bytes]:
 
 
 def _lines(data: bytes) -> Counter[bytes]:
-    """Lines without the marks that moving them may change."""
+    """Return lines without the marks that moving them may change."""
     return Counter(line.strip(b"# \t") for line in data.removeprefix(BOM).splitlines())
 
 
 def worse(ours: Document, theirs: Document, data: bytes) -> str | None:
-    """What is wrong with a merged document that is wrong on neither side."""
+    """Return what is wrong with a merged document that is wrong on neither side."""
     merged = ours if data == ours.data else Document.parse(data, ours.path)
     sides = ours, theirs
     if merged.front_matter_error and not any(side.front_matter_error for side in sides):
@@ -130,7 +130,7 @@ def worse(ours: Document, theirs: Document, data: bytes) -> str | None:
 
 
 def check_pair(report: CheckReport, base: Document, one: list[Step], other: list[Step]) -> bool:
-    """Checks two scripts that touch different units; False if they cannot be made in both orders."""
+    """Check two scripts that touch different units; False if they cannot be made in both orders."""
     try:
         ours, theirs = made(base, one, base), made(base, other, base)
         wanted = [made(base, other, ours), made(base, one, theirs)]
@@ -175,7 +175,7 @@ def check_pair(report: CheckReport, base: Document, one: list[Step], other: list
 
 
 def check_clash(report: CheckReport, base: Document, drawing: Drawing) -> None:
-    """Checks two steps that change one unit differently."""
+    """Check two steps that change one unit differently."""
     drawn = drawing.clash()
     if drawn is None:
         return

@@ -56,7 +56,7 @@ class Mover:
         self.refused: WorkspaceError | None = None
 
     def make(self) -> Iterator[Move]:
-        """One after the other, those that were made; what is refused is drawn again."""
+        """Yield one after the other, those that were made; what is refused is drawn again."""
         number = 0
         while True:
             number += 1
@@ -65,7 +65,7 @@ class Mover:
                 yield drawn
 
     def write(self, operation: Operation) -> Mapping[str, Any] | None:
-        """The answer of an operation, or None if it was refused or changed nothing."""
+        """Return the answer of an operation, or None if it was refused or changed nothing."""
         written = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
         outcome, self.refused = written.steps[0].outcome, written.steps[0].error
         if outcome is None or not written.is_committed:
@@ -163,7 +163,7 @@ def compare(report: CheckReport, check: str, first: Mapping[Any, Any], now: Mapp
 
 
 def _difference(first: object, now: object) -> str:
-    """What two values are, or two texts from where they differ."""
+    """Return what two values are, or two texts from where they differ."""
     if isinstance(first, bytes) and isinstance(now, bytes):
         same = next((at for at, (one, other) in enumerate(zip(first, now, strict=False)) if one != other), 0)
         begin = max(0, same - SHOWN)

@@ -67,7 +67,7 @@ class Times(NamedTuple):
 
 
 def fill(workspace: Workspace, corpus: Corpus, count: int, chance: random.Random) -> list[str]:
-    """Opens so many proposals, and returns their ids; every other time the branch goes on by a commit."""
+    """Open so many proposals, and returns their ids; every other time the branch goes on by a commit."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(_DRAWN, len(paths)))
     proposing = workspace.proposing()
@@ -95,7 +95,7 @@ def _addition(workspace: Workspace, path: str, words: str, chance: random.Random
 
 
 def view(workspace: Workspace, name: str) -> int:
-    """What a reviewer asks of a proposal; returns how many others overlap with it."""
+    """Return what a reviewer asks of a proposal; returns how many others overlap with it."""
     every = workspace.proposing().all()
     proposal = workspace.proposing().one(name)
     reviewing = workspace.reviewing()
@@ -128,7 +128,7 @@ def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: rando
 
 
 def new_process(folder: Path, name: str, home: Path) -> float:
-    """Seconds of a process that views one proposal and ends."""
+    """Return seconds of a process that views one proposal and ends."""
     code = (
         "import sys; from pathlib import Path; from benchmarks.check_proposals import view; "
         "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"

@@ -58,7 +58,7 @@ def _reference() -> MarkdownIt:
 
 
 def headings_of(data: bytes) -> list[Read]:
-    """The headings outside of lists and quotations, by markdown-it-py alone."""
+    """Return the headings outside of lists and quotations, by markdown-it-py alone."""
     lines = _LINE.findall(data)
     tokens = _reference().parse(data.decode("utf-8-sig", "replace"))
     found: list[Read] = []
@@ -82,7 +82,7 @@ def _plain(tokens: Sequence[Token]) -> str:
 
 
 def _first_line(lines: Sequence[bytes], line: int) -> int:
-    """The first of the lines of HTML anchors above a heading; one blank line may stand between."""
+    """Return the first of the lines of HTML anchors above a heading; one blank line may stand between."""
     above = line - 1
     if above >= 0 and not lines[above].strip():
         above -= 1
@@ -93,7 +93,7 @@ def _first_line(lines: Sequence[bytes], line: int) -> int:
 
 
 def disagreements(path: str, data: bytes) -> Iterator[str]:
-    """What an outline of Markdown says otherwise than markdown-it-py, in words."""
+    """Yield what an outline of Markdown says otherwise than markdown-it-py, in words."""
     text = TextFile(path, "", data, Kind.MARKDOWN)
     outline = outline_of(text)
     headings = headings_of(data)
@@ -118,7 +118,7 @@ def disagreements(path: str, data: bytes) -> Iterator[str]:
 
 
 def _ends(item: Read, level: int, text: TextFile) -> bool:
-    """Whether a section of this level ends at a heading: one not below it, or the document's title."""
+    """Return True if a section of this level ends at a heading: one not below it, or the document's title."""
     preamble = text.document.preamble if text.document else None
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 
@@ -142,7 +142,7 @@ class Errors(NamedTuple):
         return sum(abs(share) <= WITHIN for share in self.shares) / max(1, len(self.shares))
 
     def at(self, percent: float) -> float:
-        """The error below which so many percent of the texts lie."""
+        """Return the error below which so many percent of the texts lie."""
         return self.shares[min(len(self.shares) - 1, int(len(self.shares) * percent / 100))]
 
 

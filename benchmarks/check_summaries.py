@@ -68,7 +68,7 @@ def long_documents(root: Path, number: int) -> list[Case]:
 
 
 def _case(name: str, data: bytes) -> Case | None:
-    """A document as a case; None if it is too short, or has more addresses than any budget takes."""
+    """Return a document as a case; None if it is too short, or has more addresses than any budget takes."""
     if len(data) < 2 * LONG or count_tokens(data.decode("utf-8", "replace")) <= LONG:
         return None
     text = TextFile(name, "", data, Kind.MARKDOWN)
@@ -80,7 +80,7 @@ def _case(name: str, data: bytes) -> Case | None:
 
 
 def _joined(root: Path, paths: Sequence[Path], taken: set[str], number: int) -> Iterator[Case]:
-    """Documents made of several of one folder, in order, each as long as it must be."""
+    """Yield documents made of several of one folder, in order, each as long as it must be."""
     parts: list[bytes] = []
     folder: Path | None = None
     for path in paths:
@@ -109,7 +109,7 @@ def _one_level_down(document: Document) -> bytes:
 
 
 def problems(case: Case, summary: Summary) -> Iterator[str]:
-    """What is wrong with a summary."""
+    """Yield what is wrong with a summary."""
     if (tokens := count_tokens(summary.content)) > summary.budget:
         yield f"{tokens} tokens, over {summary.budget}"
     lines = summary.content.splitlines()
@@ -145,7 +145,7 @@ def _words(text: str) -> str:
 
 
 def recount(content: str, original: str) -> float:
-    """The score by its definition: tokens of kept lines and named titles, of those of the original."""
+    """Return the score by its definition: tokens of kept lines and named titles, of those of the original."""
     kept = 0
     for line in content.splitlines():
         if found := _HEADING.fullmatch(line):
@@ -159,7 +159,7 @@ def recount(content: str, original: str) -> float:
 
 
 def main() -> int:
-    """Runs the check on a folder."""
+    """Run the check on a folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=50)

@@ -23,7 +23,7 @@ class MeasurementFailed(Exception):
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The variables of a child: what Docyard keeps for a user goes to `home`, and is gone with it.
+    """Return the variables of a child: what Docyard keeps for a user goes to `home`, and is gone with it.
 
     Python may keep compiled modules, as it does unless it is told otherwise: a start that compiles all
     that it imports measures the compiler.
@@ -37,7 +37,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
-    """What `benchmarks.<module>.measure(**arguments)` gives in a fresh process, and its `peak_mb`.
+    """Return what `benchmarks.<module>.measure(**arguments)` gives in a fresh process, and its `peak_mb`.
 
     The peak is that of the process and of all that it started, together.
     """

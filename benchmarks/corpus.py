@@ -49,7 +49,7 @@ class Corpus:
 
     @classmethod
     def read(cls, root: Path) -> Corpus:
-        """Every `*.md` file of a folder."""
+        """Return every `*.md` file of a folder."""
         return cls({path.relative_to(root).as_posix(): path.read_bytes() for path in markdown_files(root)})
 
     @property
@@ -58,7 +58,7 @@ class Corpus:
         return sum(map(len, self.documents.values()))
 
     def texts(self) -> Iterator[Text]:
-        """Each section's own text."""
+        """Yield each section's own text."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
             page = Page.of(document, "")
@@ -109,7 +109,7 @@ def make_repository(corpus: Corpus, path: Path) -> None:
 
 
 def draw_queries(texts: Sequence[Text], count: int) -> list[list[str]]:
-    """Two to six words each, all from one section: the same ones for the same corpus, always.
+    """Return two to six words each, all from one section: the same ones for the same corpus, always.
 
     Raises TooSmall where hardly a section has six words.
     """

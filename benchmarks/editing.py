@@ -26,7 +26,7 @@ class NotFound(Exception):
 
 
 def measure(repository: str, count: int, durable: bool, queries: list[str]) -> dict[str, Any]:
-    """The whole way of `count` edits in sections drawn by chance, and the commit's part of it.
+    """Return the whole way of `count` edits in sections drawn by chance, and the commit's part of it.
 
     Queries, if there are any, are measured before and after in this process; `lists` are theirs at the end.
     """
@@ -60,7 +60,7 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
 
 
 def places(workspace: Workspace, count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Documents in an order drawn by chance, over again if there are too few, and a section of each."""
+    """Yield documents in an order drawn by chance, over again if there are too few, and a section of each."""
     chance = random.Random(seed)
     documents = workspace.snapshot().documents
     places: list[tuple[str, str]] = []

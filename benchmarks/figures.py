@@ -36,18 +36,18 @@ class Figure:
         return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def as_data(self) -> dict[str, Any]:
-        """The figure as JSON."""
+        """Return the figure as JSON."""
         return {**asdict(self), "met": self.is_met}
 
 
 def figures(results: Results) -> dict[str, list[Figure]]:
-    """The figures of each group, in order; those that were not measured too."""
+    """Return the figures of each group, in order; those that were not measured too."""
     scale = scales(results)
     return {group: [_figure(row, results, scale) for row in rows] for group, rows in GROUPS.items()}
 
 
 def without_gaps(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
-    """The figures that were measured, and the groups that have any."""
+    """Return the figures that were measured, and the groups that have any."""
     found = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
     return {group: rows for group, rows in found.items() if rows}
 
@@ -69,7 +69,7 @@ def machine() -> str:
 
 
 def versions() -> list[str]:
-    """What takes part, each with its version."""
+    """Return what takes part, each with its version."""
     found = [f"SQLite {sqlite3.sqlite_version}"]
     for name in _PACKAGES:
         try:

@@ -10,7 +10,7 @@ from workspace.workspace import Workspace
 
 
 def measure(repository: str) -> dict[str, Any]:
-    """The commit that both stand for then."""
+    """Return the commit that both stand for then."""
     workspace = Workspace.open(Path(repository))
     index = SearchIndex(workspace)
     index.links.follow(workspace.snapshot())

@@ -17,7 +17,7 @@ BUILDS = 3
 
 
 def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Seconds to build, the bytes of the file, queries, and one section replaced and found."""
+    """Return seconds to build, the bytes of the file, queries, and one section replaced and found."""
     rows = [(text.id, text.title, text.body) for text in texts]
 
     def search(query: Sequence[str]) -> list[str]:
@@ -58,7 +58,7 @@ def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Pat
 
 
 def _made(file: Path) -> sqlite3.Connection:
-    """A database in which nothing waits for the disk, as nothing does in our own build."""
+    """Return a database in which nothing waits for the disk, as nothing does in our own build."""
     database = sqlite3.connect(file)
     database.executescript(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"

@@ -25,7 +25,7 @@ EDITS = 30
 
 
 def several(corpus: Corpus, copies: int) -> Corpus:
-    """A corpus so many times over, each in a folder of its own, no two files with the same bytes."""
+    """Return a corpus so many times over, each in a folder of its own, no two files with the same bytes."""
     return Corpus(
         {
             f"copy{number}/{path}": data + f"\n\nThis stands in copy {number} alone.\n".encode()
@@ -36,7 +36,7 @@ def several(corpus: Corpus, copies: int) -> Corpus:
 
 
 def point(name: str, corpus: Corpus) -> dict[str, Any]:
-    """What a corpus takes: seconds, MB, bytes and milliseconds."""
+    """Return what a corpus takes: seconds, MB, bytes and milliseconds."""
     with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
         home = Path(folder)
         os.environ.update(environment(home))
@@ -59,7 +59,7 @@ def point(name: str, corpus: Corpus) -> dict[str, Any]:
 
 
 def points(small: Path, large: Path) -> Iterator[dict[str, Any]]:
-    """The three sizes, the smallest first. Raises TooSmall, MeasurementFailed."""
+    """Yield the three sizes, the smallest first. Raises TooSmall, MeasurementFailed."""
     yield point("small", Corpus.read(small))
     corpus = Corpus.read(large)
     yield point("large", corpus)

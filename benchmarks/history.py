@@ -37,12 +37,12 @@ QUESTIONS = {
 
 
 def path_of(number: int) -> str:
-    """Where a document stands: in one of 75 folders."""
+    """Return where a document stands: in one of 75 folders."""
     return f"area{number % 25:02}/part{number % 3}/doc{number}.md"
 
 
 def text_of(number: int, versions: dict[int, int]) -> bytes:
-    """A document, each section in the version of some commit."""
+    """Return a document, each section in the version of some commit."""
     parts = [f"# Document {number}\n\nIntroduction.\n"]
     for section in range(SECTIONS):
         version = versions.get(section, 0)
@@ -52,7 +52,7 @@ def text_of(number: int, versions: dict[int, int]) -> bytes:
 
 
 def stream() -> Iterator[bytes]:
-    """The history, as `git fast-import` takes it."""
+    """Yield the history, as `git fast-import` takes it."""
     chosen = random.Random(7)
     versions: list[dict[int, int]] = [{} for _ in range(DOCUMENTS)]
     for commit in range(COMMITS):
@@ -73,12 +73,12 @@ def stream() -> Iterator[bytes]:
 
 
 def git(folder: Path, *words: str, data: bytes | None = None) -> None:
-    """Runs the git program. Raises CalledProcessError."""
+    """Run the git program. Raises CalledProcessError."""
     subprocess.run(["git", "-C", str(folder), *words], input=data, check=True, capture_output=True)
 
 
 def write_repositories(folder: Path) -> dict[str, Path]:
-    """The same history in packs, and with each object in a file of its own."""
+    """Return the same history in packs, and with each object in a file of its own."""
     packed, loose = folder / "packed", folder / "loose"
     for place in (packed, loose):
         place.mkdir()
@@ -108,14 +108,14 @@ def answer(repository: Path, question: str) -> dict[str, float]:
 
 
 def measured(repository: Path, question: str) -> dict[str, float]:
-    """The shortest times of three processes: another program's turn on the processor is not ours."""
+    """Return the shortest times of three processes: another program's turn on the processor is not ours."""
     command = [sys.executable, "-m", "benchmarks.history", "--answer", str(repository), question]
     rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures and prints; returns 1 if a first page, or a blame once warmed, takes over 300 ms."""
+    """Measure and prints; returns 1 if a first page, or a blame once warmed, takes over 300 ms."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.history")
     parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
     asked = parser.parse_args(words)

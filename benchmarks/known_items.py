@@ -101,7 +101,7 @@ class _Places:
         self._ends = list(accumulate(len(part) + len(_SEPARATOR) for part in parts))
 
     def sections_with(self, token: str) -> set[int]:
-        """The sections with a token, whole; three are enough to know that it is not one."""
+        """Return the sections with a token, whole; three are enough to know that it is not one."""
         token, found = token.lower(), set[int]()
         start = self._all.find(token)
         while start != -1 and len(found) < 3:
@@ -186,7 +186,7 @@ def _path(chunk: str) -> str:
 
 
 def draw(texts: Sequence[Text], count: int = COUNT) -> dict[str, list[Item]]:
-    """All that `measure` asks, by kind."""
+    """Return all that `measure` asks, by kind."""
     return {"identifiers": draw_identifiers(texts, count), "reminders": draw_reminders(texts, count)}
 
 
@@ -202,7 +202,7 @@ def run(folder: Path, count: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Prints how often the known section was found first; returns 2 if nothing could be drawn."""
+    """Print how often the known section was found first; returns 2 if nothing could be drawn."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.known_items",
         description="How often Docyard finds the one section that a question was drawn from.",

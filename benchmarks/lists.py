@@ -13,7 +13,7 @@ class ListsDiffer(Exception):
 
 
 def check_same(queries: Sequence[str], lists: Mapping[str, Lists]) -> int:
-    """Compares ids and scores, exactly; returns how many lists were compared. Raises ListsDiffer.
+    """Compare ids and scores, exactly; returns how many lists were compared. Raises ListsDiffer.
 
     `lists` are those of all queries, by where they come from; the first is what the others are held against.
     """

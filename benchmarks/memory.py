@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 
 def peak_mb(pid: int | None = None) -> float:
-    """The most memory that a process has held so far, in MB; this one, unless another is named.
+    """Return the most memory that a process has held so far, in MB; this one, unless another is named.
 
     Linux keeps in `ru_maxrss` what the parent held when it started this process, so the high-water mark of
     the address space (proc(5), VmHWM) comes first. Another process's is 0 where there is no proc(5).
@@ -36,7 +36,7 @@ def peak_mb(pid: int | None = None) -> float:
 
 
 def children(pid: int) -> Iterator[int]:
-    """The processes that a process has started and that still run."""
+    """Yield the processes that a process has started and that still run."""
     for task in (_PROC / str(pid) / "task").glob("*/children"):
         try:
             yield from map(int, task.read_text().split())

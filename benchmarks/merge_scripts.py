@@ -60,7 +60,7 @@ class Refused(Exception):
 
 
 def made(base: Document, steps: Sequence[Step], start: Document) -> Document:
-    """The document after some steps. Raises Refused."""
+    """Return the document after some steps. Raises Refused."""
     document = start
     for step in steps:
         try:
@@ -71,7 +71,7 @@ def made(base: Document, steps: Sequence[Step], start: Document) -> Document:
 
 
 def are_apart(one: Sequence[Step], other: Sequence[Step]) -> bool:
-    """Whether two scripts touch different units."""
+    """Return True if two scripts touch different units."""
     mine = {touch for step in one for touch in step.touches}
     known: dict[str, bool] = {}
     for touch in mine:
@@ -87,7 +87,7 @@ def are_apart(one: Sequence[Step], other: Sequence[Step]) -> bool:
 def edit(
     operation: Callable[..., DocumentOperation], *names: str, **fields: object
 ) -> Callable[[Document, Document], Document]:
-    """What makes an operation; `names` are its fields that hold addresses of the base."""
+    """Return what makes an operation; `names` are its fields that hold addresses of the base."""
 
     def make(base: Document, document: Document) -> Document:
         given = dict(fields)
@@ -100,7 +100,7 @@ def edit(
 
 
 def move(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
-    """What moves a section within its document."""
+    """Return what moves a section within its document."""
 
     def make(base: Document, document: Document) -> Document:
         key, above, beside = (
@@ -135,7 +135,7 @@ class Drawing:
         ]
 
     def fresh(self) -> str:
-        """Words that stand nowhere else."""
+        """Return words that stand nowhere else."""
         self._number += 1
         return f"{self._name} wrote {self._number}{self._chance.randrange(10**6)}"
 
@@ -289,7 +289,7 @@ class Drawing:
                 )
 
     def clash(self) -> tuple[Step, Step, UnitId] | None:
-        """Two steps that change one unit differently, and that unit."""
+        """Return two steps that change one unit differently, and that unit."""
         section = self._any()
         key = section.key
         texts = [edit(UpdateContent, "slug", slug=key, content=self.fresh()) for _ in range(2)]

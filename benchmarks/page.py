@@ -30,7 +30,7 @@ class NoPlace(Exception):
 
 
 def keep(results: Results, folder: Path, kept: Path = KEPT) -> Path:
-    """Keeps a whole run, in the place of an earlier one over the same corpus; returns its file."""
+    """Keep a whole run, in the place of an earlier one over the same corpus; returns its file."""
     name = is_reference(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
     file = kept / f"{name or 'corpus'}.json"
     kept.mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ def keep(results: Results, folder: Path, kept: Path = KEPT) -> Path:
 
 
 def write(page: Path = PAGE, kept: Path = KEPT) -> Path:
-    """Writes the measured part of the page anew; returns the page."""
+    """Write the measured part of the page anew; returns the page."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(kept.glob("*.json"))}
     growth = runs.pop(GROWTH, None)
     parts = [corpus(name, results) for name, results in sorted(runs.items(), key=_size)]
@@ -50,7 +50,7 @@ def write(page: Path = PAGE, kept: Path = KEPT) -> Path:
 
 
 def replaced(text: str, measured: str) -> str:
-    """A page with other text between its marks. Raises NoPlace."""
+    """Return a page with other text between its marks. Raises NoPlace."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -59,7 +59,7 @@ def replaced(text: str, measured: str) -> str:
 
 
 def corpus(name: str, results: Results) -> str:
-    """One corpus: what was measured with, how many limits were kept, and every figure."""
+    """Return one corpus: what was measured with, how many limits were kept, and every figure."""
     groups = figures(results)
     lines = [f"### {name}", "", *(f"{line}  " for line in about(results)), _verdict(groups), ""]
     others = list(dict.fromkeys(other for rows in groups.values() for row in rows for other in row.beside))
@@ -74,7 +74,7 @@ def corpus(name: str, results: Results) -> str:
 
 
 def growth_table(growth: Results, *, has_plot: bool) -> str:
-    """What grows with a corpus, one line for each size."""
+    """Return what grows with a corpus, one line for each size."""
     head = ["", "sections", "Markdown", "build", "peak memory", "index", "query p50", "query p95", "edit p50"]
     lines = [
         "### Growth",

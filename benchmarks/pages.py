@@ -73,7 +73,7 @@ def _many_sections() -> bytes:
 
 
 def fill(workspace: Workspace, corpus: Corpus, chance: random.Random) -> Made:
-    """Makes a past and proposals."""
+    """Make a past and proposals."""
     proposing = workspace.proposing()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
     aged, *drawn = chance.sample(paths, _OPEN + 1)
@@ -114,7 +114,7 @@ def _addition(workspace: Workspace, path: str, words: str) -> AppendContent:
 
 
 def documents(corpus: Corpus, rounds: int, chance: random.Random) -> dict[str, list[str]]:
-    """The URLs of documents, each at one time: while the server reads them, and later."""
+    """Return the URLs of documents, each at one time: while the server reads them, and later."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(2 * rounds, len(paths)))
     urls = [f"/doc/{quote(path)}" for path in drawn]
@@ -124,7 +124,7 @@ def documents(corpus: Corpus, rounds: int, chance: random.Random) -> dict[str, l
 def addresses(
     made: Made, corpus: Corpus, head: str, rounds: int, chance: random.Random
 ) -> dict[str, list[str]]:
-    """The URLs of the other pages, by page; each page has one or more."""
+    """Return the URLs of the other pages, by page; each page has one or more."""
     paths = sorted(corpus.documents)
     drawn = chance.sample(paths, min(rounds, len(paths)))
     large = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGE:]
@@ -172,7 +172,7 @@ class Times(NamedTuple):
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
-    """How long each request takes. Raises RuntimeError for anything but a page."""
+    """Return how long each request takes. Raises RuntimeError for anything but a page."""
 
     def ask(url: str) -> float:
         def work() -> None:
@@ -209,7 +209,7 @@ class Line(NamedTuple):
 
 
 def lines(found: Mapping[str, Times], documents: int, scale: float) -> Iterator[Line]:
-    """What was measured, each held to the limit of its kind, which grows by `scale`."""
+    """Yield what was measured, each held to the limit of its kind, which grows by `scale`."""
     for page, times in found.items():
         by_kind = CHANGES_MS if page.startswith("changes") else _each_ms(documents)
         most = None if page == _BARE else by_kind * scale
@@ -227,7 +227,7 @@ def _each_ms(documents: int) -> float:
 
 
 def table(shown: Sequence[Line], documents: int) -> Table:
-    """What was measured, in milliseconds."""
+    """Return what was measured, in milliseconds."""
     found = Table(
         "page", "p50 ms", "p95 ms", "most ms", "p50 must be", title=f"Pages of {documents:,} documents"
     )
@@ -241,7 +241,7 @@ def table(shown: Sequence[Line], documents: int) -> Table:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures and prints a table; returns 1 if a limit was missed."""
+    """Measure and prints a table; returns 1 if a limit was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description="Measures the pages.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=30)

@@ -18,12 +18,12 @@ PANELS = (
 
 
 def is_installed() -> bool:
-    """Whether there is a matplotlib to draw with."""
+    """Return True if there is a matplotlib to draw with."""
     return find_spec("matplotlib") is not None
 
 
 def draw(points: Sequence[Point], file: Path) -> None:
-    """Writes the picture; all axes begin at zero, so a straight line is growth in proportion."""
+    """Write the picture; all axes begin at zero, so a straight line is growth in proportion."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -12,7 +12,7 @@ from workspace.workspace import Workspace
 
 
 def measure(repository: str, queries: list[str]) -> dict[str, Any]:
-    """The lists of all queries after a rebuild, and its seconds."""
+    """Return the lists of all queries after a rebuild, and its seconds."""
     search = SearchIndex(Workspace.open(Path(repository)))
     search.follow()
     rebuilt = seconds(search.rebuild)

@@ -23,7 +23,7 @@ def figures_table(groups: Mapping[str, Sequence[Figure]]) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows in columns as wide as they need to be."""
+    """Return rows in columns as wide as they need to be."""
     lines = [columns, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(columns))]
     return "\n".join(
@@ -33,12 +33,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def measured(figure: Figure) -> str:
-    """The value with its unit."""
+    """Return the value with its unit."""
     return "not measured" if figure.value is None else _with_unit(figure.value, figure.unit)
 
 
 def beside(figure: Figure, name: str) -> str:
-    """What another took, and how many times as much that is of ours."""
+    """Return what another took, and how many times as much that is of ours."""
     other = figure.beside.get(name)
     if other is None:
         return ""
@@ -48,7 +48,7 @@ def beside(figure: Figure, name: str) -> str:
 
 
 def allowed(figure: Figure) -> str:
-    """The limit; with the target in brackets, if this run's limit is a higher one."""
+    """Return the limit; with the target in brackets, if this run's limit is a higher one."""
     if figure.limit is None or figure.target is None:
         return ""
     limit = f"≤ {_with_unit(figure.limit, figure.unit)}"

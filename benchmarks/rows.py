@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def at(*keys: str) -> Value:
-    """The value that stands in the results under these keys."""
+    """Return the value that stands in the results under these keys."""
 
     def value(results: Results) -> float:
         found: Any = results
@@ -38,12 +38,12 @@ def at(*keys: str) -> Value:
 
 
 def ratio(one: Value, other: Value) -> Value:
-    """One value by another."""
+    """Return one value by another."""
     return lambda results: one(results) / other(results)
 
 
 def by_size(name: str) -> Value:
-    """The bytes of an index by the bytes of the corpus."""
+    """Return the bytes of an index by the bytes of the corpus."""
     return ratio(at(name, "bytes"), at("corpus", "bytes"))
 
 

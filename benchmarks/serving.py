@@ -13,7 +13,7 @@ from benchmarks.stdio import Peer
 
 
 def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """The peak of a server that has answered all queries once, in MB, if the system says."""
+    """Return the peak of a server that has answered all queries once, in MB, if the system says."""
     before = set(children(os.getpid()))
     with Peer(serve(repository), home) as peer:
         peer.initialize()

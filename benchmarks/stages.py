@@ -39,7 +39,7 @@ class Bench:
 
     @classmethod
     def of(cls, corpus: Corpus, home: Path) -> Bench:
-        """Makes the repository. Raises TooSmall."""
+        """Make the repository. Raises TooSmall."""
         texts = list(corpus.texts())
         about = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(texts)}
         bench = cls(home, home / "repository", texts, draw_queries(texts, QUERIES), about)
@@ -52,7 +52,7 @@ class Bench:
         return [" ".join(words) for words in self.drawn]
 
     def about(self) -> Results:
-        """The corpus, the machine and the versions."""
+        """Return the corpus, the machine and the versions."""
         return {"corpus": self.corpus, "machine": machine(), "versions": versions()}
 
     def measure(self, module: str, **arguments: Any) -> Results:
@@ -61,7 +61,7 @@ class Bench:
         return measure(module, self.home, repository=self.repository, **arguments)
 
     def ensure_index(self) -> None:
-        """Builds the index where a server would look for it, unless that is done."""
+        """Build the index where a server would look for it, unless that is done."""
         if not self.is_indexed:
             measure("following", self.home, repository=self.repository)
             self.is_indexed = True
@@ -114,7 +114,7 @@ def _queries(bench: Bench) -> Results:
 
 
 def _known(bench: Bench) -> Results:
-    """How often a known item was found first; nothing where the corpus has too few to draw."""
+    """Return how often a known item was found first; nothing where the corpus has too few to draw."""
     try:
         drawn = known_items.draw(bench.texts)
     except TooSmall:
@@ -168,7 +168,10 @@ def _shortcuts(bench: Bench) -> Results:
 
 
 def _artifact(bench: Bench) -> Results:
-    """An artifact of the repository; what it answers is what the repository answers. Raises ListsDiffer."""
+    """Return an artifact of the repository; what it answers is what the repository answers.
+
+    Raises ListsDiffer.
+    """
     place = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
     built = bench.measure("artifact", **place)
     opened = [

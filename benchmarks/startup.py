@@ -27,12 +27,12 @@ BARE = (sys.executable, "-m", "benchmarks.bare_server")
 
 
 def serve(repository: Path) -> tuple[str, ...]:
-    """The command line of our own server."""
+    """Return the command line of our own server."""
     return (sys.executable, "-m", "docyard", "serve", "-C", str(repository))
 
 
 def first_list(command: Sequence[str], home: Path) -> tuple[float, float | None]:
-    """Seconds from the start of a server to its tools, and its processor time until then."""
+    """Return seconds from the start of a server to its tools, and its processor time until then."""
     with Peer(command, home) as peer:
         peer.initialize()
         peer.ask("tools/list")
@@ -74,7 +74,7 @@ def first_search(repository: Path, home: Path, query: str, pause: float = 0.0) -
 
 
 def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """The first search of new servers, asked at once, and when it has had time to warm up; medians."""
+    """Return the first search of new servers, asked at once, and when it has had time to warm up; medians."""
     first_search(repository, home, queries[0])  # files that the system has not read yet
     asked = queries[:FIRST_SEARCHES]
     return {
@@ -84,7 +84,7 @@ def measure_first_search(repository: Path, home: Path, queries: Sequence[str]) -
 
 
 def measure_round_trips(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """A ping of each server, and searches of ours in both eras of the protocol.
+    """Return a ping of each server, and searches of ours in both eras of the protocol.
 
     They take turns, so that a machine which is slow for a while is slow for all of them.
     """
@@ -124,7 +124,7 @@ def _pings(peer: Peer) -> list[float]:
 
 
 def definitions_bytes(repository: Path) -> int:
-    """The definitions of the default tools as compact JSON, in bytes."""
+    """Return the definitions of the default tools as compact JSON, in bytes."""
     workspace = Workspace.open(repository)
     definitions = Toolbox(workspace, SearchIndex(workspace), None, False).definitions()
     return len(json.dumps(definitions, separators=(",", ":"), ensure_ascii=False).encode())

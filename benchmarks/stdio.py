@@ -60,7 +60,7 @@ class Peer:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def ask(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A request's result; what the server says in between is passed over."""
+        """Return a request's result; what the server says in between is passed over."""
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method}
         self._send(message if parameters is None else message | {"params": parameters})

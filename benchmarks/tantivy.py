@@ -17,12 +17,12 @@ FIELDS = ("title", "headings", "body", "path", "tags")
 
 
 def is_installed() -> bool:
-    """Whether there is a tantivy to measure."""
+    """Return True if there is a tantivy to measure."""
     return find_spec("tantivy") is not None
 
 
 def measure(texts: Sequence[Text], queries: Sequence[Sequence[str]], folder: Path) -> dict[str, Any]:
-    """Seconds to build, the bytes of the index, and queries over all fields."""
+    """Return seconds to build, the bytes of the index, and queries over all fields."""
     import tantivy
 
     builder = tantivy.SchemaBuilder().add_text_field("id", stored=True, tokenizer_name="raw")

@@ -37,7 +37,7 @@ LENGTH = 20
 
 
 def corpus(length: int) -> Corpus:
-    """A document for each value; every document has a value of every key, of so many characters."""
+    """Return a document for each value; every document has a value of every key, of so many characters."""
     settings = "".join(
         f"[taxonomy.key{key}]\ndescription = 'Filter by key {key}.'\n" for key in range(MAX_KEYS)
     )
@@ -49,7 +49,7 @@ def corpus(length: int) -> Corpus:
 
 
 def lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """The times of a server that has listed its tools before, and what it lists."""
+    """Return the times of a server that has listed its tools before, and what it lists."""
     with Peer(command, home) as peer:
         peer.initialize()
         told = peer.ask("tools/list")
@@ -57,7 +57,7 @@ def lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[st
 
 
 async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
-    """Runs a server that lists these tools until standard input ends."""
+    """Run a server that lists these tools until standard input ends."""
 
     async def list_tools(
         context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
@@ -70,7 +70,7 @@ async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measures and prints, or is the bare server of a file of definitions."""
+    """Measure and prints, or is the bare server of a file of definitions."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.taxonomy")
     parser.add_argument("--length", type=int, default=LENGTH, help="characters of each value")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)

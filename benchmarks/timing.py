@@ -12,7 +12,7 @@ ROUNDS = 3
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The wall-clock time of one call."""
+    """Return the wall-clock time of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -27,16 +27,16 @@ def warm_seconds(work: Callable[[T], object], things: Sequence[T]) -> list[float
 
 
 def shortest(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """The shortest time of each thing in several rounds over the same things."""
+    """Return the shortest time of each thing in several rounds over the same things."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of all values does not exceed, by nearest rank."""
+    """Return the value that this share of all values does not exceed, by nearest rank."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """The median and the 95th percentile of times in seconds, in milliseconds."""
+    """Return the median and the 95th percentile of times in seconds, in milliseconds."""
     return {"p50_ms": percentile(values, 0.5) * 1e3, "p95_ms": percentile(values, 0.95) * 1e3}

@@ -42,7 +42,7 @@ _ALIKE = 0.1
 
 
 def class_of(results: Mapping[str, Any]) -> Class | None:
-    """The smallest class that a corpus fits into; None for one that is larger than all."""
+    """Return the smallest class that a corpus fits into; None for one that is larger than all."""
     return next((one for one in (SMALL, LARGE) if results["corpus"]["bytes"] <= one.most_bytes), None)
 
 
@@ -60,7 +60,7 @@ def scales(results: Mapping[str, Any]) -> dict[Yardstick, float]:
 
 
 def times(results: Mapping[str, Any]) -> dict[Yardstick, float]:
-    """How much longer others took in this run than where the limits were set.
+    """Return how much longer others took in this run than where the limits were set.
 
     FTS5 tells something only on a corpus that is about as large as the one that the limits are for.
     """

@@ -39,12 +39,12 @@ COMPLETION = "_DOCYARD_COMPLETE"
 
 
 def current_directory() -> Path:
-    """The folder that the process was started in, or is in now."""
+    """Return the folder that the process was started in, or is in now."""
     return Path.cwd()
 
 
 def home() -> Path | None:
-    """The user's home folder; None where the system knows of none."""
+    """Return the user's home folder; None where the system knows of none."""
     try:
         return Path.home()
     except RuntimeError:
@@ -52,7 +52,7 @@ def home() -> Path | None:
 
 
 def is_terminal(stream: IO[Any]) -> bool:
-    """Whether a person is looking at what this stream prints."""
+    """Return True if a person is looking at what this stream prints."""
     try:
         return stream.isatty()
     except ValueError:  # a closed stream is nobody's terminal
@@ -68,12 +68,12 @@ def spare_threads() -> None:
 
 
 def token() -> str | None:
-    """The person's token that this process was given, if any."""
+    """Return the person's token that this process was given, if any."""
     return os.environ.get(TOKEN, "").strip() or None
 
 
 def variables() -> Mapping[str, str]:
-    """A copy of the variables of the process, for a child that is to inherit them."""
+    """Return a copy of the variables of the process, for a child that is to inherit them."""
     return dict(os.environ)
 
 
@@ -111,12 +111,12 @@ def forge_access() -> ForgeAccess:
 
 
 def webhook_secret() -> str | None:
-    """What a forge proves by that a webhook is its own, if webhooks are to be taken at all."""
+    """Return what a forge proves by that a webhook is its own, if webhooks are to be taken at all."""
     return os.environ.get(WEBHOOK_SECRET, "").strip() or None
 
 
 def _settings_folder(folder: Path) -> Path:
-    """Docyard's folder among the user's settings (XDG Base Directory Specification)."""
+    """Return Docyard's folder among the user's settings (XDG Base Directory Specification)."""
     named = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(named) if os.path.isabs(named) else folder / ".config") / "docyard"
 
@@ -128,15 +128,15 @@ def _own_keys(folder: Path) -> tuple[Path, ...]:
 
 
 def asks_for_completion() -> bool:
-    """Whether this process was started by a shell that completes a word."""
+    """Return True if this process was started by a shell that completes a word."""
     return COMPLETION in os.environ
 
 
 def writable(folder: Path) -> bool:
-    """Whether this user may create files in a folder."""
+    """Return True if this user may create files in a folder."""
     return os.access(folder, os.W_OK | os.X_OK)
 
 
 def own_command(*arguments: str) -> tuple[str, ...]:
-    """The command line that starts this very installation of docyard, from any folder."""
+    """Return the command line that starts this very installation of docyard, from any folder."""
     return (sys.executable or "python", "-m", "docyard", *arguments)

@@ -58,7 +58,10 @@ def of_repository(
     syncs: bool,
     text_tokens: int | None = None,
 ) -> Served:
-    """A branch of a repository. Raises InvalidConfig for settings that no call could be answered with."""
+    """Return a branch of a repository.
+
+    Raises InvalidConfig for settings that no call could be answered with.
+    """
     from docyard.forges.announcements import announcer
     from docyard.forges.rounds import ForgeRounds
     from docyard.sync import Syncing
@@ -118,7 +121,7 @@ def of_repository(
 def of_artifact(
     folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
 ) -> Served:
-    """An artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
+    """Return an artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
     from index.artifacts.swap import Artifacts
     from index.storage.keys import read_key
     from tools.registry import Toolbox
@@ -155,7 +158,7 @@ def _distrust(index: FrozenIndex, key: Path | None) -> str:
 
 
 def _check_settings(workspace: Workspace) -> None:
-    """Raises InvalidConfig for settings that no call could be answered with."""
+    """Raise InvalidConfig for settings that no call could be answered with."""
     from workspace.errors import InvalidConfig
 
     try:
@@ -167,7 +170,7 @@ def _check_settings(workspace: Workspace) -> None:
 
 
 def _logged() -> Progress:
-    """What tells the log how far work is that takes its time."""
+    """Return what tells the log how far work is that takes its time."""
     last = time.monotonic()
 
     def report(done: int, total: int, message: str) -> None:

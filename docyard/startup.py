@@ -34,7 +34,7 @@ def check_names(home: str | None = None, names: Sequence[str] = OURS) -> None:
 
 
 def _place(spec: ModuleSpec | None) -> str | None:
-    """The folder of a package, or the file of a module."""
+    """Return the folder of a package, or the file of a module."""
     if spec is None:
         return None
     if spec.submodule_search_locations:

@@ -87,7 +87,7 @@ class Syncing:
                 time.sleep(_GATHERED)
 
     def _pause(self) -> float:
-        """Seconds until something is to be done, or the settings are looked at again."""
+        """Return seconds until something is to be done, or the settings are looked at again."""
         now = time.monotonic()
         times = [_LOOK]
         if self._next is not None:
@@ -110,7 +110,7 @@ class Syncing:
             self._exchange(settings, fetch=False, news=news)
 
     def _has_news(self, news: News, now: float, *, is_last: bool) -> bool:
-        """Whether a commit waits that was not tried yet, or is to be tried again."""
+        """Return True if a commit waits that was not tried yet, or is to be tried again."""
         if not news or (now < self._retry_at and not is_last):
             return False
         return bool(self._retry_at) or not news <= self._tried

@@ -48,7 +48,7 @@ def write_cursor(key: bytes, *, generation: str, search: str, offset: int) -> st
 
 
 def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
-    """Give the generation of a list, and the offset at which it continues. Raises InvalidCursor."""
+    """Return the generation of a list, and the offset at which it continues. Raises InvalidCursor."""
     kind, generation, its_search, offset = unseal(key, cursor, 4)
     if kind != _KIND:
         raise _foreign()

@@ -67,7 +67,7 @@ class Fences:
         self._is_kept = len(self._lines) <= _FEW
 
     def near(self, first: int, last: int) -> Sequence[Fence]:
-        """Give the fences between two places or around them, in order, and others perhaps."""
+        """Return the fences between two places or around them, in order, and others perhaps."""
         if not self._lines:
             return ()
         text = self._text
@@ -86,7 +86,7 @@ class Fences:
         return [*_parsed(text, begin, line_end + 1 or len(text), around)]
 
     def _is_within(self, last: int) -> bool:
-        """Whether a mark before a place is in a list or a quotation, or may be."""
+        """Return True if a mark before a place is in a list or a quotation, or may be."""
         if self._is_kept:
             return self._first_within is not None and self._first_within <= last
         lines = takewhile(lambda line: line < last, self._lines)

@@ -99,7 +99,7 @@ def _by_all(question: Query, ask: Ask) -> Hint | None:
 
 
 def _narrowings(question: Query) -> Iterator[tuple[str, str, Query]]:
-    """Give each filter, the path as the last, and the question without it."""
+    """Yield each filter, the path as the last, and the question without it."""
     for key, value in question.filters.items():
         others = {other: kept for other, kept in question.filters.items() if other != key}
         yield key, value, replace(question, filters=others)
@@ -108,7 +108,7 @@ def _narrowings(question: Query) -> Iterator[tuple[str, str, Query]]:
 
 
 def _values(found: Sequence[Record], key: str) -> tuple[str, ...]:
-    """Give the commonest values of a key."""
+    """Return the commonest values of a key."""
     counts = Counter(value for record in found for value in record.facets.get(key, ()) if is_listable(value))
     return tuple(_commonest(counts)[:MAX_VALUES_SHOWN])
 
@@ -222,7 +222,7 @@ def suggestions(
 
 
 def _unknown(text: str, question: Query, ask: Ask) -> Iterator[str]:
-    """Give the words that are asked for and that no section holds, as they are written."""
+    """Yield the words that are asked for and that no section holds, as they are written."""
     for word in dict.fromkeys(WORD.findall(text)):
         if len(word) < _SHORTEST or not is_word(folded(word)):
             continue
@@ -234,7 +234,7 @@ def _unknown(text: str, question: Query, ask: Ask) -> Iterator[str]:
 def _spellings(
     word: str, terms: Iterable[str], question: Query, ask: Ask, read: Callable[[Record], str]
 ) -> Iterator[str]:
-    """Give each of the terms as it is spelt in the best sections that the rest of the question leaves in.
+    """Yield each of the terms as it is spelt in the best sections that the rest of the question leaves in.
 
     Of several spellings it is the one nearest to the word, and of these the commonest.
     """
@@ -255,6 +255,6 @@ def _corrected(text: str, spellings: Mapping[str, str]) -> str:
 
 
 def _pieces(token: str) -> Iterator[str]:
-    """Give the words of a token, and the parts of these, that are letters alone."""
+    """Yield the words of a token, and the parts of these, that are letters alone."""
     for word in WORD.findall(normalised(token)):
         yield from (piece for piece in dict.fromkeys((word, *JOINT.split(word))) if is_word(folded(piece)))

@@ -99,7 +99,7 @@ class LiveIndex:
             return Followed(state, is_stale=self.is_behind(state))
 
     def is_behind(self, state: State) -> bool:
-        """Whether a state is that of another commit than the tip."""
+        """Return True if a state is that of another commit than the tip."""
         return state.commit != self._workspace.tip()
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
@@ -107,13 +107,13 @@ class LiveIndex:
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
 
     def generation(self, progress: Progress | None = None) -> Generation | None:
-        """Give the index as it is, whatever commit it stands for; where there is none, it is built."""
+        """Return the index as it is, whatever commit it stands for; where there is none, it is built."""
         if self.engine.generation() is None:
             self.follow(progress)
         return self.engine.generation()
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Give at most so many terms that a folded word may have meant, of the index as it is."""
+        """Return at most so many terms that a folded word may have meant, of the index as it is."""
         return self.engine.similar(word, most)
 
     def rebuild(self, progress: Progress | None = None) -> State:
@@ -147,7 +147,7 @@ class LiveIndex:
         return self.engine.status(self._workspace.tip())
 
     def home(self) -> Home:
-        """Give another object for the same places, for what is kept beside the index."""
+        """Return another object for the same places, for what is kept beside the index."""
         return Home(self._name, self._places)
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class LiveIndex:
         self._home.leave()
 
     def text(self, record: Record) -> str:
-        """What a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
+        """Return what a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
         return str(self.texts.read(record), "utf-8", "replace")
 
     def warm(self) -> None:
@@ -173,11 +173,11 @@ class LiveIndex:
             self.engine.search(parse("anything"))
 
     def _is_fresh(self, state: State) -> bool:
-        """Whether a state answers for the tip, without a document that it could have."""
+        """Return True if a state answers for the tip, without a document that it could have."""
         return not self.is_behind(state) and not self.is_readable_again(state)
 
     def is_readable_again(self, state: State) -> bool:
-        """Whether a document that was left out, because Git could not read it, can be read by now."""
+        """Return True if a document that was left out, because Git could not read it, can be read by now."""
         for blob in islice(state.unreadable.values(), _TRIED_AGAIN):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)

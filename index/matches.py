@@ -44,7 +44,7 @@ class Searchable:
         self.lowered = data.translate(_SPACED).lower() + b" "
 
     def word(self, start: int) -> str:
-        """Give what stands from a place in the source to the next space."""
+        """Return what stands from a place in the source to the next space."""
         return _text(self.source[start : self.lowered.index(b" ", start)])
 
 
@@ -120,7 +120,7 @@ class Matcher:
 
 
 def _sought(term: str) -> str:
-    """Give what every ASCII word that stands for a term has in it."""
+    """Return what every ASCII word that stands for a term has in it."""
     return term[:-1] if len(term) > 2 and term[-1] in _REWRITTEN else term
 
 

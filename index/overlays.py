@@ -139,7 +139,7 @@ class Reading(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Reading:
-        """Give those of a commit. Raises InvalidConfig."""
+        """Return those of a commit. Raises InvalidConfig."""
         return cls(snapshot.config.limits.document_bytes, frozenset(snapshot.config.taxonomy_keys))
 
 
@@ -173,7 +173,7 @@ class Overlay:
         return sum(array.nbytes for segment in own for array in segment.arrays.values())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Give a stretch of a list. Raises GenerationGone for another generation than its own."""
+        """Return a stretch of a list. Raises GenerationGone for another generation than its own."""
         read = self.live.texts.read
         return self.opened.search(query, read, offset=offset, limit=limit, generation=generation)
 
@@ -182,11 +182,11 @@ class Overlay:
         return {key: self.opened.values(key) for key in self.keys}
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Give at most so many terms that a folded word may have meant."""
+        """Return at most so many terms that a folded word may have meant."""
         return self.opened.similar(word, most)
 
     def text(self, record: Record) -> str:
-        """What a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
+        """Return what a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
         return self.live.text(record)
 
 
@@ -203,7 +203,7 @@ class Overlays:
         self._closed = 0
 
     def at(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
-        """Give the overlay of a commit, made when it is first asked for, by one thread while others wait.
+        """Return the overlay of a commit, made when it is first asked for, by one thread while others wait.
 
         Raises InvalidConfig, and what following the branch raises where there is no index yet.
         """
@@ -280,7 +280,7 @@ class Overlays:
         return Overlay(opened, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
 
     def _at_hand(self, reading: Reading) -> list[AtHand]:
-        """What was analysed by the same settings, for the commits that were asked for last."""
+        """Return what was analysed by the same settings, for the commits that were asked for last."""
         with self._lock:
             kept = [overlay for overlay in reversed(self._kept.values()) if overlay.reading == reading]
         return [AtHand(overlay.own, overlay.governed.get) for overlay in kept]

@@ -31,7 +31,7 @@ class Page:
 
     @classmethod
     def of(cls, document: Document, blob: str, facets: Values | None = None) -> Page:
-        """The page of a parsed document; one with neither title nor text has no sections."""
+        """Return the page of a parsed document; one with neither title nor text has no sections."""
         return cls(document.path, blob, document.title, facets or {}, document.data, document.sections)
 
     @cached_property
@@ -54,7 +54,7 @@ class Page:
         return (self.title,) if section.is_preamble else (self.title, *breadcrumb(self.sections, section))
 
     def headings_above(self, section: Section) -> tuple[str, ...]:
-        """The document's title and the headings above a section; a preamble has none above it."""
+        """Return the document's title and the headings above a section; a preamble has none above it."""
         return self.breadcrumb(section)[:-1]
 
 
@@ -95,5 +95,5 @@ class Record(NamedTuple):
 
 
 def chunk_id(path: str, key: str) -> str:
-    """Give the address of a section, which is its id: `guides/retries.md#backoff-strategy`."""
+    """Return the address of a section, which is its id: `guides/retries.md#backoff-strategy`."""
     return f"{path}#{key}"

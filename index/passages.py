@@ -172,7 +172,7 @@ def passage(
 
 
 def _section(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
-    """A document's section by its key; without one its first section."""
+    """Return a document's section by its key; without one its first section."""
     if path not in snapshot.documents:
         return None
     document = snapshot.document(path)
@@ -183,7 +183,7 @@ def _section(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Docum
 
 
 def _answering(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
-    """A document's section by another name that it answers to. Raises AmbiguousAddress."""
+    """Return a document's section by another name that it answers to. Raises AmbiguousAddress."""
     if fragment is None or path not in snapshot.documents:
         return None
     document = snapshot.document(path)
@@ -194,7 +194,7 @@ def _answering(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Doc
 
 
 def _moved(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
-    """What an id leads to that names nothing now."""
+    """Yield what an id leads to that names nothing now."""
     for path, fragment in islice(_parted(snapshot, wanted), _MEANINGS):
         move = moves.find(snapshot, path, fragment)
         if move is not None:
@@ -202,7 +202,7 @@ def _moved(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
 
 
 def _parted(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]:
-    """Each way to part an id into the path that a document may have had and a fragment."""
+    """Yield each way to part an id into the path that a document may have had and a fragment."""
     path, fragment = split_address(wanted, snapshot.documents)
     if path in snapshot.documents:
         yield path, fragment
@@ -215,7 +215,7 @@ def _parted(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]
 
 
 def _near(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
-    """The ids that are most like one that does not exist."""
+    """Return the ids that are most like one that does not exist."""
     if path not in snapshot.documents:
         return _near_paths(path, snapshot.documents)
     keys = [section.key for section in snapshot.document(path).sections]
@@ -264,7 +264,7 @@ def _body(chunk: PassageChunk, rest: Callable[[PassageChunk], str]) -> str:
 
 
 def _open_fence(text: str) -> str | None:
-    """The line that would close the code block in which a text ends; None if it ends in none."""
+    """Return the line that would close the code block in which a text ends; None if it ends in none."""
     opened: re.Match[str] | None = None
     for line in _FENCE.finditer(text):
         if opened is None:
@@ -275,7 +275,7 @@ def _open_fence(text: str) -> str | None:
 
 
 def _fair_share(sizes: Iterable[int], most: int) -> int:
-    """The most that each may have, so that all of them together have at most `most`."""
+    """Return the most that each may have, so that all of them together have at most `most`."""
     share, left = most, most
     ascending = sorted(sizes)
     for taken, size in enumerate(ascending):

@@ -69,7 +69,7 @@ def _elsewhere(
 
 @lru_cache(maxsize=1)
 def _unpickled(work: bytes) -> Callable[[Any], Any]:
-    """What a process does, with all that it keeps from one block to the next."""
+    """Return what a process does, with all that it keeps from one block to the next."""
     found: Callable[[Any], Any] = pickle.loads(work)
     return found
 

@@ -106,7 +106,7 @@ class Source(Protocol):
     def commit(self) -> str | None: ...
 
     def paths(self) -> tuple[str, ...]:
-        """Every document, in order."""
+        """Return every document, in order."""
 
     def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
         """Some of the documents, in the order asked for."""
@@ -151,7 +151,7 @@ class Engine(Protocol):
         limit: int = 10,
         generation: str | None = None,
     ) -> Results:
-        """Give the hits [offset, offset + limit) of a query. Raises GenerationGone, NotIndexed.
+        """Return the hits [offset, offset + limit) of a query. Raises GenerationGone, NotIndexed.
 
         `generation` binds a page to the list that its earlier pages came from.
         """
@@ -160,7 +160,7 @@ class Engine(Protocol):
         """Count the sections that have each value of a taxonomy key."""
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Give at most so many terms of live sections that a folded word may have meant, its own left out.
+        """Return at most so many terms of live sections that a folded word may have meant, its own left out.
 
         They are one edit away if there are such, else two: the stems of words one edit away, and terms with
         the first two letters of its own, as far from this as `index.spelling.reach` says. Those that most

@@ -31,7 +31,7 @@ _JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Give the words of normalised text as they are written; in scripts without spaces, runs of characters.
+    """Return the words of normalised text as they are written; in scripts without spaces, runs of characters.
 
     `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
     """
@@ -44,7 +44,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
-    """Give the index terms that each section with this phrase in its text holds; stop words are none.
+    """Return the index terms that each section with this phrase in its text holds; stop words are none.
 
     There are none for a phrase of stop words, so other terms of a query must say which sections to read.
     """
@@ -53,7 +53,7 @@ def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
 
 
 def _terms_anywhere(word: str) -> Iterable[str]:
-    """Give the terms that a word leaves in the index even where it is part of a longer name."""
+    """Return the terms that a word leaves in the index even where it is part of a longer name."""
     return (term for term in expand(f"x.{word}")[1:] if term != "x")
 
 
@@ -65,12 +65,15 @@ class Phrases:
 
     @classmethod
     def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
-        """The phrases of a query, each given as its words."""
+        """Return the phrases of a query, each given as its words."""
         runs = (_run(" ".join(phrase)) for phrase in phrases)
         return cls(tuple(run for run in runs if not run.isspace()))
 
     def occur_in(self, heading: str, text: bytes) -> bool:
-        """Whether each stands in a section's heading or in its Markdown. Takes time linear in the text."""
+        """Return True if each stands in a section's heading or in its Markdown.
+
+        Takes time linear in the text.
+        """
         read = _run(readable(text).decode("utf-8", "replace"))
         return all(run in read or run in _run(heading) for run in self.runs)
 
@@ -200,7 +203,7 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
 
 
 def _says_more(text: str) -> bool:
-    """Whether a query has words beside what is quoted or excluded."""
+    """Return True if a query has words beside what is quoted or excluded."""
     tokens = TOKEN.findall(_MARKED.sub(" ", text))
     return any(term not in STOP_WORDS for token in tokens for term in expand(token))
 
@@ -228,7 +231,7 @@ def _taken_apart(text: str) -> _Parts:
 
 
 def _excluded(text: str, *, is_quoted: bool) -> str | None:
-    """Give the term that stands for the whole of a word; None if the text is to be searched for."""
+    """Return the term that stands for the whole of a word; None if the text is to be searched for."""
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens

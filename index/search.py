@@ -138,13 +138,13 @@ class Asked(Protocol):
     """What answers questions about one commit, or about the branch as it is."""
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Give a stretch of a list. Raises GenerationGone."""
+        """Return a stretch of a list. Raises GenerationGone."""
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Give at most so many terms that a folded word may have meant."""
+        """Return at most so many terms that a folded word may have meant."""
 
     def text(self, record: Record) -> str:
-        """What a section says beside its heading."""
+        """Return what a section says beside its heading."""
 
 
 def explained(asked: Asked, query: str, question: Query, generation: str) -> Hint | None:

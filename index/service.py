@@ -160,7 +160,7 @@ class SearchIndex:
         return self._live.rebuild(progress).commit
 
     def metadata(self) -> Metadata | None:
-        """Give the last `metadata.json` of this branch; None before the first index. Never waits."""
+        """Return the last `metadata.json` of this branch; None before the first index. Never waits."""
         return self._live.metadata()
 
     def description(self) -> str:
@@ -176,7 +176,7 @@ class SearchIndex:
         return corpus_description(configured, self._workspace.name)
 
     def keys(self) -> Mapping[str, str | None]:
-        """The keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
+        """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
         return self._workspace.snapshot().config.taxonomy_keys
 
     def values(self) -> Mapping[str, Mapping[str, int]]:
@@ -209,7 +209,7 @@ class SearchIndex:
         return LinkGraph(self._workspace, self._live.home())
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """The documents that may link to some paths, as `workspace.links.inbound.Inbound` says."""
+        """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` says."""
         return self.links.linking_to(snapshot, paths)
 
     def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:

@@ -183,7 +183,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
-    """Give a window with what shows that it is a part, and a part of which code."""
+    """Return a window with what shows that it is a part, and a part of which code."""
     shown = _within(text, start, end, fences) if fences else _part(text, start, end)
     return _BLANK_LINES.sub("\n", shown)
 
@@ -196,7 +196,7 @@ def _part(text: str, start: int, end: int) -> str:
 
 
 def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
-    """Give the part of a text that there is code in."""
+    """Return the part of a text that there is code in."""
     first = next((fence for fence in fences if fence.body <= start < fence.end), None)
     last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
     if last and end < last.body:
@@ -262,14 +262,14 @@ class Texts:
             return b""
 
     def shown(self, record: Record) -> Shown:
-        """The same as hits show it; what is not UTF-8 becomes U+FFFD."""
+        """Return the same as hits show it; what is not UTF-8 becomes U+FFFD."""
         try:
             return self._shown.get((record.blob, record.start, record.end), self._made, record)
         except DamagedRepository:
             return Shown("")
 
     def data(self, blob: str, start: int, end: int) -> bytes:
-        """Give the bytes [start, end) of a blob."""
+        """Return the bytes [start, end) of a blob."""
         last, data = self._last
         if last != blob:
             data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))

@@ -34,7 +34,7 @@ class GitSource:
         self.commit = snapshot.commit
 
     def paths(self) -> tuple[str, ...]:
-        """Every document, in order."""
+        """Return every document, in order."""
         return tuple(self._blobs)
 
     def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
@@ -94,7 +94,7 @@ class Difference(NamedTuple):
 
 
 def difference(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
-    """What lies between two snapshots; None where the index is rather built anew.
+    """Return what lies between two snapshots; None where the index is rather built anew.
 
     That is where the settings change what is read of each document, and where over a third of them change.
     `documents` says how many there are, so that they are not listed to be counted.
@@ -123,7 +123,7 @@ def _is_governed_anew(path: str, old: Snapshot, new: Snapshot) -> bool:
 
 
 def _below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
-    """The documents in some folders and below them, each with its blob; only these folders are read."""
+    """Yield the documents in some folders and below them, each with its blob; only these folders are read."""
     last: str | None = None
     for folder in sorted(folders, key=lambda folder: folder.split("/")):
         if last is not None and (not last or f"{folder}/".startswith(f"{last}/")):

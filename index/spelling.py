@@ -36,7 +36,7 @@ _LONGEST = 32
 
 
 def is_word(word: str) -> bool:
-    """Whether a folded word is one whose spelling is looked at: letters alone, and not too many.
+    """Return True if a folded word is one whose spelling is looked at: letters alone, and not too many.
 
     Vowel signs and other marks on a letter belong to it, as in Devanagari.
     """
@@ -49,7 +49,7 @@ def reach(word: str) -> int:
 
 
 def stems_of_edits(word: str) -> frozenset[str]:
-    """Give the stems of all words that are one edit away, made of its own letters and the Latin ones."""
+    """Return the stems of all words that are one edit away, made of its own letters and the Latin ones."""
     letters = sorted({*ascii_lowercase, *word})
     parts = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
     words = {head + tail[1:] for head, tail in parts if tail}
@@ -85,7 +85,7 @@ def distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
 
 
 def similar(statistics: Statistics, word: str, most: int) -> tuple[str, ...]:
-    """Give at most so many terms that are like a folded word, as the port says."""
+    """Return at most so many terms that are like a folded word, as the port says."""
     if not is_word(word):
         return ()
     edits = _edits(statistics, word)

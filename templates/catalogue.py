@@ -21,7 +21,7 @@ BUILTIN = (
 
 @cache
 def builtin_types() -> Mapping[str, DocumentType]:
-    """Every built-in type by its name; the mapping's order is the order to list them in."""
+    """Return every built-in type by its name; the mapping's order is the order to list them in."""
     # Imported here because a server that is only searched never needs a template.
     from importlib.resources import files
 

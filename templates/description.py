@@ -94,7 +94,7 @@ def _guidance(value: object) -> dict[str, str]:
 
 
 def _key(key: str, field: str) -> str:
-    """A key that is fit to stand in an error message."""
+    """Return a key that is fit to stand in an error message."""
     if len(key) > MAX_KEY:
         raise InvalidTemplate(field, f"a key has at most {MAX_KEY} characters")
     refuse_hidden(key, field)

@@ -54,7 +54,7 @@ class DocumentType:
 
 
 def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
-    """The type that the two files of the folder `name` describe.
+    """Return the type that the two files of the folder `name` describe.
 
     Raises InvalidTemplate, which names the field that is wrong: `name`, `type.toml`, `document.md`, or a key
     of `type.toml` such as `instructions[2]` or `sections.Risks`.

@@ -36,7 +36,7 @@ class Heading:
 
 
 def parse_skeleton(markdown: bytes) -> tuple[str, tuple[Heading, ...]]:
-    """The skeleton as text, which begins with `# {title}`, and its other headings in order.
+    """Return the skeleton as text, which begins with `# {title}`, and its other headings in order.
 
     The title is put in front if the file has none. Raises InvalidTemplate, which names the line.
     """

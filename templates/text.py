@@ -18,7 +18,7 @@ _HIDDEN = re.compile(
 
 
 def decode(data: bytes, field: str, limit: int) -> str:
-    """The text of a file: UTF-8, a byte order mark dropped, LF line ends, at most `limit` bytes."""
+    """Return the text of a file: UTF-8, a byte order mark dropped, LF line ends, at most `limit` bytes."""
     if len(data) > limit:
         raise InvalidTemplate(field, f"the file has {len(data)} bytes; at most {limit} are read")
     try:

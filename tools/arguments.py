@@ -83,7 +83,7 @@ class Arguments(BaseModel):
 
 
 def _array(value: object) -> object:
-    """An array that a host has sent as a JSON string."""
+    """Return an array that a host has sent as a JSON string."""
     if not isinstance(value, str):
         return value
     try:
@@ -104,7 +104,7 @@ def _integer(value: object) -> object:
 
 
 def _object(value: object) -> object:
-    """An object that a host has sent as a JSON string."""
+    """Return an object that a host has sent as a JSON string."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -154,7 +154,7 @@ def asked_of(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def read(model: type[Model], given: Mapping[str, object], others: Sequence[str] | None = None) -> Model:
-    """Validates arguments. Raises InvalidArguments with the field, and the nearest to an unknown one.
+    """Validate arguments. Raises InvalidArguments with the field, and the nearest to an unknown one.
 
     `others` are fields that this workspace adds; they are not in `given`, and the error lists all then.
     """
@@ -170,7 +170,7 @@ def read(model: type[Model], given: Mapping[str, object], others: Sequence[str] 
 def explain(
     problem: ErrorDetails, model: type[BaseModel], others: Sequence[str] | None = None
 ) -> InvalidArguments:
-    """The error for the first thing that validation found."""
+    """Return the error for the first thing that validation found."""
     field = ".".join(str(part) for part in problem["loc"]) or "arguments"
     shown = field if len(field) <= 80 else field[:80] + "…"
     known = [*model.model_fields, *(others or ())]
@@ -205,7 +205,10 @@ def nearest_field(field: str, known: Sequence[str]) -> list[str]:
 
 
 def read_operations(value: object) -> list[dict[str, object]]:
-    """The operations of a batch. Raises InvalidArguments for an empty list or one that holds no objects."""
+    """Return the operations of a batch.
+
+    Raises InvalidArguments for an empty list or one that holds no objects.
+    """
     try:
         found = _array(value)
     except ValueError as error:
@@ -238,7 +241,7 @@ def read_operations(value: object) -> list[dict[str, object]]:
 
 
 def target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:
-    """The path and the slug of a target; `file` may also be a whole address (`api.md#endpoints`).
+    """Return the path and the slug of a target; `file` may also be a whole address (`api.md#endpoints`).
 
     Raises InvalidArguments where a section is named twice.
     """
@@ -264,7 +267,10 @@ class _Schema(GenerateJsonSchema):
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model's input. A field that may be left out is its plain type, not "or null"."""
+    """Return the JSON schema of a model's input.
+
+    A field that may be left out is its plain type, not "or null".
+    """
     schema = model.model_json_schema(schema_generator=_Schema)
     inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
     # A model's own fields come first: those that it shares with other tools speak of "the fields above".

@@ -40,7 +40,7 @@ def with_standing(answer: Answer, workspace: Workspace) -> Answer:
 
 
 def standing_of(workspace: Workspace) -> dict[str, Any]:
-    """The fields `unpushed` and `sync`, those of them that there are. Raises DamagedRepository."""
+    """Return the fields `unpushed` and `sync`, those of them that there are. Raises DamagedRepository."""
     standing = workspace.standing()
     seen = standing.look()
     told: dict[str, Any] = {}

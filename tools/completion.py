@@ -49,12 +49,12 @@ def ranked(names: Iterable[str], typed: str) -> Candidates:
 
 
 def complete_path(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """The paths of documents; at a commit if `given` has a `ref`."""
+    """Return the paths of documents; at a commit if `given` has a `ref`."""
     return ranked(_snapshot(context, given).documents, typed)
 
 
 def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """The addresses of the sections of the document that `given` has as its `path`.
+    """Return the addresses of the sections of the document that `given` has as its `path`.
 
     An address whose heading begins with what was typed, or holds it, is a candidate too.
     """
@@ -72,7 +72,7 @@ def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> 
 
 
 def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Paths of documents; after a `#`, the addresses of the sections of that document."""
+    """Return paths of documents; after a `#`, the addresses of the sections of that document."""
     path, mark, section = typed.partition("#")
     if not mark:
         return complete_path(context, typed, given)
@@ -88,7 +88,7 @@ def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Cand
 
 
 def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """The folders that hold documents."""
+    """Return the folders that hold documents."""
     folders = {
         "/".join(parts[:depth])
         for path in context.snapshot().documents
@@ -99,7 +99,7 @@ def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> C
 
 
 def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """The types that a new document may have."""
+    """Return the types that a new document may have."""
     from workspace.snapshot.document_types import BrokenType, document_types
 
     types = document_types(context.snapshot())
@@ -107,7 +107,7 @@ def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Can
 
 
 def _snapshot(context: Context, given: Mapping[str, str]) -> Snapshot:
-    """The commit that a `ref` names, else the tip; the tip too where the ref is not complete yet."""
+    """Return the commit that a `ref` names, else the tip; the tip too where the ref is not complete yet."""
     if ref := given.get("ref"):
         try:
             return context.snapshot(ref)

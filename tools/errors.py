@@ -81,7 +81,7 @@ def failure(
     offered: Container[str],
     at: str | None = None,
 ) -> Data:
-    """An error with its code and cure, the tool's specification, and a call that would have worked.
+    """Return an error with its code and cure, the tool's specification, and a call that would have worked.
 
     `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
     where something is now that was named by an address of before. `offered` are the tools of the caller, `at`
@@ -178,7 +178,7 @@ def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Ma
 
 
 def _bounded(value: object) -> Any:
-    """A detail that an agent can afford to read: long texts and lists are cut."""
+    """Return a detail that an agent can afford to read: long texts and lists are cut."""
     match value:
         case str():
             return value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
@@ -198,7 +198,7 @@ _WORDS = {
 
 
 def with_list(fix: str, among: Among | None, offered: Container[str], ref: str | None = None) -> str:
-    """What to do next, and the call of an offered tool that lists what a name is among, at a ref."""
+    """Return what to do next, and the call of an offered tool that lists what a name is among, at a ref."""
 
     if among is None:
         return fix
@@ -209,7 +209,7 @@ def with_list(fix: str, among: Among | None, offered: Container[str], ref: str |
 
 
 def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls that show the list, best first."""
+    """Yield the calls that show the list, best first."""
     match among.listed:
         case Listed.DOCUMENTS:
             yield "list_documents", {}
@@ -253,7 +253,7 @@ class Texts:
         self._left = tokens
 
     def of(self, error: WorkspaceError) -> dict[str, Any]:
-        """The texts that an error carries, as the sources of its sections one after another.
+        """Return the texts that an error carries, as the sources of its sections one after another.
 
         `truncated` says that something was cut. A section that `current` shows in full has been seen.
         """
@@ -285,12 +285,12 @@ class Texts:
 
 
 def details_of(error: WorkspaceError) -> dict[str, object]:
-    """What an error carries beside texts."""
+    """Return what an error carries beside texts."""
     return {name: value for name, value in error.details.items() if name not in _UNSHOWN}
 
 
 def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
-    """The cure of an error; another one where the text that is to be read has been cut."""
+    """Return the cure of an error; another one where the text that is to be read has been cut."""
     if is_cut and isinstance(error, ReadFirst):
         return (
             "'current' is cut. To do that nevertheless, send the same call with "
@@ -300,7 +300,7 @@ def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
 
 
 def needs_commit(error: WorkspaceError, *, is_cut: bool) -> bool:
-    """Whether the call that works is the same one with the commit of this answer as its base."""
+    """Return True if the call that works is the same one with the commit of this answer as its base."""
     match error:
         case Conflict():
             return "theirs" in error.details

@@ -22,7 +22,7 @@ _ADDRESS_ERRORS = frozenset(("SECTION_NOT_FOUND", "TASK_NOT_FOUND", "INVALID_ADD
 
 
 def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose document and sections exist; a sibling that is not there is left out."""
+    """Return an example whose document and sections exist; a sibling that is not there is left out."""
     example, document = _with_document(example, snapshot)
     if error.code in _ADDRESS_ERRORS:
         example = {field: value for field, value in example.items() if field not in ("before", "after")}
@@ -69,14 +69,14 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
 
 
 def with_chunk(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose chunk exists: the nearest, else the beginning of the first document."""
+    """Return an example whose chunk exists: the nearest, else the beginning of the first document."""
     near = error.details.get("nearest")
     found = [*(near if isinstance(near, list) else ()), *list(snapshot.documents)[:1]]
     return {**example, "chunk_id": found[0]} if found else example
 
 
 def with_document(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose document exists."""
+    """Return an example whose document exists."""
     return _with_document(example, snapshot)[0]
 
 
@@ -97,7 +97,7 @@ def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | 
 
 
 def _readable(snapshot: Snapshot, path: str) -> Document | None:
-    """A document; None if it is too large, or no text, to be read, and so no example."""
+    """Return a document; None if it is too large, or no text, to be read, and so no example."""
     try:
         return snapshot.document(path)
     except (LimitExceeded, NotADocument):
@@ -105,7 +105,7 @@ def _readable(snapshot: Snapshot, path: str) -> Document | None:
 
 
 def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
-    """The first name that resolves: the error's own proposals before the rest, the preamble last."""
+    """Return the first name that resolves: the error's own proposals before the rest, the preamble last."""
     names = proposed(error)
     names += [name for choice in choices for name in choice]
     names.sort(key=lambda name: name == PREAMBLE)
@@ -113,7 +113,7 @@ def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -
 
 
 def proposed(error: WorkspaceError) -> list[str]:
-    """The names that an error proposes as its `candidates`, as a call takes them."""
+    """Return the names that an error proposes as its `candidates`, as a call takes them."""
     listed = error.details.get("candidates")
     names = [
         item.get("slug") if isinstance(item, dict) else item
@@ -130,7 +130,7 @@ def _resolves(document: Document, slug: object) -> bool:
 
 
 def _tasks(document: Document) -> list[str]:
-    """The addresses of a document's tasks that resolve, open ones first."""
+    """Return the addresses of a document's tasks that resolve, open ones first."""
     found: list[tuple[bool, str]] = []
     for section in document.sections:
         if _resolves(document, section.key):

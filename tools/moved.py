@@ -71,7 +71,7 @@ def found(context: Context, snapshot: Snapshot, file: str, slug: str | None) -> 
 
 
 def told(there: Found, data: dict[str, Any]) -> dict[str, Any]:
-    """An answer, in which it is said where what it shows has moved to, if it has."""
+    """Return an answer, in which it is said where what it shows has moved to, if it has."""
     if there.moved_to is None:
         return data
     step = NextStep(f"Use '{there.address}' from now on, where this has moved. ", data["next_step"])
@@ -79,7 +79,7 @@ def told(there: Found, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def moved(moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None) -> Found | None:
-    """Where an address leads that names nothing at a snapshot; None if it does, or was never moved."""
+    """Return where an address leads that names nothing at a snapshot; None if it does, or was never moved."""
     if not 0 < len(file) <= MAX_PATH or len(slug or "") > _LONGEST or CONTROL.search(f"{file}{slug}"):
         return None
     wanted = None if slug is None else read_fragment(slug)
@@ -99,7 +99,7 @@ def moved(moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str |
 def redirected(
     error: WorkspaceError, given: Mapping[str, object], snapshot: Snapshot, moves: Callable[[], Moves]
 ) -> Redirected | None:
-    """The same call with the address of now, after an error that may come from one of before."""
+    """Return the same call with the address of now, after an error that may come from one of before."""
     if error.code not in _GONE:
         return None
     for file_field, slug_field in _PLACES:
@@ -116,7 +116,7 @@ def redirected(
 def _corrected(
     given: Mapping[str, object], file_field: str, slug_field: str | None, there: Found
 ) -> Mapping[str, object]:
-    """The fields of a call with the new place of what one or two of them named."""
+    """Return the fields of a call with the new place of what one or two of them named."""
     if slug_field not in (None, "slug") and there.file != given[file_field]:
         return given  # the section that is worked on stands in the other file still
     if there.slug is None:
@@ -137,7 +137,7 @@ def _stands(snapshot: Snapshot, file: str, section: str | None) -> bool:
 
 
 def _with_document(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
-    """A section that is younger than the path of its document, by the path that this had before."""
+    """Return a section that is younger than the path of its document, by the path that this had before."""
     move = moves.find(snapshot, file)
     if move is None:
         return None

@@ -32,7 +32,7 @@ MAX_SHOWN = 1_000
 
 
 def progress(tasks: tuple[Task, ...]) -> dict[str, int]:
-    """How many tasks there are and how many are done."""
+    """Return how many tasks there are and how many are done."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 
@@ -65,7 +65,7 @@ def sections_in_full(document: Document) -> dict[str, Any]:
 
 
 def telling_titles(document: Document) -> dict[str, str]:
-    """The titles of the sections whose addresses do not say them, by address."""
+    """Return the titles of the sections whose addresses do not say them, by address."""
     return {
         section.key: section.title
         for section in document.sections[: MAX_SHOWN + 1]
@@ -84,7 +84,7 @@ def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Tas
 
 
 def cut_hint(document: Document) -> str | None:
-    """What is said of a document that has more sections than are shown."""
+    """Return what is said of a document that has more sections than are shown."""
     count = len(document.sections)
     if count <= MAX_SHOWN:
         return None
@@ -100,7 +100,7 @@ def first_with_text(document: Document, sections: Sequence[Section]) -> Section 
 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:
-    """A task with what its sub-items say."""
+    """Return a task with what its sub-items say."""
     from workspace.document.tasks import TASK_FIELDS
 
     data: dict[str, Any] = {
@@ -155,7 +155,10 @@ def links_data(
 
 
 def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
-    """The links to a document; None if nobody knows them yet. The graph follows the branch, and no ref."""
+    """Return the links to a document; None if nobody knows them yet.
+
+    The graph follows the branch, and no ref.
+    """
     from index.link_graph.backlinks import backlinks
     from workspace.links.world import OverlayWorld
 

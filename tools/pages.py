@@ -37,7 +37,7 @@ _MAX_TITLE = 300
 
 
 def shown_title(title: str) -> str:
-    """A title, or the beginning of one that is far too long."""
+    """Return a title, or the beginning of one that is far too long."""
     return title if len(title) <= _MAX_TITLE else title[:_MAX_TITLE] + "…"
 
 
@@ -81,14 +81,14 @@ def cut(text: str, offset: int, limit: int) -> tuple[str, int | None]:
 
 
 def page_after(paths: Sequence[str], last: str | None) -> Sequence[str]:
-    """The paths that come after one, in their order; all of them if there is none."""
+    """Return the paths that come after one, in their order; all of them if there is none."""
     from bisect import bisect_right
 
     return paths if last is None else paths[bisect_right(paths, last) :]
 
 
 def write_place(place: str, tree: str | None, search: Sequence[object]) -> str:
-    """The cursor of the page after a place, in a list of what stands in a tree."""
+    """Return the cursor of the page after a place, in a list of what stands in a tree."""
     from index.cursors import seal
     from index.storage.keys import user_key
 
@@ -96,7 +96,7 @@ def write_place(place: str, tree: str | None, search: Sequence[object]) -> str:
 
 
 def read_place(cursor: str, tree: str | None, search: Sequence[object]) -> str:
-    """The place after which a page begins. Raises InvalidCursor, StaleCursor."""
+    """Return the place after which a page begins. Raises InvalidCursor, StaleCursor."""
     from index.cursors import InvalidCursor, StaleCursor, unseal
     from index.storage.keys import user_key
 
@@ -115,7 +115,7 @@ class Text(Protocol):
     """A document, or a text of another kind."""
 
     def text(self, start: int, end: int) -> str:
-        """The bytes [start, end) as text."""
+        """Return the bytes [start, end) as text."""
         ...
 
 
@@ -180,12 +180,12 @@ def part_of(
 
 
 def lines_shown(first: int, before: str, shown: str) -> tuple[int, int]:
-    """The first and last line of what is shown, of a text whose line `first` begins with `before`."""
+    """Return the first and last line of what is shown, of a text whose line `first` begins with `before`."""
     start = first + _breaks(before)
     ended = shown.endswith(("\n", "\r"))
     return start, start + max(_breaks(shown) - ended, 0)
 
 
 def _breaks(text: str) -> int:
-    """How many lines end in a text: with LF, CR LF or CR (CommonMark 0.31 §2.1)."""
+    """Return how many lines end in a text: with LF, CR LF or CR (CommonMark 0.31 §2.1)."""
     return text.count("\n") + text.count("\r") - text.count("\r\n")

@@ -30,7 +30,7 @@ class Pinned(NamedTuple):
 
     @classmethod
     def at(cls, context: Context, ref: str | None) -> Pinned:
-        """What a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
+        """Return what a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
         named = ref if ref and ref.strip() else None
         return cls(context, context.snapshot(ref), named, _open_proposal(context, named) if named else None)
 
@@ -43,7 +43,7 @@ class Pinned(NamedTuple):
         return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
     def call(self, tool: str, **arguments: object) -> Call:
-        """A call of a tool that reads, as a next step names it, at the same ref."""
+        """Return a call of a tool that reads, as a next step names it, at the same ref."""
         return call(tool, **arguments, **pinned(self.ref))
 
     def rest(self, tool: str, **arguments: object) -> Call:
@@ -67,7 +67,7 @@ class Pinned(NamedTuple):
 
 
 def _open_proposal(context: Context, ref: str) -> str | None:
-    """The id of the proposal that a ref names, if it can still be written to."""
+    """Return the id of the proposal that a ref names, if it can still be written to."""
     # Imported here because most calls name no ref.
     from workspace.proposal_ids import read_id
 

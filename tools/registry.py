@@ -109,7 +109,7 @@ class Toolbox:
         return self._told
 
     def awaits_taxonomy(self) -> bool:
-        """Whether the workspace declares taxonomy keys of which no index has told the values yet."""
+        """Return True if the workspace declares taxonomy keys of which no index has told the values yet."""
         served = self._listed()
         if served.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
             return False
@@ -129,7 +129,7 @@ class Toolbox:
         sight: Sight | None = None,
         person: Person | None = None,
     ) -> Answer:
-        """Answers a call. An expected error is an answer too; only UnknownTool and bugs are raised.
+        """Answer a call. An expected error is an answer too; only UnknownTool and bugs are raised.
 
         `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
         token came with the call.
@@ -172,7 +172,7 @@ class Toolbox:
         return frozenset(self._tools)
 
     def context(self, client: str = "") -> Context:
-        """What a request reads from that is no call of a tool: whatever serves when it begins.
+        """Return what a request reads from that is no call of a tool: whatever serves when it begins.
 
         Raises what an artifact is refused for.
         """
@@ -193,7 +193,7 @@ class Toolbox:
         return Answer(data, text=text, is_error=True)
 
     def _grow(self, served: Served) -> None:
-        """Offers the tools of proposals too, if nobody chose otherwise and the policy asks for review.
+        """Offer the tools of proposals too, if nobody chose otherwise and the policy asks for review.
 
         They stay while the server runs: a client that knows them must not lose them.
         """
@@ -210,7 +210,7 @@ class Toolbox:
             self._tools = {tool.name: tool for tool in all_tools() if tool.name in chosen}
 
     def _schema(self, tool: Tool) -> dict[str, Any]:
-        """The schema of a tool's input, made once."""
+        """Return the schema of a tool's input, made once."""
         found = self._schemas.get(tool.name)
         if found is None:
             found = self._schemas[tool.name] = input_schema(tool.arguments)
@@ -307,7 +307,7 @@ def _served(index: SearchIndex) -> Served:
 
 
 def _snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:
-    """What an error speaks of: the commit of a ref, else the tip; None if neither can be read."""
+    """Return what an error speaks of: the commit of a ref, else the tip; None if neither can be read."""
     if isinstance(ref, str):
         with suppress(WorkspaceError):
             return workspace.at(ref)

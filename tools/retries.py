@@ -58,7 +58,7 @@ def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) ->
 def repeat(
     context: Context, recorded: Recorded, tool: Tool, items: Sequence[Given], hints: Sequence[str]
 ) -> Answer:
-    """The first answer again: its own fields, its commit, and a next step from where things stand now.
+    """Return the first answer again: its own fields, its commit, and a next step from where things stand now.
 
     `hints` are those of today, and go before the first ones.
     """
@@ -83,7 +83,7 @@ def repeat(
 
 
 def _look(context: Context, data: Data, items: Sequence[Given]) -> Call | None:
-    """A call that shows what the first one wrote, as far as it still stands."""
+    """Return a call that shows what the first one wrote, as far as it still stands."""
     named = [data, *items[::-1]]
     for path in (place.get(field) for place in named for field in ("path", "file")):
         if isinstance(path, str):

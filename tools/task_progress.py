@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def named_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
-    """The path and slug of a task. Raises InvalidArguments where one is missing."""
+    """Return the path and slug of a task. Raises InvalidArguments where one is missing."""
     if not file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
     path, fragment = target(context.snapshot(), file, slug)
@@ -32,7 +32,7 @@ def named_task(context: Context, file: str | None, slug: str | None) -> tuple[st
 
 
 def progress_after(written: Written, step: Step) -> Data:
-    """The section's progress, and its next open task."""
+    """Return the section's progress, and its next open task."""
     found = _section(written, step)
     if found is None:
         return {}
@@ -43,7 +43,7 @@ def progress_after(written: Written, step: Step) -> Data:
 
 
 def next_open(document: Document, section: Section) -> Task | None:
-    """The first open task of a section that has no open task below it."""
+    """Return the first open task of a section that has no open task below it."""
     waiting = [task for task in document.tasks(section) if not task.is_done]
     return next(
         (task for task in waiting if not any(other.index.startswith(f"{task.index}.") for other in waiting)),
@@ -52,7 +52,7 @@ def next_open(document: Document, section: Section) -> Task | None:
 
 
 def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
-    """The next open task, else a look at the whole."""
+    """Return the next open task, else a look at the whole."""
     for step in reversed(done):
         found = _section(written, step)
         if found is None or step.outcome is None:

@@ -56,7 +56,7 @@ class Tool:
     error_text: Callable[[WorkspaceError], str] | None = None
 
     def annotations(self) -> dict[str, bool]:
-        """The four hints of the protocol."""
+        """Return the four hints of the protocol."""
         return {
             "readOnlyHint": not self.writes,
             "destructiveHint": self.destructive,
@@ -106,18 +106,21 @@ class Context:
         return self.text_tokens * CHARACTERS_PER_TOKEN
 
     def offers(self, tool: str) -> bool:
-        """Whether the client has this tool, so that a next step may name it."""
+        """Return True if the client has this tool, so that a next step may name it."""
         return tool in self.tools
 
     def shows(self, document: Document, sections: Iterable[Section]) -> None:
-        """Remembers sections whose own text this answer shows in full."""
+        """Remember sections whose own text this answer shows in full."""
         if self.sight is not None:
             from workspace.document.section_text import digest
 
             self.sight.add(digest(document, section) for section in sections)
 
     def snapshot(self, ref: str | None = None) -> Snapshot:
-        """The commit that a ref names, else the tip of the served branch. Raises as `Workspace.at` does."""
+        """Return the commit that a ref names, else the tip of the served branch.
+
+        Raises as `Workspace.at` does.
+        """
         return self.workspace.at(ref)
 
 

@@ -39,7 +39,7 @@ class Home(NamedTuple):
     written: Written | None = None
 
     def finished(self, answer: Answer) -> Answer:
-        """An answer that says to which proposal was written, and whose calls keep to it."""
+        """Return an answer that says to which proposal was written, and whose calls keep to it."""
         if self.proposal is None:
             return answer
         data: Data = {**answer.data, "proposal": self.proposal.id}
@@ -67,7 +67,7 @@ class Home(NamedTuple):
 
 
 def actor_of(context: Context, tool: str) -> Actor:
-    """Who acts: a person whose token came with the call, else the client that called."""
+    """Return who acts: a person whose token came with the call, else the client that called."""
     from workspace.proposals.actions.register import Actor
     from workspace.proposals.events import Author, KnownBy
 
@@ -102,7 +102,7 @@ def home_in(context: Context, name: str, request: Request | None) -> Home:
 
 
 def became(context: Context, request: Request | None) -> bool:
-    """Whether an earlier call with the same key became a proposal, or opened one."""
+    """Return True if an earlier call with the same key became a proposal, or opened one."""
     return request is not None and context.workspace.proposing().took(request)
 
 
@@ -113,7 +113,7 @@ def proposed(
     tool: str,
     fields: Mapping[str, Any],
 ) -> tuple[Home, Written]:
-    """What a direct write becomes that is protected, at `paths`: a proposal that holds it.
+    """Return what a direct write becomes that is protected, at `paths`: a proposal that holds it.
 
     Raises what `Proposing.propose` does.
     """
@@ -134,7 +134,7 @@ def _at(context: Context, proposal: Proposal) -> Context:
 
 
 def would_propose(paths: Sequence[str]) -> Data:
-    """What a dry run says of a direct write that would become a proposal."""
+    """Return what a dry run says of a direct write that would become a proposal."""
     return {
         "protected": listed(paths),
         "note": f"{_why(paths)}: without dry_run, this becomes a proposal, and the answer names it",
@@ -142,7 +142,7 @@ def would_propose(paths: Sequence[str]) -> Data:
 
 
 def beginning(context: Context, proposal: str) -> NextStep:
-    """How a proposal goes on in which nothing was written yet."""
+    """Return how a proposal goes on in which nothing was written yet."""
     first = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first is not None:
         fields = {"operation": "add_section", "file": first, "title": "…", "proposal": proposal}
@@ -153,7 +153,7 @@ def beginning(context: Context, proposal: str) -> NextStep:
 
 
 def looking_back(context: Context, proposal: str) -> NextStep:
-    """The next step of a retry whose proposal has ended."""
+    """Return the next step of a retry whose proposal has ended."""
     ended = "Nothing was done twice; the proposal has ended"
     if not context.offers("view_proposal"):
         return NextStep(f"{ended}: docyard proposals show {proposal} shows a person what became of it")

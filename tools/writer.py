@@ -46,13 +46,13 @@ _MAX_DIFF = 50_000
 
 
 def dry_run_data(home: Home, written: Written) -> Data:
-    """What a dry run says beside the answer: a diff, and which paths only a proposal may change."""
+    """Return what a dry run says beside the answer: a diff, and which paths only a proposal may change."""
     data: Data = {"dry_run": True, "diff": diff(written)}
     return {**data, **would_propose(home.protected)} if home.protected else data
 
 
 def diff(written: Written) -> str:
-    """What a commit would change, as a unified diff; cut where it would fill a conversation."""
+    """Return what a commit would change, as a unified diff; cut where it would fill a conversation."""
     import difflib
 
     lines: list[str] = []
@@ -151,7 +151,7 @@ class Writer:
     enrich: Callable[[Written, Step], Data] | None = None
 
     def run(self, context: Context, given: Given) -> Answer:
-        """Answers a call that is to change something. Raises WorkspaceError for a single one that cannot."""
+        """Answer a call that is to change something. Raises WorkspaceError for a single one that cannot."""
         given = without_nulls(given)
         options = read(_Options, {key: value for key, value in given.items() if key in _Options.model_fields})
         item = {key: value for key, value in given.items() if key not in _WRITE_FIELDS}
@@ -188,7 +188,7 @@ class Writer:
         options: _Options,
         request: Request | None,
     ) -> tuple[Home, Written]:
-        """The operations committed where they are allowed: here, or in a proposal of their own."""
+        """Return the operations committed where they are allowed: here, or in a proposal of their own."""
         from workspace.policy.protection import Protected
         from workspace.writing.plan import Mode
 
@@ -216,7 +216,7 @@ class Writer:
     def _told(
         self, home: Home, written: Written, items: Sequence[Given], options: _Options, *, is_batch: bool
     ) -> Answer:
-        """The answer to what was written."""
+        """Return the answer to what was written."""
         from workspace.writing.plan import Status
 
         context = home.context
@@ -298,7 +298,7 @@ class Writer:
         return {**step.outcome.answer, **extra, **changed}
 
     def _kept(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
-        """What a retry of the call is told, if a plan of it is committed."""
+        """Return what a retry of the call is told, if a plan of it is committed."""
         from workspace.writing.write import Written
 
         answer = partial(self._answer, Written(plan.snapshot.commit, False, plan))
@@ -354,7 +354,7 @@ def _hints(steps: Sequence[Step]) -> list[str]:
 
 
 def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
-    """The caller's own values for an example: those that are short and can be sent again."""
+    """Return the caller's own values for an example: those that are short and can be sent again."""
     return {name: item[name] for name in names if _is_usable(item.get(name))}
 
 

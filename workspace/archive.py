@@ -37,11 +37,11 @@ class Archive(Workspace):
         self._snapshot.commit = commit
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """The tree, whatever commit is named: there is no other."""
+        """Return the tree, whatever commit is named: there is no other."""
         return self._snapshot
 
     def at(self, ref: str | None) -> Snapshot:
-        """The tree; a ref may only name the commit that it came from. Raises RefNotFound."""
+        """Return the tree; a ref may only name the commit that it came from. Raises RefNotFound."""
         from workspace.revisions import RefNotFound
 
         wanted = (ref or "").strip()
@@ -55,13 +55,13 @@ class Archive(Workspace):
         )
 
     def moves(self) -> Moves:
-        """Where old addresses lead, by the list that came with the documents."""
+        """Return where old addresses lead, by the list that came with the documents."""
         from workspace.history.moves import Moves
 
         return Moves.of(self._moved)
 
     def history(self) -> History:
-        """Raises NoHistory: an archive holds one tree, and nothing of what was before."""
+        """Raise NoHistory: an archive holds one tree, and nothing of what was before."""
         from workspace.history.log import NoHistory
 
         raise NoHistory()
@@ -71,5 +71,5 @@ class Archive(Workspace):
         self._packs.hold()
 
     def content(self) -> Workspace:
-        """The same documents, whose tip is the id of their tree: what an index of them stands for."""
+        """Return the same documents, whose tip is the id of their tree: what an index of them stands for."""
         return Workspace(self.git, durable=False)

@@ -25,20 +25,20 @@ class RepositoryGone(WorkspaceError):
 
 
 def check_named(git: GitReader, branch: str) -> None:
-    """Raises BranchNotFound unless a branch has a commit, or is checked out and is about to have one."""
+    """Raise BranchNotFound unless a branch has a commit, or is checked out and is about to have one."""
     if branch != git.head().branch and git.tip(branch) is None:
         raise not_found(git, branch)
 
 
 def check_branch(git: GitReader, branch: str) -> None:
-    """Raises BranchNotFound unless a branch has a commit, or RepositoryGone."""
+    """Raise BranchNotFound unless a branch has a commit, or RepositoryGone."""
     if git.tip(branch) is None:
         check_there(git)
         raise not_found(git, branch)
 
 
 def not_found(git: GitReader, branch: str) -> BranchNotFound:
-    """The error for a branch that has no commit, with the nearest names."""
+    """Return the error for a branch that has no commit, with the nearest names."""
     branches = git.branches()
     if branch in branches:
         return BranchNotFound(
@@ -51,7 +51,7 @@ def not_found(git: GitReader, branch: str) -> BranchNotFound:
 
 
 def check_there(git: GitReader) -> None:
-    """Raises RepositoryGone where the Git folders have no HEAD, which Git always has there."""
+    """Raise RepositoryGone where the Git folders have no HEAD, which Git always has there."""
     if not os.path.lexists(git.common_dir / "HEAD"):
         raise RepositoryGone(
             "the repository is gone: its Git folder was moved, unmounted or deleted",

@@ -32,19 +32,19 @@ class Glob(NamedTuple):
     @classmethod
     @lru_cache(maxsize=1_000)
     def compile(cls, text: str) -> Glob:
-        """The glob that a text stands for."""
+        """Return the glob that a text stands for."""
         folder = text.rstrip("/")
         alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _without_any_folders(folder))
         return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
 
     def matches(self, path: str) -> bool:
-        """Whether it stands for a path; its own text does, also where that holds brackets."""
+        """Return True if it stands for a path; its own text does, also where that holds brackets."""
         folder = self.folder
         return path == folder or path.startswith(folder + "/") or self.pattern.match(path) is not None
 
 
 def problem(text: str) -> str | None:
-    """Why a text is no glob relative to a folder, in words that follow it; None if it is one."""
+    """Return why a text is no glob relative to a folder, in words that follow it; None if it is one."""
     if not text.strip("/"):
         return "is empty"
     if len(text) > MAX_LENGTH:
@@ -63,7 +63,7 @@ def problem(text: str) -> str | None:
 
 
 def _without_any_folders(text: str) -> list[str]:
-    """The globs without `**/` that one with it stands for."""
+    """Return the globs without `**/` that one with it stands for."""
     parts = _ANY_FOLDERS.split(text)
     if len(parts) - 1 > MAX_ANY_FOLDERS:
         return [text]
@@ -73,7 +73,7 @@ def _without_any_folders(text: str) -> list[str]:
 
 
 def _has_open_bracket(text: str) -> bool:
-    """Whether a `[` has no `]` that ends it: one right after it, or after its `!`, is a character."""
+    """Return True if a `[` has no `]` that ends it: one right after it, or after its `!`, is a character."""
     place = text.find("[")
     while place >= 0:
         first = place + 2 if text.startswith("[!", place) else place + 1

@@ -39,7 +39,7 @@ class InvalidPath(WorkspaceError):
 
 
 def check_path(path: str) -> str:
-    """The path itself, less a leading `./`, if every system can store it; else `InvalidPath`.
+    """Return the path itself, less a leading `./`, if every system can store it; else `InvalidPath`.
 
     libgit2 accepts names that Windows or macOS cannot store or would take for `.git`, so they are checked
     here, before anything is written.
@@ -69,7 +69,7 @@ def check_path(path: str) -> str:
 
 
 def is_nameable(path: str) -> bool:
-    """Whether answers can name a path on one line, and a caller can send it back."""
+    """Return True if answers can name a path on one line, and a caller can send it back."""
     return len(path) <= MAX_PATH and not CONTROL.search(path)
 
 
@@ -79,7 +79,7 @@ def written_out(path: str) -> str:
 
 
 def check_new_path(path: str) -> None:
-    """Raises InvalidPath for a name that no new file is given. One that a person gave can still be used."""
+    """Raise InvalidPath for a name that no new file is given. One that a person gave can still be used."""
     found = _NOT_IN_NEW.search(path)
     if found:
         char = found.group()
@@ -88,7 +88,7 @@ def check_new_path(path: str) -> None:
 
 
 def twin_key(name: str) -> str:
-    """What two names have in common that are one file on disks which fold case or Unicode forms.
+    """Return what two names have in common that are one file on disks which fold case or Unicode forms.
 
     Unicode's canonical caseless match (D145), without the characters that HFS+ leaves out.
     """
@@ -99,7 +99,7 @@ def twin_key(name: str) -> str:
 
 
 def is_git_folder(name: str) -> bool:
-    """Whether some system takes a name for that of Git's own folder."""
+    """Return True if some system takes a name for that of Git's own folder."""
     return _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", name)) is not None
 
 

@@ -28,12 +28,12 @@ _RANDOM = 5
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is an id, exactly."""
+    """Return True if a text is an id, exactly."""
     return _IS_ID.fullmatch(text) is not None
 
 
 def new_id(taken: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """An id that nothing has yet; two writers that do not know of each other get different ones too.
+    """Return an id that nothing has yet; two writers that do not know of each other get different ones too.
 
     Each is one of 2**39, so that among ten thousand two are the same once in eleven thousand times.
     """
@@ -57,7 +57,7 @@ def read_id(text: str) -> str | None:
 
 
 def id_of_branch(branch: str) -> str | None:
-    """The id in the name of a proposal's branch; None for another branch."""
+    """Return the id in the name of a proposal's branch; None for another branch."""
     found = _OF_BRANCH.match(branch)
     return found[1] if found and is_id(found[1]) else None
 

@@ -95,7 +95,7 @@ class BeforeHistory(WorkspaceError):
 
 
 def find_ref(workspace: Workspace, ref: str) -> str:
-    """The id of the commit that a ref names.
+    """Return the id of the commit that a ref names.
 
     Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.
     """
@@ -144,7 +144,7 @@ def _parted(ref: str) -> tuple[str, str]:
 
 
 def _moment(when: str, ref: str) -> int:
-    """The last second, since 1970 UTC, that a date includes."""
+    """Return the last second, since 1970 UTC, that a date includes."""
     found = _WHEN.fullmatch(when.removesuffix("}")) if when.endswith("}") else None
     if found is None:
         raise RefNotFound(
@@ -162,7 +162,7 @@ def _moment(when: str, ref: str) -> int:
 
 
 def _start(git: GitReader, name: str, tip: str | None) -> str:
-    """The commit from which a date is looked for."""
+    """Return the commit from which a date is looked for."""
     if name:
         return _named(git, name)
     if tip is None:
@@ -171,7 +171,7 @@ def _start(git: GitReader, name: str, tip: str | None) -> str:
 
 
 def _named(git: GitReader, name: str) -> str:
-    """The commit of a name from which nothing is counted."""
+    """Return the commit of a name from which nothing is counted."""
     if name in ("HEAD", "@"):
         found = git.head().commit
         if found is None:
@@ -206,7 +206,7 @@ def _proposed(git: GitReader, name: str) -> str | None:
 
 
 def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
-    """The newest of the first parents that was committed at a moment or before it."""
+    """Return the newest of the first parents that was committed at a moment or before it."""
     from workspace.git.ancestry import Graph, first_parents
 
     for commit in first_parents(Graph(git).node, git.boundary, start):
@@ -217,7 +217,7 @@ def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
 
 
 def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
-    """The commit that is reached from one by steps such as `~2^`."""
+    """Return the commit that is reached from one by steps such as `~2^`."""
     if not steps:
         return id
     from workspace.git.ancestry import Graph
@@ -273,7 +273,7 @@ def _not_found(git: GitReader, name: str) -> RefNotFound:
 
 
 def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
-    """The open proposals, if a name can only have been meant for one."""
+    """Return the open proposals, if a name can only have been meant for one."""
     from workspace.proposal_ids import read_id
 
     if read_id(name) is None:
@@ -295,7 +295,7 @@ def _before(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
 
 
 def _shown(ref: str) -> str:
-    """A ref as a message may repeat it: short, and none of what a terminal would obey."""
+    """Return a ref as a message may repeat it: short, and none of what a terminal would obey."""
     if not ref.isprintable():
         return "the ref"
     return f"'{ref}'" if len(ref) <= _SHOWN else f"'{ref[:_SHOWN]}…'"
@@ -311,7 +311,7 @@ class NoProposedCommit(WorkspaceError):
 
 
 def commit_of(git: GitReader, name: str) -> str | None:
-    """The tip of a proposal's branch, by its id or as a branch; None for what is no proposal's name.
+    """Return the tip of a proposal's branch, by its id or as a branch; None for what is no proposal's name.
 
     Where the branch is gone, it is what was merged of it: the merge commit's second parent.
     Raises NoProposedCommit.
@@ -341,7 +341,7 @@ def commit_of(git: GitReader, name: str) -> str | None:
 
 
 def open_proposals(git: GitReader) -> tuple[str, ...]:
-    """The ids of the open proposals, the one that was opened last first; of many, some."""
+    """Return the ids of the open proposals, the one that was opened last first; of many, some."""
     found = EventLog(git).steady(Proposals(git).all)
     return tuple(one.id for one in found if one.is_open)[:_NAMED]
 

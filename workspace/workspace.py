@@ -83,7 +83,7 @@ class Workspace:
     def open(
         cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
     ) -> Workspace:
-        """Opens the repository of a folder. Unless a branch is named, the checked-out one is served.
+        """Open the repository of a folder. Unless a branch is named, the checked-out one is served.
 
         A read-only workspace holds an object that has no write methods.
         Raises NotARepository, UnsupportedRepository, BranchNotFound.
@@ -135,7 +135,7 @@ class Workspace:
         return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """A commit to read: the tip of the served branch unless one is named."""
+        """Return a commit to read: the tip of the served branch unless one is named."""
         wanted = commit or self.tip()
         with self._lock:
             if self._latest is None or self._latest.commit != wanted:
@@ -167,7 +167,7 @@ class Workspace:
         return snapshot
 
     def exists(self, commit: str) -> bool:
-        """Whether a commit is still in the repository."""
+        """Return True if a commit is still in the repository."""
         return self.git.has(commit)
 
     def author(self) -> tuple[str, str]:
@@ -175,7 +175,7 @@ class Workspace:
         return self.git.identity() or FALLBACK_AUTHOR
 
     def on(self, branch: str) -> Workspace:
-        """Another branch of the repository, with the same caches and turn. Raises BranchNotFound."""
+        """Return another branch of the repository, with the same caches and turn. Raises BranchNotFound."""
         origin = self._origin or self
         check_branch(self.git, branch)
         with origin._lock:  # so that it is one object for all threads
@@ -190,7 +190,7 @@ class Workspace:
         return other
 
     def recover(self) -> Recovered | None:
-        """Mends what a writer that died in the middle of a commit left; each write does so first, too.
+        """Mend what a writer that died in the middle of a commit left; each write does so first, too.
 
         None where this workspace writes nothing. Raises Locked, CannotWrite.
         """
@@ -221,7 +221,7 @@ class Workspace:
         request: Request | None = None,
         person: Person | None = None,
     ) -> Written:
-        """Runs operations over the tip and commits what they change, as one commit.
+        """Run operations over the tip and commits what they change, as one commit.
 
         Words are overwritten only if they stood there in `base_commit`, or are in `sight`, the memory of the
         client, in which what is committed is entered. Addresses mean what they mean in `base_commit`.
@@ -250,7 +250,7 @@ class Workspace:
             ).write()
 
     def requests(self) -> RequestLog:
-        """The log of keyed requests, made when the first key is used: reading it is not free."""
+        """Return the log of keyed requests, made when the first key is used: reading it is not free."""
         from workspace.writing.idempotency import RequestLog
 
         if self._made.requests is None:
@@ -258,7 +258,7 @@ class Workspace:
         return self._made.requests
 
     def moves(self) -> Moves:
-        """Where old addresses lead, made when the first is asked for: the history is read for it."""
+        """Return where old addresses lead, made when the first is asked for: the history is read for it."""
         from workspace.history.moves import Moves
 
         if self._made.moves is None:
@@ -266,7 +266,7 @@ class Workspace:
         return self._made.moves
 
     def history(self) -> History:
-        """What changed a document or section, made when it is first asked for. Raises NoHistory."""
+        """Return what changed a document or section, made when it is first asked for. Raises NoHistory."""
         from workspace.history.log import History
 
         if self._made.history is None:
@@ -274,7 +274,7 @@ class Workspace:
         return self._made.history
 
     def proposing(self) -> Proposing:
-        """What one does with the proposals of the repository, made when it is first asked for."""
+        """Return what one does with the proposals of the repository, made when it is first asked for."""
         from workspace.proposals.actions.actions import Proposing
 
         if self._made.proposing is None:
@@ -282,7 +282,7 @@ class Workspace:
         return self._made.proposing
 
     def reviewing(self) -> Reviewing:
-        """What a reviewer sees of proposals, made when it is first asked for."""
+        """Return what a reviewer sees of proposals, made when it is first asked for."""
         from workspace.proposals.review.review import Reviewing
 
         if self._made.reviewing is None:

@@ -44,7 +44,7 @@ class _Nearby:
         return isinstance(path, str) and self.find(path) is not None
 
     def find(self, path: str) -> str | None:
-        """The path of a file as the repository has it; None if there is none."""
+        """Return the path of a file as the repository has it; None if there is none."""
         if path in self._files:
             return path
         named = None if self._root is None else relative(self._root, self._folders, Path(path))
@@ -52,7 +52,10 @@ class _Nearby:
 
 
 def relative(root: Path, folders: Sequence[Path], name: Path) -> str | None:
-    """A path as the repository has it; None if it is outside. Links above it are followed if need be."""
+    """Return a path as the repository has it; None if it is outside.
+
+    Links above it are followed if need be.
+    """
     for folder in folders:
         path = Path(os.path.normpath(folder / name))
         if path.is_relative_to(root):
@@ -76,7 +79,7 @@ class Followed(NamedTuple):
 
 
 def follow(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> Followed:
-    """What stands at an address that may count from a folder, or where that has moved to.
+    """Return what stands at an address that may count from a folder, or where that has moved to.
 
     A section may be named by its number or heading, too; a task stands for its section. Raises what reading
     and finding raise: DocumentNotFound and SectionNotFound where nothing is there any more.
@@ -90,7 +93,7 @@ def follow(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path)
 
 
 def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> str:
-    """An address as the repository has it or had it, of one that may count from a folder.
+    """Return an address as the repository has it or had it, of one that may count from a folder.
 
     Where there never was anything by either, it counts from the folder, as it does for Git.
     """
@@ -107,13 +110,13 @@ def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path)
 
 
 def followed_back(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> list[Followed]:
-    """What an address may mean that names nothing now: counted from the root, and from a folder."""
+    """Return what an address may mean that names nothing now: counted from the root, and from a folder."""
     path, slug = _parts(address, snapshot)
     return [Followed(then, slug) for then in _paths(workspace, path, folder)]
 
 
 def _paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
-    """A path as it is, and as the repository has it if it counts from a folder."""
+    """Return a path as it is, and as the repository has it if it counts from a folder."""
 
     root = workspace.git.worktree
     near = None if root is None else relative(root.resolve(), (folder, folder.resolve()), Path(path))
@@ -130,7 +133,7 @@ def tell_moved(moved_to: Mapping[str, str | None] | None) -> None:
 
 
 def _parts(address: str, snapshot: Snapshot) -> tuple[str, str | None]:
-    """The path and the section; a task's address gives the section in which it stands."""
+    """Return the path and the section; a task's address gives the section in which it stands."""
     from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.text_file import Files
 

@@ -26,7 +26,7 @@ _FIX = "Name a file of your own, of mode 600, with the token in it and nothing e
 
 
 def person_of_caller(workspace: Workspace, token_file: Path | None, *, ask: bool) -> Person | None:
-    """The person whose token the caller shows; None if none is shown.
+    """Return the person whose token the caller shows; None if none is shown.
 
     It is looked for in `token_file`, then in DOCYARD_TOKEN; with `ask`, who is at a terminal is asked for it.
     Raises InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for a file that cannot be used.
@@ -38,7 +38,7 @@ def person_of_caller(workspace: Workspace, token_file: Path | None, *, ask: bool
 
 
 def secret_of_caller(token_file: Path | None, *, ask: bool) -> str | None:
-    """The token that the caller shows; None if there is none. Raises CannotError."""
+    """Return the token that the caller shows; None if there is none. Raises CannotError."""
     if token_file is not None:
         return _read(token_file)
     found = environment.token()

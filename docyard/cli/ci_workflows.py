@@ -98,7 +98,10 @@ class Workflow(NamedTuple):
 
 
 def workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
-    """The file for a kind of forge, which installs `requirement` (as pip takes it). Raises CannotError."""
+    """Return the file for a kind of forge, which installs `requirement` (as pip takes it).
+
+    Raises CannotError.
+    """
     if not _REQUIREMENT.fullmatch(requirement):
         raise CannotError(
             "what is to be installed is no requirement that pip takes on one line",

@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 
 def short(commit: str) -> str:
-    """The beginning of an id, as people read and type it."""
+    """Return the beginning of an id, as people read and type it."""
     return commit[:_SHORT]
 
 

@@ -33,7 +33,7 @@ Items = list["CompletionItem[str]"]
 
 
 def _bounded(find: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Items]:
-    """A function's first candidates that a shell can take; none of them where something is wrong."""
+    """Return a function's first candidates that a shell can take; none of them where something is wrong."""
 
     @wraps(find)
     def candidates(*arguments: P.args, **keywords: P.kwargs) -> Items:
@@ -61,7 +61,7 @@ def addresses(
 def proposed_addresses(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """The same, of the proposal that was named before."""
+    """Yield the same, of the proposal that was named before."""
     workspace = _workspace(context)
     one = workspace.proposing().one(context.params["proposal"])
     return _addresses(workspace, workspace.snapshot(one.tip), _folder(context), incomplete)
@@ -71,7 +71,7 @@ def proposed_addresses(
 def proposals(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Ids of proposals, the newest first, those that are merged or closed behind the others."""
+    """Yield ids of proposals, the newest first, those that are merged or closed behind the others."""
     ended = ("merged", "closed")
     found = sorted(_workspace(context).proposing().all(), key=lambda one: one.state.value in ended)
     return (_item(one.id, help=one.words.title) for one in found if one.id.startswith(incomplete))
@@ -104,7 +104,7 @@ def branches(
 def types(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """The types of documents, the workspace's own among them."""
+    """Yield the types of documents, the workspace's own among them."""
     from workspace.snapshot.document_types import document_types
 
     names = document_types(_workspace(context).snapshot())
@@ -186,7 +186,7 @@ def _paths(
 
 
 def _names(snapshot: Snapshot, folder: str, begun: str) -> Iterator[str]:
-    """The folders and documents of a folder that begin so; other files where no document does."""
+    """Yield the folders and documents of a folder that begin so; other files where no document does."""
     entry = snapshot.entry(folder) if folder else None
     tree = snapshot.tree if not folder else entry.id if entry is not None and entry.is_tree else None
     if tree is None:

@@ -23,7 +23,7 @@ class Ends(NamedTuple):
 
 
 def ends(workspace: Workspace, refs: Sequence[str]) -> Ends:
-    """What is meant by at most two refs, or by one such as `A..B` or `A...B`.
+    """Return what is meant by at most two refs, or by one such as `A..B` or `A...B`.
 
     Without a ref the tip is compared with the commit before it, and one ref with the tip. Three dots begin
     where both sides part, as in a pull request; a side that is left out is the tip.
@@ -43,7 +43,7 @@ def ends(workspace: Workspace, refs: Sequence[str]) -> Ends:
 
 
 def differences(workspace: Workspace, between: Ends, place: str | None, folder: Path) -> Changes:
-    """What differs, all of it or at a place whose path may count from a folder. Raises CannotError."""
+    """Return what differs, all of it or at a place whose path may count from a folder. Raises CannotError."""
     from docyard.cli.addresses import from_root
     from docyard.cli.proposals.changes import narrowed
     from workspace.document.addresses import split_address
@@ -68,7 +68,7 @@ def _sides(words: str) -> tuple[str, str, str]:
 
 
 def _before(new: Snapshot) -> Snapshot:
-    """The first parent of a commit; nothing at all, of one that has none."""
+    """Return the first parent of a commit; nothing at all, of one that has none."""
     from workspace.snapshot.snapshot import Snapshot
 
     parents = new.git.commit(new.commit or "").parents
@@ -81,7 +81,7 @@ def _before(new: Snapshot) -> Snapshot:
 
 
 def _parting(old: Snapshot, new: Snapshot) -> Snapshot:
-    """Where two commits part: of several such places, the one that shows least of the first's own."""
+    """Return where two commits part: of several such places, the one that shows least of the first's own."""
     from workspace.git.ancestry import Graph
     from workspace.proposals.review.changes import Bases
 

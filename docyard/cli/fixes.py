@@ -63,24 +63,24 @@ class Asked:
     only: frozenset[str] | None
 
     def documents(self, gathered: Gathered) -> tuple[str, ...]:
-        """The documents that are meant. Raises CannotError for a name at which there is nothing."""
+        """Return the documents that are meant. Raises CannotError for a name at which there is nothing."""
         return chosen(gathered, self.folder, self.names)
 
 
 def rules_asked_for(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
-    """The rules that are mended; None for all that hold and whose findings are safe to mend."""
+    """Return the rules that are mended; None for all that hold and whose findings are safe to mend."""
     named = frozenset(rules) | ({"missing-anchor"} if anchors else frozenset())
     return named or None
 
 
 def check(asked: Asked, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
-    """What would be mended: in the work tree, in Git's index, or at a commit. Changes nothing."""
+    """Return what would be mended: in the work tree, in Git's index, or at a commit. Changes nothing."""
     gathered = gather(asked.folder, ref, staged)
     return _in_memory(asked, gathered, progress)
 
 
 def write(asked: Asked, progress: Progress | None) -> Repair:
-    """Mends the files of the work tree where they lie."""
+    """Mend the files of the work tree where they lie."""
     root = asked.workspace.git.worktree
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
@@ -97,7 +97,7 @@ def write(asked: Asked, progress: Progress | None) -> Repair:
 
 
 def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repair:
-    """Mends the documents of the served branch, in one commit; a proposal where the policy asks for one.
+    """Mend the documents of the served branch, in one commit; a proposal where the policy asks for one.
 
     Raises what `Workspace.write` and `Proposing.propose` do.
     """
@@ -141,7 +141,7 @@ def _written(
 
 
 def _uncommitted(asked: Asked, paths: Sequence[str]) -> int:
-    """How many documents of the work tree, or of these, are not as the served branch has them."""
+    """Return how many documents of the work tree, or of these, are not as the served branch has them."""
     git = asked.workspace.git
     if git.worktree is None or git.head().branch != asked.workspace.branch:
         return 0

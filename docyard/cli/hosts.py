@@ -29,7 +29,7 @@ class HostConfiguration:
 
 
 def host_configurations(command: Sequence[str], name: str = "docyard") -> tuple[HostConfiguration, ...]:
-    """The configuration of every known host for a server that `command` starts."""
+    """Return the configuration of every known host for a server that `command` starts."""
     program, *arguments = command
     plain: dict[str, object] = {"command": program, "args": arguments}
     return (
@@ -66,7 +66,7 @@ def _codex(program: str, arguments: Sequence[str], name: str) -> str:
 
 
 def _json(value: object, indent: str = "") -> str:
-    """JSON with one key to a line, and each list in one line."""
+    """Return JSON with one key to a line, and each list in one line."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, ensure_ascii=False)
     inner = f"{indent}  "

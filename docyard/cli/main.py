@@ -27,7 +27,7 @@ class NearestGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is named first. Raises click.UsageError."""
+        """Return the command that is named first. Raises click.UsageError."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import nearest

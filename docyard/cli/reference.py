@@ -21,7 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def tools_page() -> str:
-    """The reference of every tool: what it does, its input, and how it is called."""
+    """Return the reference of every tool: what it does, its input, and how it is called."""
     from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
 
     lines = [
@@ -94,7 +94,7 @@ def _fields(value: object) -> str:
 
 
 def commands_page() -> str:
-    """The reference of every command: its help, as `--help` prints it."""
+    """Return the reference of every command: its help, as `--help` prints it."""
     from docyard.cli.main import COMMANDS, docyard
 
     lines = [
@@ -128,12 +128,12 @@ def _command(command: click.Command, context: click.Context, title: str) -> Iter
 
 
 def pages() -> Mapping[str, str]:
-    """The generated pages, by the name of their file in `docs/`."""
+    """Return the generated pages, by the name of their file in `docs/`."""
     return {"tools.md": tools_page(), "commands.md": commands_page()}
 
 
 def stale(folder: Path = DOCS) -> list[str]:
-    """The names of the pages that are not as they would be written now."""
+    """Return the names of the pages that are not as they would be written now."""
     return [name for name, text in pages().items() if not _same(folder / name, text)]
 
 
@@ -142,7 +142,7 @@ def _same(path: Path, text: str) -> bool:
 
 
 def main() -> int:
-    """Writes the pages, or checks them."""
+    """Write the pages, or checks them."""
     if "--check" in sys.argv[1:]:
         old = stale()
         if old:

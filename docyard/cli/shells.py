@@ -99,12 +99,12 @@ complete --command %(prog_name)s --no-files --arguments '(_docyard_completion)'
 
 
 def _quiet(text: str) -> str:
-    """A help text of one line."""
+    """Return a help text of one line."""
     return " ".join(text.split())
 
 
 def _behind_option(typed: str, value: str) -> str:
-    """The whole word for a value, where `--option=` is typed before it."""
+    """Return the whole word for a value, where `--option=` is typed before it."""
     option, equals, _ = typed.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
@@ -116,14 +116,14 @@ class Bash(ShellComplete):
     source_template: ClassVar[str] = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the last, and the last."""
+        """Return the words before the last, and the last."""
         words = split_arg_string(self._line())
         if not _last_word(self._line()):
             words.append("")
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """The kind and the value, written as bash wants to have it behind what is typed already."""
+        """Return the kind and the value, written as bash wants to have it behind what is typed already."""
         typed = _last_word(self._line())
         value = item.value
         if typed[:1] in ("'", '"'):
@@ -145,12 +145,12 @@ class Zsh(ShellComplete):
     source_template: ClassVar[str] = _ZSH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the last, and the last."""
+        """Return the words before the last, and the last."""
         words = variables().get(_LINE, "").split("\n")
         return words[1:-1], words[-1] if len(words) > 1 else ""
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """The kind, the whole word and what it stands for."""
+        """Return the kind, the whole word and what it stands for."""
         value = _behind_option(self.get_completion_args()[1], item.value)
         return f"{item.type}\t{value}\t{_quiet(item.help or '')}"
 
@@ -162,25 +162,25 @@ class Fish(ShellComplete):
     source_template: ClassVar[str] = _FISH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the last, and the last."""
+        """Return the words before the last, and the last."""
         begun = split_arg_string(variables().get(_WORD, ""))
         return variables().get(_LINE, "").split("\n")[1:], begun[-1] if begun else ""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """The candidates; of a single file also what follows it, so that no space does."""
+        """Return the candidates; of a single file also what follows it, so that no space does."""
         found = super().get_completions(args, incomplete)
         if len(found) == 1 and found[0].type == PART and not found[0].value.endswith("/"):
             return [*found, CompletionItem(f"{found[0].value}#", type=PART)]
         return found
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """The kind, the whole word and what it stands for."""
+        """Return the kind, the whole word and what it stands for."""
         value = _behind_option(variables().get(_WORD, ""), item.value)
         return f"{item.type}\t{value}\t{_quiet(item.help or '')}".rstrip("\t")
 
 
 def _last_word(line: str) -> str:
-    """The word at the end of a line as it is typed, with its quotes and backslashes."""
+    """Return the word at the end of a line as it is typed, with its quotes and backslashes."""
     start, quote, skip = 0, "", False
     for place, character in enumerate(line):
         if skip:
@@ -203,7 +203,7 @@ def register() -> None:
 
 
 def script(shell: str, command: Command) -> str:
-    """The script that a shell reads once, by the shell's name."""
+    """Return the script that a shell reads once, by the shell's name."""
     return _CLASSES[shell](command, {}, command.name or "docyard", COMPLETION).source()
 
 

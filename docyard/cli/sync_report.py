@@ -18,12 +18,12 @@ _SYNC = "docyard sync"
 
 
 def needs_someone(found: Synced) -> bool:
-    """Whether a branch stays apart from the remote's until someone decides."""
+    """Return True if a branch stays apart from the remote's until someone decides."""
     return found.state.value in ("diverged", "rewound") or any(one.needs_someone for one in found.beside)
 
 
 def synced_data(found: Synced) -> dict[str, object]:
-    """What was done, how both sides stand, and conflicts in the form in which they are decided."""
+    """Return what was done, how both sides stand, and conflicts in the form in which they are decided."""
     from docyard.cli.proposals.conflicts import conflict_data
 
     unpushed = found.unpushed
@@ -88,7 +88,7 @@ def _lines(found: Synced) -> list[str]:
 
 
 def _standing(found: Synced) -> list[str]:
-    """How both sides stand, and what can be done about it."""
+    """Return how both sides stand, and what can be done about it."""
     branch, remote = found.branch, found.remote
     match found.state.value:
         case "diverged":
@@ -112,7 +112,7 @@ def _standing(found: Synced) -> list[str]:
 
 
 def _conflicts(found: Synced) -> list[str]:
-    """What both sides changed differently, and how it is decided."""
+    """Return what both sides changed differently, and how it is decided."""
     from docyard.cli.proposals.conflicts import conflict_name
 
     if found.apart is not None:
@@ -132,7 +132,7 @@ def _conflicts(found: Synced) -> list[str]:
 
 
 def _again(branch: str) -> str:
-    """The command for the same branch; that of a proposal is rarely the one that is checked out."""
+    """Return the command for the same branch; that of a proposal is rarely the one that is checked out."""
     from workspace.proposal_ids import BRANCHES
 
     return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"

@@ -49,7 +49,7 @@ class Gathered(NamedTuple):
 
 
 def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
-    """The files to look at. Raises CannotError, and what opening and reading a repository raises."""
+    """Return the files to look at. Raises CannotError, and what opening and reading a repository raises."""
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -71,7 +71,7 @@ def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
 
 
 def find_commit(git: GitReader, name: str) -> str:
-    """The commit of a ref; its dates are of what is checked out. Raises what `resolve_ref` raises."""
+    """Return the commit of a ref; its dates are of what is checked out. Raises what `resolve_ref` raises."""
     return resolve_ref(git, name, git.head().commit)
 
 
@@ -199,7 +199,7 @@ def _jobs(documents: int) -> int:
 def findings(
     validator: Validator, paths: Sequence[str], jobs: int | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """What is found in some documents, in order of paths and places.
+    """Return what is found in some documents, in order of paths and places.
 
     `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
     """

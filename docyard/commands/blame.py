@@ -61,7 +61,7 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
 
 
 def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
-    """What the pages of view_history say, in one."""
+    """Return what the pages of view_history say, in one."""
     from tools.history.descriptions import blame_data
 
     shown: list[Any] = []

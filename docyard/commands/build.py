@@ -99,7 +99,7 @@ def command(
 def _contents(
     place: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
-    """The documents below a folder: of a commit if it lies in a repository, else its files."""
+    """Return the documents below a folder: of a commit if it lies in a repository, else its files."""
     from index.artifacts.contents import Choice, of_commit, of_folder
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
@@ -146,7 +146,10 @@ def _declared(text: str) -> tuple[str, str | None]:
 
 
 def _key(file: Path, out: Path) -> bytes:
-    """The key in a file, made if it is missing. Raises InvalidKeyFile, and BadParameter if it lies in OUT."""
+    """Return the key in a file, made if it is missing.
+
+    Raises InvalidKeyFile, and BadParameter if it lies in OUT.
+    """
     from index.storage.keys import read_key, stored_key
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):

@@ -77,7 +77,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
 
 
 def examine(folder: Path, branch: str | None, progress: console.Progress | None = None) -> list[Finding]:
-    """Every finding once: the same damage may end several parts."""
+    """Return every finding once: the same damage may end several parts."""
     return list(dict.fromkeys(check(folder, branch, progress)))
 
 
@@ -104,7 +104,7 @@ def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
 
 
 def check(folder: Path, branch: str | None, progress: console.Progress | None = None) -> Iterator[Finding]:
-    """Every finding, in the order repository, index, environment."""
+    """Yield every finding, in the order repository, index, environment."""
     from docyard.doctor.environment import check_surroundings
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote

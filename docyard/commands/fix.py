@@ -118,7 +118,7 @@ def command(
 def _check_options(
     *, check: bool, write: bool, staged: bool, ref: str | None, branch: str | None, message: str | None
 ) -> None:
-    """Raises UsageError for options that say nothing together."""
+    """Raise UsageError for options that say nothing together."""
     if check and write:
         raise click.UsageError("--check and --write exclude each other")
     if staged and ref is not None:
@@ -132,7 +132,7 @@ def _check_options(
 
 
 def _data(repair: Repair) -> dict[str, object]:
-    """The repair as data for programs."""
+    """Return the repair as data for programs."""
     return {
         "commit": repair.commit,
         **({"proposal": repair.proposal} if repair.proposal else {}),

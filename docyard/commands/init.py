@@ -222,7 +222,7 @@ def prepare(folder: Path, branch: str | None) -> bool:
 
 
 def commit_settings(folder: Path, branch: str | None, settings: str) -> str | None:
-    """Commit `settings` as docyard.toml and give the commit.
+    """Return commit `settings` as docyard.toml and give the commit.
 
     Where the repository asks for signed commits and the settings do not allow others, the file is only
     written, and the answer is None. Errors: CannotError if there is such a file, or no branch to write to.

@@ -78,7 +78,7 @@ def _leads_nowhere(link: Linked) -> bool:
 
 
 def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
-    """The links of every document that can be read."""
+    """Yield the links of every document that can be read."""
     from index.link_graph.backlinks import outgoing
     from workspace.errors import WorkspaceError
     from workspace.links.world import OverlayWorld

@@ -97,7 +97,7 @@ def _past(
     limit: int,
     progress: console.Progress | None,
 ) -> Past:
-    """The changes of what an address names, or named once. Raises what finding it raises."""
+    """Return the changes of what an address names, or named once. Raises what finding it raises."""
     from workspace.document.addresses import SectionNotFound
     from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -149,7 +149,7 @@ def _change_data(change: Change, *, patch: bool) -> dict[str, Any]:
 
 
 def _diff(change: Change) -> dict[str, str]:
-    """The field `diff`, or else `hint`."""
+    """Return the field `diff`, or else `hint`."""
     from tools.history.descriptions import diff_data
 
     return diff_data(change, _MOST_SHOWN)

@@ -117,7 +117,7 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
 
 
 def folder(repo: Path | None) -> Path:
-    """The folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
+    """Return the folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
     here = environment.current_directory()
     if repo is None:
         return here

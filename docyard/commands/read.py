@@ -85,7 +85,7 @@ def command(
 
 
 def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
-    """The bytes that an address names: of a section with its subsections, of the preamble its own."""
+    """Return the bytes that an address names: of a section with its subsections, of the preamble its own."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
     from workspace.texts.text_file import Files
@@ -107,7 +107,7 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
 def _ask(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """What the tool answers that does this for an agent. Raises what stands in its way."""
+    """Return what the tool answers that does this for an agent. Raises what stands in its way."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from tools.toolsets import all_tools

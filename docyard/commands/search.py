@@ -105,7 +105,7 @@ def command(
 
 
 def _advice(hint: Hint | None) -> Iterator[str]:
-    """What to say to a person who found nothing."""
+    """Yield what to say to a person who found nothing."""
     if hint is None:
         yield "Nothing was found."
         return
@@ -117,7 +117,10 @@ def _advice(hint: Hint | None) -> Iterator[str]:
 
 
 def _filters(named: Iterable[tuple[str, str | None]], others: Iterable[str]) -> dict[str, str]:
-    """The value of each key. Raises BadParameter for what is no KEY=VALUE, and for a key that comes twice."""
+    """Return the value of each key.
+
+    Raises BadParameter for what is no KEY=VALUE, and for a key that comes twice.
+    """
     filters = {key: value for key, value in named if value}
     for text in others:
         key, _, value = (part.strip() for part in text.partition("="))

@@ -176,7 +176,7 @@ def command(
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raises click.UsageError for options that exclude each other. The environment's may stay unused."""
+    """Raise click.UsageError for options that exclude each other. The environment's may stay unused."""
     given = {
         name
         for name in context.params
@@ -203,7 +203,7 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _http_settings(context: click.Context) -> HttpSettings | None:
-    """What is asked for over HTTP; None over stdio. Raises click.UsageError, CannotError."""
+    """Return what is asked for over HTTP; None over stdio. Raises click.UsageError, CannotError."""
     given = context.params
     if given["http"] is None:
         return None

@@ -110,7 +110,7 @@ def command(
 
 
 def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None) -> Choose | None:
-    """What decides conflicts as the options say; None without them. Raises CannotError for a file."""
+    """Return what decides conflicts as the options say; None without them. Raises CannotError for a file."""
     if not (ours or theirs or resolve):
         return None
     from docyard.cli.proposals.actions import text_of

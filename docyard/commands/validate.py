@@ -136,7 +136,7 @@ def _findings(
 
 
 def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
-    """What was found and was not there before: documents without findings are not looked at again."""
+    """Return what was found and was not there before: documents without findings are not looked at again."""
     from docyard.cli.validate_sources import beginning
     from workspace.validation.files import BlobReader, of_commit
     from workspace.validation.run import Validator, earlier_paths, without
@@ -152,7 +152,7 @@ def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: 
 
 
 def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:
-    """The command that shows what can be mended of what was read; none works in no repository."""
+    """Return the command that shows what can be mended of what was read; none works in no repository."""
     if gathered.git is None:
         return None
     source = " --staged" if staged else f" --ref {ref}" if ref else ""

@@ -336,7 +336,7 @@ def commit(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> 
 
 
 def history(folder: Path, variables: Mapping[str, str]) -> str:
-    """What `git log --stat` prints."""
+    """Return what `git log --stat` prints."""
     program = shutil.which("git")
     if program is None:
         return _history_without_git(folder)

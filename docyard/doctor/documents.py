@@ -30,7 +30,7 @@ _LARGE = 20_000
 
 
 def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
-    """The manifests of a commit that cannot be used."""
+    """Yield the manifests of a commit that cannot be used."""
     for error in snapshot.manifest_problems():
         yield Finding(
             Severity.WARNING, "repository", f"{error.message}, so all that it says is left out", error.fix
@@ -38,7 +38,7 @@ def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def check_values(index: SearchIndex) -> Iterator[Finding]:
-    """The keys and values of the index that search_docs cannot list."""
+    """Yield the keys and values of the index that search_docs cannot list."""
     from index.storage.metadata import MAX_KEYS, MAX_VALUE_LENGTH, MAX_VALUES, is_listable
 
     listed: dict[str, list[str]] = {}
@@ -91,7 +91,7 @@ Progress = Callable[[float, float | None, str | None], None]
 def check_documents(
     snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None = None
 ) -> Iterator[Finding]:
-    """What is wrong with the types and documents of a commit, whose settings are known to be right."""
+    """Yield what is wrong with the types and documents of a commit, whose settings are known to be right."""
     yield from _types(snapshot)
     yield from check_manifests(snapshot)
     yield from _root(snapshot)

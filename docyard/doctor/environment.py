@@ -27,7 +27,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
-    """What is wrong around the repository. `common_dir` and `worktree` are None where there is none."""
+    """Yield what is wrong around the repository. `common_dir` and `worktree` are None where there is none."""
     if sys.version_info < OLDEST_PYTHON:
         wanted = ".".join(map(str, OLDEST_PYTHON))
         yield Finding(
@@ -91,7 +91,7 @@ def _close(common_dir: Path) -> str | None:
 
 
 def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[Path, str]]:
-    """The folders that a commit writes into, with words for them."""
+    """Yield the folders that a commit writes into, with words for them."""
     if common_dir is not None:
         yield common_dir, "the repository's Git folder"
         for name in ("objects", "refs/heads"):

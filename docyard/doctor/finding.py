@@ -42,7 +42,7 @@ class Finding:
     subject: str = field(default="", compare=False)
 
     def data(self) -> dict[str, str]:
-        """The finding as data for programs."""
+        """Return the finding as data for programs."""
         return {
             "severity": self.severity,
             "area": self.area,
@@ -56,11 +56,11 @@ class Finding:
 
 
 def count(items: Sequence[str], one: str, many: str) -> str:
-    """How many there are, in words: "1 document is", "1,200 documents are"."""
+    """Return how many there are, in words: "1 document is", "1,200 documents are"."""
     return f"{len(items):,} {one if len(items) == 1 else many}"
 
 
 def some(items: Sequence[str]) -> str:
-    """The first few of them, and how many more there are."""
+    """Return the first few of them, and how many more there are."""
     more = len(items) - _SHOWN
     return ", ".join(items[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

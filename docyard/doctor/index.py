@@ -28,7 +28,7 @@ FULL, NEARLY_FULL = 1_000_000, 50_000_000
 
 
 def check_disks(places: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
-    """One finding for each file system that is mounted read-only or short of room.
+    """Yield one finding for each file system that is mounted read-only or short of room.
 
     `places` are the folders that are written to, with words for them; the first of a file system names it,
     and others that are not below it.
@@ -53,7 +53,7 @@ def check_disks(places: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
 
 
 def room(free: int, words: str) -> Iterator[Finding]:
-    """What is to be said of so many free bytes."""
+    """Yield what is to be said of so many free bytes."""
     if free >= NEARLY_FULL:
         return
     is_full = free < FULL
@@ -67,7 +67,7 @@ def room(free: int, words: str) -> Iterator[Finding]:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Whether a folder's file system is mounted for reading only, as far as the system tells."""
+    """Return True if a folder's file system is mounted for reading only, as far as the system tells."""
     return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
@@ -78,7 +78,7 @@ _REBUILD = "docyard index rebuild"
 
 
 def check_index(workspace: Workspace) -> Iterator[Finding]:
-    """What is wrong with the index of the served branch, and what is left of others."""
+    """Yield what is wrong with the index of the served branch, and what is left of others."""
     from index.service import SearchIndex
 
     index = SearchIndex(workspace)
@@ -144,7 +144,7 @@ def _swept(index: SearchIndex) -> str | None:
 
 
 def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Iterator[Finding]:
-    """Folders of this user's that no index will use again, as far as can be told."""
+    """Yield folders of this user's that no index will use again, as far as can be told."""
     from index.storage.location import index_name
 
     branch = "x"
@@ -183,7 +183,10 @@ def _removed(folders: list[Path]) -> str | None:
 
 
 def _is_left(name: tuple[str, str, str], schema: int) -> bool:
-    """Whether a folder is of this version or an earlier one. A detached work tree's own is not judged."""
+    """Return True if a folder is of this version or an earlier one.
+
+    A detached work tree's own is not judged.
+    """
     version, _, rest = name
     return version.isdecimal() and (
         int(version) < schema or (int(version) == schema and not rest.startswith("detached-"))

@@ -24,7 +24,7 @@ AREA = "repository"
 
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
-    """What keeps proposals from being read, approved or merged. Changes nothing."""
+    """Yield what keeps proposals from being read, approved or merged. Changes nothing."""
     from workspace.proposal_ids import BRANCH, id_of_branch
     from workspace.proposals.event_log import EventLog
 
@@ -86,7 +86,7 @@ def _tokens(common_dir: Path) -> Iterator[Finding]:
 
 
 def check_remote(workspace: Workspace) -> Iterator[Finding]:
-    """What keeps the branch and its remote apart, and what the remote lacks."""
+    """Yield what keeps the branch and its remote apart, and what the remote lacks."""
     from workspace.sync.branches import State, chosen
 
     settings = workspace.snapshot().config.remote

@@ -224,14 +224,17 @@ _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
 
 def refusal(error: WorkspaceError, *, ends_it: bool = False) -> Finding:
-    """The finding for a repository, or a part of it, that cannot be read."""
+    """Return the finding for a repository, or a part of it, that cannot be read."""
     return Finding(Severity.ERROR, AREA, error.message, error.fix, ends_it=ends_it)
 
 
 def check_repository(
     workspace: Workspace, writable: Writable, progress: Progress | None = None
 ) -> Iterator[Finding]:
-    """What is wrong with the repository, its work trees, its settings and its documents. Changes nothing."""
+    """Yield what is wrong with the repository, its work trees, its settings and its documents.
+
+    Changes nothing.
+    """
     from workspace.publishing.recovery import leftovers
 
     left = leftovers(workspace.git.common_dir)
@@ -335,7 +338,7 @@ def _commits(number: int) -> str:
 
 
 def _locks(common_dir: Path, left: Leftovers) -> Iterator[Finding]:
-    """Old locks of other programs. They are only named: a program that is merely slow may hold them."""
+    """Yield old locks of other programs. They are only named: a program that is merely slow may hold them."""
     for name, lock in _lock_files(common_dir):
         try:
             age = time.time() - lock.stat().st_mtime
@@ -351,7 +354,7 @@ def _locks(common_dir: Path, left: Leftovers) -> Iterator[Finding]:
 
 
 def _lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
-    """Git's locks in the Git folder, those of work trees included, by their names in it."""
+    """Yield Git's locks in the Git folder, those of work trees included, by their names in it."""
     for pattern in ("*.lock", "worktrees/*/*.lock", "refs/**/*.lock", "objects/*.lock"):
         for lock in sorted(common_dir.glob(pattern)):
             yield lock.relative_to(common_dir).as_posix(), lock

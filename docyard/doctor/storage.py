@@ -33,7 +33,7 @@ LOOSE, PACKS = 6700, 50
 
 
 def check_storage(git: GitReader) -> Iterator[Finding]:
-    """What a person ought to know of the history that is here."""
+    """Yield what a person ought to know of the history that is here."""
     common = git.common_dir
     if (common / "shallow").is_file():
         yield Finding(
@@ -73,7 +73,7 @@ def _time_to_pack(objects: Path) -> Iterator[Finding]:
 
 
 def _count(folder: Path, length: int | None) -> int:
-    """How many loose objects are in a folder, or packs where no length of names is given."""
+    """Return how many loose objects are in a folder, or packs where no length of names is given."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:
@@ -187,7 +187,7 @@ def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
 
 
 def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
-    """The served branch names a commit of which the commit itself, or a folder, is not here."""
+    """Yield the served branch names a commit of which the commit itself, or a folder, is not here."""
     from workspace.git.trees import walk
 
     git = workspace.git
@@ -240,7 +240,7 @@ def _kept(common_dir: Path) -> Iterator[Finding]:
 
 
 def _last_branch(git: GitReader) -> str:
-    """The branch that HEAD stood on, as far as can be told; else a word to be replaced."""
+    """Return the branch that HEAD stood on, as far as can be told; else a word to be replaced."""
     branches = git.branches()
     try:
         log = (git.git_dir / "logs" / "HEAD").read_text("utf-8", "replace")

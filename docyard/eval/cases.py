@@ -102,7 +102,7 @@ def read_text(file: str, data: bytes) -> str | Problem:
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """Give the lines that are not blank, with their numbers from 1."""
+    """Yield the lines that are not blank, with their numbers from 1."""
     # Unlike here, `splitlines` ends a line at U+2028, which may stand in a JSON string.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -389,7 +389,7 @@ _RECORDS = {".yaml": read_yaml, ".yml": read_yaml, ".jsonl": read_jsonl}
 
 
 def is_qrels(file: Path) -> bool:
-    """Whether a file is read as TREC's judgements, which need a file of queries."""
+    """Return True if a file is read as TREC's judgements, which need a file of queries."""
     return file.suffix.lower() not in _RECORDS
 
 

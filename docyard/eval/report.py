@@ -37,36 +37,36 @@ class Latency:
 
 
 def rows(outcomes: Sequence[Outcome]) -> list[Row]:
-    """The means at each level: of all cases, then of each category in order, if any case has one."""
+    """Return the means at each level: of all cases, then of each category in order, if any case has one."""
     categories = sorted({outcome.category for outcome in outcomes})
     shown = [None] if categories == [""] else [None, *categories]
     return [row for level in LEVELS for category in shown if (row := _row(level, category, outcomes))]
 
 
 def in_category(outcome: Outcome, category: str | None) -> bool:
-    """Whether a case counts for the row of a category; None is the row of all."""
+    """Return True if a case counts for the row of a category; None is the row of all."""
     return category is None or outcome.category == category
 
 
 def mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
-    """The mean of one measure over the cases that have this level; None if none has it."""
+    """Return the mean of one measure over the cases that have this level; None if none has it."""
     scored = [one.measures[measure] for outcome in outcomes if (one := outcome.level(level))]
     return sum(scored) / len(scored) if scored else None
 
 
 def latency(outcomes: Iterable[Outcome]) -> Latency | None:
-    """How long searches took; None if none was answered."""
+    """Return how long searches took; None if none was answered."""
     times = sorted(outcome.ms for outcome in outcomes if outcome.ms is not None)
     return Latency(_percentile(times, 0.5), _percentile(times, 0.95)) if times else None
 
 
 def without_hits(outcomes: Iterable[Outcome]) -> int:
-    """How many cases found nothing at all."""
+    """Return how many cases found nothing at all."""
     return sum(not outcome.hits for outcome in outcomes)
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """The means of a run as data: by level, those of all cases and those of each category."""
+    """Return the means of a run as data: by level, those of all cases and those of each category."""
     found: dict[str, Any] = {}
     for row in rows(run.cases):
         data = {"cases": row.cases, **row.means}
@@ -87,7 +87,7 @@ def _row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> Row |
 
 
 def _percentile(times: Sequence[float], share: float) -> float:
-    """The least of the sorted times that is not below this share of them (nearest rank)."""
+    """Return the least of the sorted times that is not below this share of them (nearest rank)."""
     return times[max(0, math.ceil(share * len(times)) - 1)]
 
 
@@ -118,15 +118,15 @@ class Difference:
     pairs: tuple[Pair, ...]
 
     def gained(self) -> list[Pair]:
-        """The cases that gained, most first."""
+        """Return the cases that gained, most first."""
         return sorted((pair for pair in self.pairs if pair.gain > 0), key=lambda pair: -pair.gain)
 
     def lost(self) -> list[Pair]:
-        """The cases that lost, most first."""
+        """Return the cases that lost, most first."""
         return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
 
     def change(self, level: str, category: str | None, measure: str) -> float | None:
-        """How much a mean of a category rose; None if no case of both runs has it.
+        """Return how much a mean of a category rose; None if no case of both runs has it.
 
         Categories are those of now, so that a case that was only sorted anew is compared with itself.
         """
@@ -178,7 +178,7 @@ def report(run: Run, difference: Difference | None = None) -> str:
 
 
 def measure_cells(run: Run, difference: Difference | None = None) -> list[list[str]]:
-    """One line of cells for each level and category: its name, how many cases, every mean.
+    """Return one line of cells for each level and category: its name, how many cases, every mean.
 
     With an earlier run each mean has its change in brackets, taken over the cases that both runs have.
     """
@@ -268,7 +268,7 @@ def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[s
 
 
 def _plain(text: str) -> str:
-    """Text on one line that Markdown shows as it is."""
+    """Return text on one line that Markdown shows as it is."""
     return _SPECIAL.sub(lambda special: "\\" + special[0], " ".join(text.split()))
 
 

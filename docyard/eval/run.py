@@ -78,7 +78,7 @@ class Outcome(_Model):
     chunk: Scored | None
 
     def level(self, level: str) -> Scored | None:
-        """The measures of the list of pages, or of chunks."""
+        """Return the measures of the list of pages, or of chunks."""
         return self.page if level == "page" else self.chunk
 
 
@@ -192,12 +192,12 @@ def ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
-    """One by the rank of the first that is right, or 0."""
+    """Return one by the rank of the first that is right, or 0."""
     return next((1 / rank for rank, name in enumerate(ranked, 1) if grades.get(name, 0) > 0), 0.0)
 
 
 def recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """The share of what is right that stands in the first `cut`."""
+    """Return the share of what is right that stands in the first `cut`."""
     right = {name for name, grade in grades.items() if grade > 0}
     return len(right.intersection(ranked[:cut])) / len(right) if right else 0.0
 
@@ -215,12 +215,12 @@ MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
 
 
 def measure(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
-    """Each measure of a list."""
+    """Return each measure of a list."""
     return {name: calculate(ranked, grades) for name, calculate in MEASURES.items()}
 
 
 def ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
-    """The rank of each name that is right, counted from 1; None where the list does not have it."""
+    """Return the rank of each name that is right, counted from 1; None where the list does not have it."""
     places = {name: rank for rank, name in enumerate(ranked, 1)}
     return {name: places.get(name) for name, grade in grades.items() if grade > 0}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def forge_of(workspace: Workspace, access: ForgeAccess, patience: Patience | None = None) -> Forge | None:
-    """The forge of a workspace; None where its settings have no `[forge]`. To be ended by who asks.
+    """Return the forge of a workspace; None where its settings have no `[forge]`. To be ended by who asks.
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
@@ -25,13 +25,13 @@ def forge_of(workspace: Workspace, access: ForgeAccess, patience: Patience | Non
 
 
 def forge_place(workspace: Workspace, access: ForgeAccess) -> ForgePlace | None:
-    """Where the forge of a workspace is, and its repository there. Raises what `forge_of` does."""
+    """Return where the forge of a workspace is, and its repository there. Raises what `forge_of` does."""
     settings = workspace.snapshot().config.forge
     return None if settings is None else place_of(_address(workspace), settings.kind, access)
 
 
 def _address(workspace: Workspace) -> Address:
-    """Where pull requests come from: where the remote is pushed to, with Git's `insteadOf`.
+    """Return where pull requests come from: where the remote is pushed to, with Git's `insteadOf`.
 
     One that only leads to a folder by it, as to a mirror, is where it says it is.
     """
@@ -46,7 +46,7 @@ def _address(workspace: Workspace) -> Address:
 
 
 def made(place: ForgePlace, patience: Patience | None = None) -> Forge:
-    """What speaks with a forge of a kind."""
+    """Return what speaks with a forge of a kind."""
     from docyard.forges.transport import Patience
 
     patience = patience or Patience()

@@ -150,7 +150,7 @@ class ForgeUnclear(ForgeUnreachable):
 
 
 def concerns_all(error: WorkspaceError) -> bool:
-    """Whether what went wrong with one pull request would go wrong with each."""
+    """Return True if what went wrong with one pull request would go wrong with each."""
     match error:
         case ForgeDenied():
             return bool(error.details["status"] == 401)

@@ -153,12 +153,12 @@ PING = Asked()
 
 
 def event_of(forge: str, headers: Mapping[str, str]) -> str:
-    """The name of a webhook's event; empty where it has none."""
+    """Return the name of a webhook's event; empty where it has none."""
     return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MOST]
 
 
 def repository_of(forge: str, data: Mapping[str, Any]) -> str | None:
-    """The path of the repository that a webhook is about, such as `owner/name`."""
+    """Return the path of the repository that a webhook is about, such as `owner/name`."""
     if forge == "gitlab":
         found = _object(data, "project").get("path_with_namespace")
     else:
@@ -167,7 +167,7 @@ def repository_of(forge: str, data: Mapping[str, Any]) -> str | None:
 
 
 def asked_of(forge: str, event: str, data: Mapping[str, Any]) -> Asked | None:
-    """What an event asks for; None for one that is of no interest here."""
+    """Return what an event asks for; None for one that is of no interest here."""
     if event == "ping":
         return PING
     if event in _PUSHES:

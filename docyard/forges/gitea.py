@@ -33,7 +33,7 @@ class Gitea(PullsApi):
         super().__init__(place, patience, marks)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
-        """The pull request of a branch: the open one, else one that has ended.
+        """Return the pull request of a branch: the open one, else one that has ended.
 
         Asked for both branches, it names one of them, which may be one that has ended; an old version knows
         no such question. Not every version filters a list by the branch, so the open ones are looked through.
@@ -48,7 +48,7 @@ class Gitea(PullsApi):
         return best_of(self.listed(target), branch, target) or named
 
     def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """The open ones into a target, the one changed last first, among the last 1,000 of all."""
+        """Return the open ones into a target, the one changed last first, among the last 1,000 of all."""
         listed = self._http.pages(f"{self._repo}/pulls", state="open", sort="recentupdate", limit=_PAGE)
         own = (Fields(TITLE, one) for one in listed)
         found = (self._pull_request(one) for one in own if not _is_of_fork(one))

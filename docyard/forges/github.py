@@ -37,11 +37,11 @@ class GitHub(PullsApi):
         super().__init__(place, patience, marks)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
-        """The pull request of a branch: the open one, else the one that was changed last."""
+        """Return the pull request of a branch: the open one, else the one that was changed last."""
         return best_of(self._some("all", target, head=f"{self._owner}:{branch}"), branch, target)
 
     def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """The open ones into a target, the one that was changed last first; 2,000 at most."""
+        """Return the open ones into a target, the one that was changed last first; 2,000 at most."""
         return tuple(self._some("open", target))
 
     def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
@@ -65,7 +65,10 @@ class GitHub(PullsApi):
 
 
 def _is_of_fork(fields: Fields) -> bool:
-    """Whether it comes from another repository. One whose head is gone is known by its branch alone."""
+    """Return True if it comes from another repository.
+
+    One whose head is gone is known by its branch alone.
+    """
     head, base = fields.below("head"), fields.below("base")
     if not head.has("repo") or not base.has("repo"):
         return False

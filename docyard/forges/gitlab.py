@@ -53,11 +53,11 @@ class GitLab:
         self._http.end()
 
     def find(self, branch: str, target: str) -> PullRequest | None:
-        """The merge request of a branch: the open one, else the one that was changed last."""
+        """Return the merge request of a branch: the open one, else the one that was changed last."""
         return best_of(self._some("all", target, source_branch=branch), branch, target)
 
     def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """The open ones into a target, the one that was changed last first; 2,000 at most."""
+        """Return the open ones into a target, the one that was changed last first; 2,000 at most."""
         return tuple(self._some("opened", target))
 
     def open(self, new: NewPullRequest) -> PullRequest:
@@ -95,7 +95,7 @@ class GitLab:
         return self._one(self._http.get(self._path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Who approves, and who asks for changes, as it stands now, the oldest first."""
+        """Return who approves, and who asks for changes, as it stands now, the oldest first."""
         one = Fields(TITLE, self._http.get(self._path(number)))
         deciders = [*self._approvers(number), *self._requesters(number)]
         notes = self._notes(number) if deciders else []
@@ -103,7 +103,7 @@ class GitLab:
         return tuple(sorted(found, key=lambda review: review.time))
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
-        """The general comments, the oldest first; none that only members may read."""
+        """Return the general comments, the oldest first; none that only members may read."""
         return tuple(
             ForgeComment(
                 id=str(note.number("id")),
@@ -124,7 +124,7 @@ class GitLab:
         self._http.send("POST", f"{self._path(number)}/notes", {"body": _without_commands(text)})
 
     def close(self, number: int) -> PullRequest:
-        """Give it up."""
+        """Return it up."""
         return self.update(number, state="closed")
 
     def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
@@ -166,7 +166,7 @@ class GitLab:
 
 
 def _without_commands(text: str) -> str:
-    """A text in which no line is a quick action (`/merge`, `/close`), which GitLab would obey."""
+    """Return a text in which no line is a quick action (`/merge`, `/close`), which GitLab would obey."""
     return _COMMAND.sub(r"\1\\/", text)
 
 
@@ -198,7 +198,7 @@ def _pull_request(fields: Fields) -> PullRequest:
 
 
 def _mergeable(fields: Fields) -> bool | None:
-    """Whether nothing but approvals and the like is in the way: the branches can be merged."""
+    """Return whether nothing but approvals and the like is in the way: the branches can be merged."""
     if fields.flag("has_conflicts"):
         return False
     status = fields.word("merge_status") if fields.has("merge_status") else "unchecked"

@@ -71,7 +71,7 @@ def place_of(address: Address, kind: str | None, access: ForgeAccess) -> ForgePl
 
 
 def _named(url: str) -> str:
-    """The URL that DOCYARD_FORGE_URL holds. Raises NotAForge for one that no token may be sent to."""
+    """Return the URL that DOCYARD_FORGE_URL holds. Raises NotAForge for one that no token may be sent to."""
     try:
         parts = urlsplit(url)
         address = parse_address(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
@@ -86,7 +86,7 @@ def _named(url: str) -> str:
 
 
 def _base_of(address: Address) -> str:
-    """The web address of the host of a remote."""
+    """Return the web address of the host of a remote."""
     if address.transport is Transport.SSH:
         # The port is SSH's own, and says nothing of the web.
         host = _SSH_HOSTS.get(address.host, address.host)
@@ -101,7 +101,7 @@ def _base_of(address: Address) -> str:
 
 
 def _segments(address: Address, prefix: str, most: int) -> tuple[str, ...]:
-    """The path of the repository on its forge. Raises NotAForge."""
+    """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
         found = _SCP.fullmatch(address.url)
         path = found[1] if found else ""

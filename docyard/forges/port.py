@@ -49,7 +49,7 @@ class PullRequest(NamedTuple):
     ended: datetime | None
 
     def is_of(self, branch: str, target: str) -> bool:
-        """Whether it is from a branch, and into a target."""
+        """Return True if it is from a branch, and into a target."""
         return (self.head_branch, self.target) == (branch, target)
 
 
@@ -83,7 +83,7 @@ class Forge(Protocol):
         """`github`, `gitlab` or `gitea`."""
 
     def find(self, branch: str, target: str) -> PullRequest | None:
-        """The pull request of a branch: the open one, else one that has ended, else None."""
+        """Return the pull request of a branch: the open one, else one that has ended, else None."""
 
     def listed(self, target: str) -> tuple[PullRequest, ...]:
         """The open ones into a target, as `find` tells of them; of very many those that changed last."""
@@ -108,13 +108,13 @@ class Forge(Protocol):
         """What was decided on it, the oldest first; drafts of reviews and requests for one are left out."""
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
-        """The general comments, the oldest first."""
+        """Return the general comments, the oldest first."""
 
     def comment(self, number: int, text: str) -> None:
         """Say something on it."""
 
     def close(self, number: int) -> PullRequest:
-        """Give it up. One that is closed stays so."""
+        """Return it up. One that is closed stays so."""
 
     def end(self) -> None:
         """Close its connections."""

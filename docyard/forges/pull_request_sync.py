@@ -65,7 +65,7 @@ class Finding:
     def find(
         self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
-        """The pull request of a proposal, as `Forge.find` has it; from a list, if one was made."""
+        """Return the pull request of a proposal, as `Forge.find` has it; from a list, if one was made."""
         branch, target = proposal.words.branch, proposal.words.target
         if listed is None:
             return forge.find(branch, target)
@@ -202,7 +202,7 @@ class Follower:
                 continue  # an issue, or one that was deleted
 
     def _proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
-        """Those that may have a pull request, the newest first."""
+        """Yield those that may have a pull request, the newest first."""
         served = self._workspace.branch
         since = datetime.now(UTC) - timedelta(days=ENDED_DAYS)
         live = ended = 0
@@ -325,12 +325,12 @@ class Follower:
         return told._replace(done=("closed_there",), state="closed")
 
     def _ends(self, proposal: Proposal) -> int:
-        """How often a proposal was closed, by which one end is told from the next."""
+        """Return how often a proposal was closed, by which one end is told from the next."""
         events = self._workspace.proposing().said(proposal)
         return sum(isinstance(event.words, Closed) for event in events)
 
     def _has(self, target: str, commit: str | None) -> bool:
-        """Whether the target here has a commit of the forge's."""
+        """Return True if the target here has a commit of the forge's."""
         git = self._workspace.git
         tip = git.tip(target)
         return commit is not None and tip is not None and git.has(commit) and git.descends(tip, commit)
@@ -341,7 +341,7 @@ class Follower:
         return theirs is not None and commit is not None and git.descends(theirs, commit)
 
     def _kept(self, request: PullRequest) -> _Seen | None:
-        """What is known of a pull request that has not changed since it was read."""
+        """Return what is known of a pull request that has not changed since it was read."""
         seen = self._seen.get(request.number)
         if seen is None or (seen.updated, seen.head) != (request.updated, request.head_sha):
             return None
@@ -369,7 +369,7 @@ _DONE = {
 
 
 def followed_data(followed: Followed | None) -> dict[str, object] | None:
-    """A round as data; None where there was none."""
+    """Return a round as data; None where there was none."""
     if followed is None:
         return None
     error = followed.error

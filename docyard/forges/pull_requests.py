@@ -73,18 +73,18 @@ _CLOSING = re.compile(
 
 
 def title_of(proposal: Proposal) -> str:
-    """The title of a proposal's pull request."""
+    """Return the title of a proposal's pull request."""
     found = harmless(proposal.words.title)  # which takes room too
     return found if len(found) <= _TITLE else found[: _TITLE - 1] + "…"
 
 
 def marker(id: str) -> str:
-    """The line by which a pull request names its proposal; readers do not see it."""
+    """Return the line by which a pull request names its proposal; readers do not see it."""
     return f"<!-- docyard proposal {id} -->"
 
 
 def described(proposal: Proposal, changes: Changes) -> str:
-    """The description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
+    """Return the description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
     parts = []
     if proposal.words.description:
         parts.append(_description(proposal.words.description))
@@ -96,7 +96,7 @@ def described(proposal: Proposal, changes: Changes) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text of which a forge calls nobody, closes nothing and hides nothing."""
+    """Return a text of which a forge calls nobody, closes nothing and hides nothing."""
     text = _COMMAND.sub(r"\1\\/", text)
     text = _ACTED_ON.sub(lambda found: found[0] + _UNSEEN, text)
     return _CLOSING.sub(lambda found: found[0][0] + _UNSEEN + found[0][1:], text)
@@ -110,7 +110,7 @@ def _description(text: str) -> str:
 
 
 def _ended(text: str) -> str:
-    """A text whose last code block does not go on behind it (CommonMark 0.31 §4.5)."""
+    """Return a text whose last code block does not go on behind it (CommonMark 0.31 §4.5)."""
     fence = ""
     for line in text.splitlines():
         found = _FENCE.fullmatch(line)
@@ -125,7 +125,7 @@ def _ended(text: str) -> str:
 
 
 def _told(changes: Changes, room: int) -> list[str]:
-    """The changes by section, in at most `room` characters, and what is not told of them."""
+    """Return the changes by section, in at most `room` characters, and what is not told of them."""
     parts = []
     if changes.documents:
         most = room - 2_000
@@ -150,7 +150,7 @@ def _told(changes: Changes, room: int) -> list[str]:
 
 
 def _code(name: str) -> str:
-    """A file's name as a code span; one that holds backticks is shown without them."""
+    """Return a file's name as a code span; one that holds backticks is shown without them."""
     return f"`{name.replace('`', chr(39))}`"
 
 
@@ -197,7 +197,7 @@ def _new(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
 def _up_to_date(
     workspace: Workspace, proposal: Proposal, forge: Forge, found: PullRequest, said: NewPullRequest
 ) -> PullRequest:
-    """The pull request, in which another may have said newer words than were said in it now.
+    """Return the pull request, in which another may have said newer words than were said in it now.
 
     Whoever is the last to write looks again after that, so the last words stay.
     """

@@ -66,7 +66,7 @@ class PullsApi(ABC):
         return tuple(one for one in reviews if one and (one.text or one.verdict != "commented"))
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
-        """The general comments, the oldest first."""
+        """Return the general comments, the oldest first."""
         found = self._http.pages(f"{self._repo}/issues/{number}/comments", **self._comments_page)
         return tuple(_comment(Fields(self._title, one)) for one in found)
 
@@ -75,7 +75,7 @@ class PullsApi(ABC):
         self._http.send("POST", f"{self._repo}/issues/{number}/comments", {"body": text})
 
     def close(self, number: int) -> PullRequest:
-        """Give it up."""
+        """Return it up."""
         return self.update(number, state="closed")
 
     @abstractmethod

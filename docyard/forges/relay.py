@@ -43,7 +43,7 @@ _OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
 
 
 def title_of(forge: str) -> str:
-    """What people call a kind of forge."""
+    """Return what people call a kind of forge."""
     return NAMES.get(forge, forge)
 
 
@@ -56,7 +56,7 @@ def speaker(forge: str, login: str) -> Actor:
 
 
 def is_of(forge: str, author: Author) -> bool:
-    """Whether words came from a forge. A client may call itself by any name, so the address counts."""
+    """Return True if words came from a forge. A client may call itself by any name, so the address counts."""
     return author.known_by is KnownBy.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
@@ -69,7 +69,7 @@ def opened(forge: str, request: PullRequest, proposal: Proposal) -> Relayed:
 
 
 def link_of(events: Sequence[Event]) -> str | None:
-    """Where the pull request is that was said last to be opened."""
+    """Return where the pull request is that was said last to be opened."""
     for event in reversed(events):
         words = event.words
         if isinstance(words, Commented) and any(is_of(forge, event.author) for forge in NAMES):
@@ -109,20 +109,20 @@ def comments(forge: str, found: Sequence[ForgeComment], proposal: Proposal) -> I
 
 
 def closed(forge: str, request: PullRequest, text: str, times: int) -> Relayed:
-    """The end of a proposal whose pull request has ended; `times` tells one end from the next."""
+    """Return the end of a proposal whose pull request has ended; `times` tells one end from the next."""
     key = f"{forge} pull request {request.number} closed {times}"
     return Relayed(Closed(text), speaker(forge, title_of(forge)), key)
 
 
 def reopened(forge: str, request: PullRequest, times: int) -> Relayed:
-    """A proposal is taken up again whose pull request was."""
+    """Return a proposal is taken up again whose pull request was."""
     text = f"Reopened on {title_of(forge)}: {request.url}"
     key = f"{forge} pull request {request.number} reopened {times}"
     return Relayed(Reopened(text), speaker(forge, title_of(forge)), key)
 
 
 def _submitted(said: Sequence[Event], one: ForgeReview) -> str | None:
-    """The commit that was submitted last before a review was given; None where none was."""
+    """Return the commit that was submitted last before a review was given; None where none was."""
     before = (event.words for event in said if event.time <= one.time)
     commits = [words.commit for words in before if isinstance(words, Submitted)]
     return commits[-1] if commits else None

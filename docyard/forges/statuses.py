@@ -37,7 +37,7 @@ class ForgeAnswer(NamedTuple):
 
 
 def error_of(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
-    """What an answer's status says is wrong; None where nothing is."""
+    """Return what an answer's status says is wrong; None where nothing is."""
     status, headers = answer.status, answer.headers
     if 200 <= status < 300:
         return None
@@ -68,7 +68,7 @@ def wait_of(error: ForgeError) -> float | None:
 
 
 def _is_limited(headers: Mapping[str, str]) -> bool:
-    """Whether a refusal is by a rate limit, as GitHub's primary and secondary limits say it."""
+    """Return True if a refusal is by a rate limit, as GitHub's primary and secondary limits say it."""
     return "retry-after" in headers or any(headers.get(name) == "0" for name in _LEFT)
 
 
@@ -86,7 +86,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _said(data: object, depth: int = _DEPTH) -> Iterator[str]:
-    """The reasons in an error's JSON, whichever of the shapes it has that forges use."""
+    """Yield the reasons in an error's JSON, whichever of the shapes it has that forges use."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, list) and depth:

@@ -97,11 +97,11 @@ class ForgeTransport:
         self._client.close()
 
     def get(self, path: str, **query: str | int) -> Any:
-        """What stands at a path. Raises ForgeError."""
+        """Return what stands at a path. Raises ForgeError."""
         return self._asked("GET", self._url(path, query), None, repeats=True).data
 
     def pages(self, path: str, **query: str | int) -> list[Any]:
-        """A list, page after page; of one that has more than 20, its beginning. Raises ForgeError."""
+        """Return a list, page after page; of one that has more than 20, its beginning. Raises ForgeError."""
         url, found = self._url(path, query), list[Any]()
         for _ in range(self._patience.pages):
             answer = self._asked("GET", url, None, repeats=True)
@@ -124,7 +124,7 @@ class ForgeTransport:
         return httpx2.URL(self._base + path, params=dict(query) or None)
 
     def _within(self, url: httpx2.URL, link: str) -> httpx2.URL:
-        """A URL that an answer names, if the token may be shown there."""
+        """Return a URL that an answer names, if the token may be shown there."""
         try:
             found = url.join(link)
         except httpx2.InvalidURL:
@@ -157,7 +157,7 @@ class ForgeTransport:
     def _tried(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
     ) -> tuple[ForgeAnswer | ForgeError, bool]:
-        """One try: its answer, or what is wrong, and whether that may be otherwise in a moment."""
+        """Return one try: its answer, or what is wrong, and whether that may be otherwise in a moment."""
         try:
             answer = self._followed(method, url, body, until)
         except httpx2.HTTPError as error:
@@ -173,7 +173,7 @@ class ForgeTransport:
     def _followed(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
     ) -> ForgeAnswer:
-        """The answer, also where it has moved within the same origin, as a renamed repository has."""
+        """Return the answer, also where it has moved within the same origin, as a renamed repository has."""
         for _ in range(_REDIRECTS + 1):
             answer = self._once(method, url, body, until)
             if answer.status not in _PASSED_ON or "location" not in answer.headers:
@@ -216,7 +216,7 @@ class ForgeTransport:
             return None  # the page of a proxy: its status says enough
 
     def _seen(self, event: str, told: Mapping[str, Any]) -> None:
-        """Keeps the socket of a connection that was just made."""
+        """Keep the socket of a connection that was just made."""
         if event in _CONNECTED:
             self._socket = told["return_value"].get_extra_info("socket")
 
@@ -228,7 +228,7 @@ class ForgeTransport:
 
 
 def _as_it_is(request: httpx2.Request) -> httpx2.Request:
-    """The token stands in a header: nothing else may take its place, such as a line of `.netrc`."""
+    """Return the token stands in a header: nothing else may take its place, such as a line of `.netrc`."""
     return request
 
 
@@ -245,7 +245,7 @@ def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
 
 
 def _reason(error: httpx2.HTTPError) -> str:
-    """Why there was no answer, in our words: those of a library may tell of this machine."""
+    """Return why there was no answer, in our words: those of a library may tell of this machine."""
     match error:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return "no connection in time"
@@ -295,20 +295,20 @@ class Fields:
         self._data: dict[str, Any] = data
 
     def has(self, name: str) -> bool:
-        """Whether a field is there, and not null."""
+        """Return True if a field is there, and not null."""
         return self._data.get(name) is not None
 
     def word(self, name: str) -> str:
-        """A text on one line, of at most 500 characters."""
+        """Return a text on one line, of at most 500 characters."""
         return one_line(self._text(name))[:_LINE]
 
     def text(self, name: str) -> str:
-        """A text of several lines, as it would be kept; "" for null."""
+        """Return a text of several lines, as it would be kept; "" for null."""
         found = plain(self._text(name)) if self.has(name) else ""
         return found if len(found) <= MAX_TEXT else found[: MAX_TEXT - 1] + "…"
 
     def number(self, name: str) -> int:
-        """A number above 0."""
+        """Return a number above 0."""
         found = self._data.get(name)
         if not isinstance(found, int) or isinstance(found, bool) or not 0 < found < 10**18:
             raise self._wrong(name)
@@ -320,7 +320,7 @@ class Fields:
         return found if isinstance(found, bool) else None
 
     def time(self, name: str) -> datetime:
-        """A moment, in UTC."""
+        """Return a moment, in UTC."""
         try:
             found = datetime.fromisoformat(self._text(name))
             return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -328,11 +328,11 @@ class Fields:
             raise self._wrong(name) from None
 
     def maybe_time(self, name: str) -> datetime | None:
-        """A moment, in UTC; None where none is said."""
+        """Return a moment, in UTC; None where none is said."""
         return self.time(name) if self.has(name) else None
 
     def sha(self, name: str) -> str | None:
-        """The id of a commit; None where there is none."""
+        """Return the id of a commit; None where there is none."""
         found = self._data.get(name)
         return found if isinstance(found, str) and _SHA.fullmatch(found) else None
 
@@ -349,17 +349,17 @@ class Fields:
         return found if is_web else ""
 
     def name_of(self, name: str, key: str) -> str:
-        """The name of a user, who may be gone."""
+        """Return the name of a user, who may be gone."""
         if not self.has(name):
             return NOBODY
         return self.below(name).word(key)[:_NAME] or NOBODY
 
     def below(self, name: str) -> Fields:
-        """An object in a field."""
+        """Return an object in a field."""
         return Fields(self._forge, self._data.get(name))
 
     def each(self, name: str) -> list[Fields]:
-        """The objects of a list in a field; none where there is no list."""
+        """Return the objects of a list in a field; none where there is no list."""
         found = self._data.get(name)
         return [Fields(self._forge, one) for one in found] if isinstance(found, list) else []
 

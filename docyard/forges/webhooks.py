@@ -80,7 +80,7 @@ class Deliveries:
         self._until: OrderedDict[str, float] = OrderedDict()
 
     def is_done(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether a webhook of this id, or lately of this very body, was done."""
+        """Return True if a webhook of this id, or lately of this very body, was done."""
         now = self._clock()
         return any(self._until.get(key, now) > now for key, _ in _keys(forge, headers, body))
 
@@ -131,7 +131,7 @@ def is_signed(forge: str, headers: Mapping[str, str], body: bytes, secret: str, 
 
 
 def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes, secret: str) -> bool:
-    """Whether the first of the headers that is there holds the digest of the body."""
+    """Return True if the first of the headers that is there holds the digest of the body."""
     given = next((headers[name] for name in names if name in headers), "")
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return _is_same(given.strip().removeprefix("sha256=").lower(), digest)
@@ -232,7 +232,7 @@ class Webhooks:
         return await self._done(kind, headers, body, asked)
 
     def _refused(self, kind: str, data: dict[str, Any]) -> Response | None:
-        """The answer to a webhook of another forge or repository; None for one of ours."""
+        """Return the answer to a webhook of another forge or repository; None for one of ours."""
         try:
             place = forge_place(self._workspace, self._access())
         except WorkspaceError as error:  # such as that there is no token for it
@@ -267,7 +267,7 @@ class Webhooks:
 
 
 def webhook_routes(webhooks: Webhooks) -> list[Route]:
-    """The routes of the hooks. They ask for no token of Docyard's: forges sign what they send."""
+    """Return the routes of the hooks. They ask for no token of Docyard's: forges sign what they send."""
     return [
         Route(f"/hooks/{kind}", _of(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
         for kind in ("github", "gitlab", "gitea")
@@ -283,7 +283,7 @@ def _of(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
 
 
 async def _body(request: Request) -> bytes | None:
-    """The body of a request; None for one over 1 MiB, of which no more than that is read."""
+    """Return the body of a request; None for one over 1 MiB, of which no more than that is read."""
     length = request.headers.get("content-length", "")
     if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
         return None
@@ -310,7 +310,7 @@ def _reason(found: Exchanged) -> WorkspaceError:
 
 
 def _failed(error: WorkspaceError) -> Response:
-    """The answer to what was not applied: the forge is to come again."""
+    """Return the answer to what was not applied: the forge is to come again."""
     wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
     seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY
     return _told(503, error.message, error.fix, {"Retry-After": seconds})

@@ -47,7 +47,7 @@ class Authority(NamedTuple):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """What `host[:port]` names (RFC 3986 §3.2); None for anything else, final dots too."""
+    """Return what `host[:port]` names (RFC 3986 §3.2); None for anything else, final dots too."""
     if not text.isascii() or len(text) > _MOST:
         return None
     if text.startswith("["):
@@ -65,7 +65,7 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def parse_port(text: str) -> int | None:
-    """A port as it is written in a URL, 0 too; None for what is none."""
+    """Return a port as it is written in a URL, 0 too; None for what is none."""
     if not (text.isascii() and text.isdigit() and len(text) <= 5) or str(int(text)) != text:
         return None
     return int(text) if int(text) <= 65_535 else None
@@ -78,7 +78,7 @@ class Admitted:
         self._names = frozenset(names)
 
     def has_host(self, header: str) -> bool:
-        """Whether a Host header names this server; without a port it names port 80 or 443."""
+        """Return True if a Host header names this server; without a port it names port 80 or 443."""
         found = parse_authority(header)
         if found is None:
             return False

@@ -60,7 +60,7 @@ class Proving:
         self._people = people
 
     def prove(self, secret: str) -> Proof | None:
-        """Who this secret belongs to; None for nobody."""
+        """Return who this secret belongs to; None for nobody."""
         if len(secret) > _MOST:
             return None
         found = None if self._people is None else self._person(self._people, secret)
@@ -69,7 +69,7 @@ class Proving:
         return found
 
     def again(self, proof: Proof) -> Proof | None:
-        """The same proof by what is known now; None if the person's token was revoked."""
+        """Return the same proof by what is known now; None if the person's token was revoked."""
         if proof.person is None:
             return proof
         try:
@@ -171,7 +171,7 @@ class Sessions:
         return value
 
     def find(self, value: str) -> Session | None:
-        """The session of a cookie, which is used by this; None if there is none, or it has ended."""
+        """Return the session of a cookie, which is used by this; None if there is none, or it has ended."""
         digest = _session_digest(value)
         found = self._sessions.get(digest)
         if found is None:
@@ -247,7 +247,7 @@ class Authentication:
         await answer(scope, receive, send)
 
     async def _asked(self, scope: Scope) -> Caller | Response | None:
-        """Who asks; the answer to whoever may not; None where nobody needs to be known."""
+        """Return who asks; the answer to whoever may not; None where nobody needs to be known."""
         path = scope["path"]
         if path.startswith(_PUBLIC):
             return None
@@ -299,7 +299,7 @@ class Authentication:
         response.delete_cookie(self._cookie, httponly=True, samesite="lax")
 
     async def prove(self, scope: Scope, secret: str, after: str | None = None) -> Proof | Response:
-        """Who a token belongs to; after a while, the answer to whoever shows a wrong one.
+        """Return who a token belongs to; after a while, the answer to whoever shows a wrong one.
 
         `after` is where its reader goes on to from the form that is shown again.
         """
@@ -324,7 +324,7 @@ class Authentication:
         return found if isinstance(found, Response) else self._caller(found, _CLIENT)
 
     async def _by_link(self, scope: Scope) -> Response | None:
-        """The answer to `/?token=…`; None if there is no token in the query."""
+        """Return the answer to `/?token=…`; None if there is no token in the query."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if not tokens:
@@ -347,10 +347,10 @@ class Authentication:
 
 
 def came_from_elsewhere(scope: Scope) -> bool:
-    """Whether a browser says that another server's page led here (Fetch Metadata)."""
+    """Return True if a browser says that another server's page led here (Fetch Metadata)."""
     return Headers(scope=scope).get("sec-fetch-site") in ("cross-site", "same-site")
 
 
 def cookie_value(scope: Scope, name: str) -> str:
-    """The value of a cookie; empty if there is none."""
+    """Return the value of a cookie; empty if there is none."""
     return HTTPConnection(scope).cookies.get(name, "")

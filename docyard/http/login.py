@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def signing_in_routes(authentication: Authentication) -> list[Route]:
-    """The two routes."""
+    """Return the two routes."""
 
     async def login(request: Request) -> Response:
         caller = getattr(request.state, "caller", None)

@@ -25,6 +25,6 @@ def refusal(
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks, for a page that a person looks at."""
+    """Return True if a browser asks, for a page that a person looks at."""
     accepted = Headers(scope=scope).get("accept", "")
     return scope["method"] in ("GET", "HEAD") and "text/html" in accepted

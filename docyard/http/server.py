@@ -97,7 +97,7 @@ class Stopping:
             listener()
 
     async def finish(self) -> None:
-        """Give answers that are being made a moment, then hang up; who still waits is told to come back."""
+        """Return answers that are being made a moment, then hang up; who still waits is told to come back."""
         await anyio.sleep(_FAREWELL)
         self._over.set()
         await anyio.sleep(_LAST)
@@ -156,7 +156,7 @@ class Parts(NamedTuple):
 
 
 def build_app(parts: Parts, settings: HttpSettings, port: int, failures: Failures | None = None) -> Stopping:
-    """The application of a server that listens on a port.
+    """Return the application of a server that listens on a port.
 
     A request is asked, in this order: by which name it came and from whose page, who sent it, what it wants.
     """
@@ -223,7 +223,7 @@ def _routes(parts: Parts, serving: _Serving, authentication: Authentication) -> 
 
 
 async def _failed(site: Site, request: Request, error: Exception) -> Response:
-    """The answer to what no route answers, as a page where a person asked."""
+    """Return the answer to what no route answers, as a page where a person asked."""
     from docyard.web.not_found import missing
 
     assert isinstance(error, HTTPException)
@@ -356,7 +356,7 @@ def _load(served: Served) -> None:
 
 
 def _hooks(served: Served) -> list[Route]:
-    """What forges may call, where a secret says that they may."""
+    """Return what forges may call, where a secret says that they may."""
     secret, rounds = environment.webhook_secret(), served.rounds
     if secret is None or rounds is None:
         return []

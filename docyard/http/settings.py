@@ -58,7 +58,10 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """What `HOST:PORT` or `[ADDRESS]:PORT` names. Raises ValueError with what is wrong and what to write."""
+    """Return what `HOST:PORT` or `[ADDRESS]:PORT` names.
+
+    Raises ValueError with what is wrong and what to write.
+    """
     host, colon, port_text = text.rpartition(":")
     port = parse_port(port_text)
     if not colon or not host or port is None:
@@ -161,7 +164,7 @@ class HttpSettings(NamedTuple):
     is_told: bool
 
     def admitted(self, port: int) -> Admitted:
-        """The names by which requests may come to the port that is listened on."""
+        """Return the names by which requests may come to the port that is listened on."""
         names = {(host, port) for host in LOOPBACK_NAMES if self._has_loopback}
         if self.address.is_loopback:
             names.add((self.address.shown_host, port))
@@ -170,7 +173,7 @@ class HttpSettings(NamedTuple):
         return Admitted(names)
 
     def url(self, port: int) -> str:
-        """What is printed: where to open the page."""
+        """Return what is printed: where to open the page."""
         if self._has_loopback:
             authority = f"{self.address.shown_host}:{port}"
         else:
@@ -187,7 +190,7 @@ class HttpSettings(NamedTuple):
 def http_settings(
     http: str, allow_hosts: Sequence[str], token_file: Path | None, *, no_token: bool, read_only: bool
 ) -> HttpSettings:
-    """The settings that these options make.
+    """Return the settings that these options make.
 
     Raises WrongUsage for those that do not go together, CannotError for a file of a token that is not used.
     """
@@ -227,7 +230,7 @@ def _allowed(name: str) -> Authority:
 
 
 def _token_of(file: Path) -> str:
-    """The token in a file. Raises CannotError."""
+    """Return the token in a file. Raises CannotError."""
     token = secret_of_caller(file, ask=False) or ""
     if _OF_A_PERSON.fullmatch(token):
         raise CannotError(

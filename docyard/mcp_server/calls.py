@@ -115,7 +115,7 @@ def result_of(answer: Answer) -> dict[str, Any]:
 
 
 def compact(data: Any) -> str:
-    """JSON without spaces, letters of every script as they are."""
+    """Return JSON without spaces, letters of every script as they are."""
     return _json(data).decode()
 
 
@@ -197,7 +197,7 @@ class Calls:
         reporter: Reporter | None,
         person: Person | None = None,
     ) -> dict[str, Any]:
-        """The result of one call as it is sent, which runs to its end even if the client hangs up.
+        """Return the result of one call as it is sent, which runs to its end even if the client hangs up.
 
         `person` is whose token came with it. Errors: UnknownTool, NotBegun. Any other exception is
         a bug, answered with an apology and a reference.
@@ -271,7 +271,7 @@ class Calls:
 
 
 def apology(name: str, reference: str) -> Answer:
-    """The answer to a call that met a bug: it tells nothing of the inside but where to look."""
+    """Return the answer to a call that met a bug: it tells nothing of the inside but where to look."""
     message = (
         f"Sorry, {name} failed because of a fault in docyard itself, not in the call. "
         f"The server's log has the details under {reference}."

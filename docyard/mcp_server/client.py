@@ -40,7 +40,7 @@ class Connection:
         return f"{info.name} {info.version}" if info else "unnamed"
 
     async def tools(self) -> list[str]:
-        """The names of the server's tools, in its order."""
+        """Return the names of the server's tools, in its order."""
         return [tool.name for tool in (await self._client.list_tools()).tools]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:

@@ -231,7 +231,10 @@ def _candidates(
 
 
 def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
-    """What completes an argument of a prompt; None where anything may stand. Raises for what there is not."""
+    """Return what completes an argument of a prompt; None where anything may stand.
+
+    Raises for what there is not.
+    """
     from tools.prompts import prompts_for
     from tools.prompts.prompt import choose, unknown_argument
 
@@ -243,7 +246,7 @@ def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
 
 
 def _of_template(of: str, name: str) -> Completer:
-    """What completes a variable of a template. Raises InvalidUri, InvalidArguments."""
+    """Return what completes a variable of a template. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import unknown_argument
     from tools.resources.contents import InvalidUri

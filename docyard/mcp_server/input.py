@@ -51,7 +51,7 @@ class LineAssembler:
         self._head: bytes | None = None  # set while the rest of an oversized line is being dropped
 
     def feed(self, chunk: bytes) -> Iterator[bytes | Oversized]:
-        """Every line that a chunk completes, without its line break."""
+        """Yield every line that a chunk completes, without its line break."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             self._add(chunk[start:end])
@@ -60,7 +60,7 @@ class LineAssembler:
         self._add(chunk[start:])
 
     def finish(self) -> Iterator[bytes | Oversized]:
-        """The last line, where the stream ended without a line break."""
+        """Yield the last line, where the stream ended without a line break."""
         if self._size:
             yield self._take()
 
@@ -81,7 +81,7 @@ class LineAssembler:
 
 
 def refuse(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
-    """The answer to a line that is no JSON-RPC message; None if nobody waits for one."""
+    """Return the answer to a line that is no JSON-RPC message; None if nobody waits for one."""
     if isinstance(line, Oversized):
         message = f"The message is {line.size:,} bytes long; the limit is {limit:,}. Send less in one call."
         return Refusal(_scan_for_id(line.head), INVALID_REQUEST, message)
@@ -129,7 +129,7 @@ _VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
-    """The top-level "id" of a text that need not be JSON to its end."""
+    """Return the top-level "id" of a text that need not be JSON to its end."""
     depth = 0
     for token in _TOKEN.finditer(head):
         match token.group():

@@ -32,11 +32,14 @@ class Requests:
         self._workers = workers
 
     def context(self) -> Context:
-        """What there is to read now."""
+        """Return what there is to read now."""
         return self._toolbox.context()
 
     async def answer(self, work: Callable[[Context], T]) -> T:
-        """What work gives. Raises MCPError: with a cure for what was expected, with a reference for a bug."""
+        """Return what work gives.
+
+        Raises MCPError: with a cure for what was expected, with a reference for a bug.
+        """
 
         def run() -> T:
             return work(self._toolbox.context())
@@ -44,7 +47,7 @@ class Requests:
         return await self.run(run)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """The same for work that asks for its context itself."""
+        """Return the same for work that asks for its context itself."""
         try:
             return await self._workers.run(work)
         except WorkspaceError as error:

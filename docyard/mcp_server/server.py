@@ -65,7 +65,7 @@ def build_server(
     indexed: Callable[[], Awaitable[object]],
     is_shared: bool = False,
 ) -> Server[Any]:
-    """A server whose tools are the toolbox's.
+    """Return a server whose tools are the toolbox's.
 
     `listed` is set when a client has asked for them, and `indexed` returns when there is an index. The first
     list waits for it a little, where a taxonomy is declared whose values nobody knows yet: many hosts ask
@@ -144,7 +144,7 @@ def _notify(*askers: Callable[[], None]) -> None:
 
 
 def unknown_tool(error: UnknownTool) -> MCPError:
-    """The protocol's error for a tool that is not there, with the names that come nearest."""
+    """Return the protocol's error for a tool that is not there, with the names that come nearest."""
     name = encodable(error.name[:_CLIENT_LENGTH])
     hint = (
         f"Did you mean {' or '.join(error.nearest)}?"
@@ -176,7 +176,7 @@ def _product(context: Context) -> str:
 
 
 def person_of(context: Context) -> Person | None:
-    """Whose named token came with a request over HTTP; nobody's over standard input and output."""
+    """Return whose named token came with a request over HTTP; nobody's over standard input and output."""
     state = getattr(context.request, "state", None)
     caller: Caller | None = getattr(state, "caller", None)
     return None if caller is None else caller.person

@@ -61,7 +61,10 @@ def print_no_more() -> None:
 
 
 def console() -> Console:
-    """A console on standard output. Text from documents must be given as `rich.text.Text`, not as markup."""
+    """Return a console on standard output.
+
+    Text from documents must be given as `rich.text.Text`, not as markup.
+    """
     from rich.console import Console
 
     terminal = is_terminal(sys.stdout)
@@ -168,12 +171,12 @@ def _print(shown: RenderableType, *, pager: bool) -> None:
 
 
 def _plain(text: str) -> str:
-    """A text whose lines end with LF, and without a byte-order mark."""
+    """Return a text whose lines end with LF, and without a byte-order mark."""
     return _ENDINGS.sub("\n", text).removeprefix("\ufeff")
 
 
 def without_anchors(document: Document, start: int, end: int) -> str:
-    """The Markdown between two bytes, without front matter and the anchors of headings."""
+    """Return the Markdown between two bytes, without front matter and the anchors of headings."""
     within = [item for item in document.sections if start <= item.start and item.end <= end]
     if not within:
         return document.text(max(start, min(document.front_matter_end, end)), end)
@@ -210,7 +213,7 @@ class Screened:
         self._inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """The segments of what is inside, each fit to be seen."""
+        """Yield the segments of what is inside, each fit to be seen."""
         from tools.errors import visible
 
         for segment in console.render(self._inner, options):

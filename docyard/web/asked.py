@@ -92,7 +92,10 @@ class Asked:
         return self.caller.may_write and not self.site.read_only
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """A page of a template. Each has `asked`, `urls` and `workspace_name` beside its own values."""
+        """Return a page of a template.
+
+        Each has `asked`, `urls` and `workspace_name` beside its own values.
+        """
         given = {
             "asked": self,
             "urls": self.urls,
@@ -104,5 +107,5 @@ class Asked:
         return HTMLResponse(render(template, given).encode("utf-8", "replace"), status)
 
     def redirect(self, url: str) -> Response:
-        """The browser is sent to another page of ours, after a form."""
+        """Return the browser is sent to another page of ours, after a form."""
         return RedirectResponse(url, 303)

@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(before: str, after: str, most: int = MOST) -> Rows:
-    """The rows of two texts, in order, of at most about so many characters."""
+    """Return the rows of two texts, in order, of at most about so many characters."""
     found: list[Row] = []
     left, at = most, 0
     for step in steps(before, after):
@@ -92,7 +92,7 @@ def rows_of(before: str, after: str, most: int = MOST) -> Rows:
 
 
 def _bounded(rows: Sequence[Row], most: int, more: int = 0) -> Rows:
-    """Rows whose texts that stayed have at most so many characters; the others are counted."""
+    """Return rows whose texts that stayed have at most so many characters; the others are counted."""
     found: list[Row] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
@@ -132,7 +132,7 @@ def _of_step(before: str, after: str, step: Step) -> Iterator[Row]:
 
 
 def _cut(before: str, after: str, step: Step, left: int) -> Iterator[Row]:
-    """The beginning of a step for which there is no room."""
+    """Yield the beginning of a step for which there is no room."""
     old = before[step.start : min(step.end, step.start + left // 2)]
     new = after[step.new_start : min(step.new_end, step.new_start + left // 2)]
     row = Row("lines", _whole(old, "removed"), _whole(new, "added"))
@@ -146,7 +146,7 @@ def _whole(text: str, style: Literal["removed", "added"]) -> tuple[Piece, ...]:
 
 
 def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[Row]:
-    """Lines that stayed: those near to what differs, and between them the others, folded."""
+    """Yield lines that stayed: those near to what differs, and between them the others, folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
         return
@@ -244,7 +244,7 @@ class Diff(NamedTuple):
 
 
 def place_id(path: str, address: str | None = None) -> str:
-    """The id of the element of a page that shows a document's changes, or those of a section of it."""
+    """Return the id of the element of a page that shows a document's changes, or those of a section of it."""
     named = path if address is None else f"{path}\n{address}"
     return "change-" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -258,7 +258,7 @@ def diff_of(
     longest: int = MOST,
     id_prefix: str = "",
 ) -> Diff:
-    """A page of changes, of at most so many sections: of all documents, or of that of a path.
+    """Return a page of changes, of at most so many sections: of all documents, or of that of a path.
 
     Of each change at most about `longest` characters are shown. `id_prefix` tells elements of two diffs on
     one page apart.
@@ -297,7 +297,7 @@ def diff_of(
 
 
 def _sections(document: DocumentChange) -> list[list[SectionChange]]:
-    """The changes of a document, those of one section together."""
+    """Return the changes of a document, those of one section together."""
     found: dict[str, list[SectionChange]] = {}
     for change in document.sections:
         found.setdefault(change.section, []).append(change)
@@ -337,7 +337,7 @@ def _section(document: DocumentChange, group: Sequence[SectionChange], longest: 
 
 
 def _kind(kind: Kind) -> str:
-    """What a section is marked with; what happened to its tasks is one thing."""
+    """Return what a section is marked with; what happened to its tasks is one thing."""
     if kind.startswith("task_"):
         return "tasks"
     return "changed" if kind is Kind.METADATA else kind.value

@@ -45,7 +45,7 @@ _STATUS = {
 
 
 def failed(asked: Asked, error: WorkspaceError) -> Response:
-    """The page that says what is wrong, and what to do next."""
+    """Return the page that says what is wrong, and what to do next."""
     near = error.details.get("candidates") if isinstance(error, DocumentNotFound) else None
     folders = error.details.get("folders")
     nearest = [
@@ -57,12 +57,12 @@ def failed(asked: Asked, error: WorkspaceError) -> Response:
 
 
 def _paths(given: object) -> list[str]:
-    """The paths among what an error proposes."""
+    """Return the paths among what an error proposes."""
     return [one for one in given if isinstance(one, str) and one != "."] if isinstance(given, list) else []
 
 
 def _sections(asked: Asked, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
-    """The sections of the document that an address without a section of its own may have meant."""
+    """Yield the sections of the document that an address without a section of its own may have meant."""
     path = asked.path.get("path")
     if not path or not isinstance(error, (AmbiguousAddress, SectionNotFound)):
         return
@@ -74,5 +74,5 @@ def _sections(asked: Asked, error: WorkspaceError) -> Iterator[Mapping[str, str]
 
 
 def status_of(error: WorkspaceError) -> int:
-    """The status of an answer that says what is wrong."""
+    """Return the status of an answer that says what is wrong."""
     return _STATUS.get(error.code) or (404 if error.code.endswith("NOT_FOUND") else 400)

@@ -28,7 +28,7 @@ class FormRefused(WorkspaceError):
 
 
 async def fields_of(request: Request) -> Mapping[str, str]:
-    """The fields of a form, each by its name; of several of one name the last. Line ends are LF.
+    """Return the fields of a form, each by its name; of several of one name the last. Line ends are LF.
 
     Raises FormRefused.
     """

@@ -92,7 +92,7 @@ class Live:
 
 
 def _is_awaited(site: Site, version: str, known: str) -> bool:
-    """Whether a page lacks only what is being read yet."""
+    """Return True if a page lacks only what is being read yet."""
     return known == unfinished(version) and site.is_reading
 
 

@@ -35,7 +35,7 @@ class Near(NamedTuple):
 
 
 def missing(site: Site) -> Callable[[Request, Exception], Any]:
-    """What answers a request for which there is no route, or none for its method."""
+    """Return what answers a request for which there is no route, or none for its method."""
 
     async def answer(request: Request, raised: Exception) -> Response:
         status = getattr(raised, "status_code", 404)
@@ -62,7 +62,7 @@ def _answered(asked: Asked, status: int) -> Response:
 
 
 def _near(asked: Asked, snapshot: Snapshot, path: str) -> Sequence[Near]:
-    """Documents of such a path: the very one, where it has moved to, else those most like it."""
+    """Return documents of such a path: the very one, where it has moved to, else those most like it."""
     if not path or len(path) > MAX_PATH or CONTROL.search(path):
         return ()
     if path in snapshot.documents:

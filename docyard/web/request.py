@@ -39,7 +39,7 @@ Answer = Callable[[Asked], Response]
 
 
 def getting(site: Site, answer: Answer) -> Callable[[Request], Any]:
-    """An endpoint that reads."""
+    """Return an endpoint that reads."""
 
     async def endpoint(request: Request) -> Response:
         known = request.headers.get("if-none-match", "")
@@ -50,7 +50,7 @@ def getting(site: Site, answer: Answer) -> Callable[[Request], Any]:
 
 
 def posting(site: Site, answer: Answer) -> Callable[[Request], Any]:
-    """An endpoint that changes something: its form is checked, and what it does runs to its end."""
+    """Return an endpoint that changes something: its form is checked, and what it does runs to its end."""
 
     async def endpoint(request: Request) -> Response:
         asked = Asked(site, request.state.caller, request.path_params, request.query_params)
@@ -72,7 +72,7 @@ def posting(site: Site, answer: Answer) -> Callable[[Request], Any]:
 
 
 async def in_thread(make: Callable[[], Response], kind: RunVar[anyio.CapacityLimiter] = _READERS) -> Response:
-    """An answer that is made in one of the few threads of its kind."""
+    """Return an answer that is made in one of the few threads of its kind."""
     limiter = kind.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_AT_ONCE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def routes(site: Site) -> list[BaseRoute]:
-    """The routes of all pages."""
+    """Return the routes of all pages."""
     from docyard.web.documents.routes import document_routes
     from docyard.web.library.library import library_routes
     from docyard.web.proposals.routes import proposal_routes

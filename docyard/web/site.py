@@ -66,7 +66,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def now(self, workspace: Workspace) -> str:
-        """The version of the state as it is; an empty text where it cannot be told."""
+        """Return the version of the state as it is; an empty text where it cannot be told."""
         look, is_settled = _look(workspace.git)
         trusted = _TRUSTED if is_settled else _SHARED
         seen = self._seen
@@ -93,7 +93,7 @@ class Versions:
 
 
 def _look(git: GitReader) -> tuple[Look, bool]:
-    """What the files and folders of refs look like from outside, and whether that shows each change.
+    """Return what the files and folders of refs look like from outside, and whether that shows each change.
 
     Nothing where there are none, as in an artifact.
     """
@@ -173,7 +173,7 @@ class Site:
         return self.reading_on.is_busy or self.index().links.is_reading
 
     def close(self) -> None:
-        """Ends what goes on beside requests: pages that listen, and reading ahead."""
+        """End what goes on beside requests: pages that listen, and reading ahead."""
         self.live.close()
         self.summaries.close()
         self.reading_on.close()

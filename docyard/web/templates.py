@@ -32,23 +32,23 @@ _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
 def trusted(html: str) -> Markup:
-    """HTML that `workspace.rendering` made, which alone goes onto a page as it is."""
+    """Return HTML that `workspace.rendering` made, which alone goes onto a page as it is."""
     return Markup(html)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """A template with its values."""
+    """Return a template with its values."""
     return compiled(template).render(values)
 
 
 def compiled(template: str) -> Template:
-    """A template, compiled when it is first asked for."""
+    """Return a template, compiled when it is first asked for."""
     return _environment().get_template(template)
 
 
 @cache
 def asset(name: str) -> str:
-    """The URL of a file of `static/`, which changes with its content."""
+    """Return the URL of a file of `static/`, which changes with its content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
 
@@ -74,7 +74,7 @@ def _environment() -> Environment:
 
 
 def day(seconds: float) -> Markup:
-    """A time (seconds since 1970) as its date, with the moment in UTC for whoever points at it."""
+    """Return a time (seconds since 1970) as its date, with the moment in UTC for whoever points at it."""
     at = _at(seconds)
     shown = f"{at.day} {at:%b %Y}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
@@ -83,7 +83,7 @@ def day(seconds: float) -> Markup:
 
 
 def moment(seconds: float) -> Markup:
-    """A time (seconds since 1970) as its date and minute in UTC."""
+    """Return a time (seconds since 1970) as its date and minute in UTC."""
     at = _at(seconds)
     return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), f"{at.day} {at:%b %Y, %H:%M} UTC")
 
@@ -94,7 +94,7 @@ def _at(seconds: float) -> datetime:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: "1 task", "3 tasks"."""
+    """Return a number with its noun: "1 task", "3 tasks"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -103,12 +103,12 @@ _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 @cache
 def _names() -> frozenset[str]:
-    """What there is: a name is looked up, and never joined to a path as it came."""
+    """Return what there is: a name is looked up, and never joined to a path as it came."""
     return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
 
 
 async def static_file(request: Request) -> Response:
-    """A file of `static/`."""
+    """Return a file of `static/`."""
     name = request.path_params["name"]
     path = STATIC / name
     if name not in _names() or path.suffix not in _KINDS:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 
 def path_url(path: str) -> str:
-    """A path of the repository as it stands in a URL."""
+    """Return a path of the repository as it stands in a URL."""
     # Names that are not UTF-8 hold what Git has, byte by byte.
     return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'(*)+,;=:@")
 
@@ -19,7 +19,7 @@ def with_query(url: str, /, **values: str | int | None) -> str:
 
 
 def fragment(address: str) -> str:
-    """The address of a section as the fragment of a URL; nothing for a whole document."""
+    """Return the address of a section as the fragment of a URL; nothing for a whole document."""
     return "#" + quote(address, safe="/-._~!$&'(*)+,;=:@") if address else ""
 
 
@@ -29,43 +29,43 @@ class PageUrls(NamedTuple):
     ref: str | None = None
 
     def library(self) -> str:
-        """The top folder."""
+        """Return the top folder."""
         return with_query("/", ref=self.ref)
 
     def folder(self, path: str) -> str:
-        """A folder of documents; the top one is the empty path."""
+        """Return a folder of documents; the top one is the empty path."""
         return with_query(f"/folder/{path_url(path)}", ref=self.ref) if path else self.library()
 
     def document(self, path: str, section: str = "") -> str:
-        """A rendered document, at one of its sections."""
+        """Return a rendered document, at one of its sections."""
         return with_query(f"/doc/{path_url(path)}", ref=self.ref) + fragment(section)
 
     def raw(self, path: str) -> str:
-        """A file as it is."""
+        """Return a file as it is."""
         return with_query(f"/raw/{path_url(path)}", ref=self.ref)
 
     def history(self, path: str, section: str = "") -> str:
-        """The changes of a document or section."""
+        """Return the changes of a document or section."""
         return with_query(f"/history/{path_url(path)}", section=section, ref=self.ref)
 
     def blame(self, path: str, section: str = "") -> str:
-        """Who wrote the lines of a document or section."""
+        """Return who wrote the lines of a document or section."""
         return with_query(f"/blame/{path_url(path)}", section=section, ref=self.ref)
 
     def edit(self, path: str, section: str = "", proposal: str = "") -> str:
-        """The form in which a section is edited."""
+        """Return the form in which a section is edited."""
         return with_query(f"/edit/{path_url(path)}", section=section, proposal=proposal)
 
     def commit(self, commit: str) -> str:
-        """What a commit changed."""
+        """Return what a commit changed."""
         return f"/commit/{quote(commit, safe='')}"
 
     def search(self, /, **values: str | int | None) -> str:
-        """A search."""
+        """Return a search."""
         return with_query("/search", **{"ref": self.ref, **values})
 
     def proposals(self, **values: str | int | None) -> str:
-        """The list of proposals."""
+        """Return the list of proposals."""
         return with_query("/proposals", **values)
 
     def proposal(self, id: str, part: str = "", **values: str | int | None) -> str:
@@ -73,5 +73,5 @@ class PageUrls(NamedTuple):
         return with_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
 
     def at(self, ref: str | None) -> PageUrls:
-        """The same addresses at another ref; None is the tip of the served branch."""
+        """Return the same addresses at another ref; None is the tip of the served branch."""
         return PageUrls(ref)

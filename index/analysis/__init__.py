@@ -86,7 +86,7 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def expand(token: str) -> tuple[str, ...]:
-    """Give the different index terms of one token, the whole of it first; a stop word is its own term."""
+    """Return the different index terms of one token, the whole of it first; a stop word is its own term."""
     return _known(token) if len(token) <= MAX_TOKEN else _expanded(token)
 
 

@@ -47,14 +47,14 @@ _MARKED = re.compile(r"[_.'+#-]")
 
 
 def terms_of_raw(raw: bytes) -> list[str]:
-    """Give the terms of a raw token, each as often as it occurs; bytes that are not UTF-8 separate."""
+    """Return the terms of a raw token, each as often as it occurs; bytes that are not UTF-8 separate."""
     text = normalised(raw.decode("utf-8", "replace"))
     tokens = (text,) if raw.isalnum() else TOKEN.findall(text)
     return [term for token in tokens for term in terms_of_token(token)]
 
 
 def terms_of_token(token: str) -> tuple[str, ...]:
-    """Give the different terms of a token of normalised text, the whole of it first.
+    """Return the different terms of a token of normalised text, the whole of it first.
 
     A stop word stands for itself alone, and is left out of a name's parts.
     """
@@ -70,7 +70,7 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 
 
 def is_name(token: str) -> bool:
-    """Whether the first of a token's terms stands for the whole of it, as it does in most scripts."""
+    """Return True if the first of a token's terms stands for the whole of it, as it does in most scripts."""
     return token.isascii() or spaceless().search(token) is None
 
 
@@ -125,7 +125,7 @@ _IS_LOWER, _IS_UPPER, _IS_DIGIT = (
 
 
 def terms_of_raws(raws: Sequence[bytes]) -> list[list[str]]:
-    """Give the terms of each raw token, each as often as it occurs."""
+    """Return the terms of each raw token, each as often as it occurs."""
     if not raws:
         return []
     tokens = _TOKEN.findall(b"\n".join(raws).decode("utf-8", "replace"))

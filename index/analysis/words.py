@@ -94,25 +94,25 @@ _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
 
 @cache
 def spaceless() -> re.Pattern[str]:
-    """Give what matches a character of the scripts that are written without spaces."""
+    """Return what matches a character of the scripts that are written without spaces."""
     return re.compile(f"[{_SPACELESS}]")
 
 
 @cache
 def scripts() -> re.Pattern[str]:
-    """Give what matches runs of characters: of such scripts as the first group, of others as the second."""
+    """Return what matches runs of characters: of such scripts as the first group, of others as the second."""
     return re.compile(f"([{_SPACELESS}]++)|([^{_SPACELESS}]++)")
 
 
 def normalised(text: str) -> str:
-    """Give text in the form that words are looked for in: NFKC, without invisible characters."""
+    """Return text in the form that words are looked for in: NFKC, without invisible characters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text.translate(_INVISIBLE)))
 
 
 def folded(word: str) -> str:
-    """Give a word without case and without marks on its letters: "cafe" finds "Café"."""
+    """Return a word without case and without marks on its letters: "cafe" finds "Café"."""
     plain = word.casefold()
     if plain.isascii():
         return plain
@@ -130,7 +130,7 @@ _JOINERS = b"_-'./@+#:"
 
 
 def spaced(kept: bytes = b"") -> bytes:
-    """Give the table that makes a space of each byte that is in no token, but for those to be kept."""
+    """Return the table that makes a space of each byte that is in no token, but for those to be kept."""
     kept += _JOINERS
     return bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in kept else 0x20 for byte in range(256))
 
@@ -170,7 +170,7 @@ _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-
 
 
 def readable(text: bytes) -> bytes:
-    """Give Markdown without comments, addresses of links, anchors and entities.
+    """Return Markdown without comments, addresses of links, anchors and entities.
 
     Most texts hold none of them: an expression is tried only where the bytes that it begins with occur. One
     byte is looked for first, because that is many times quicker than two.
@@ -196,13 +196,13 @@ _stemming = threading.Lock()
 
 
 def stem(word: str) -> str:
-    """Give the Snowball stem of a folded English word; other words mostly stay as they are."""
+    """Return the Snowball stem of a folded English word; other words mostly stay as they are."""
     with _stemming:
         return str(_stemmer().stemWord(word))
 
 
 def stems(words: Sequence[str]) -> list[str]:
-    """Give the stems of many words at once, which is quicker."""
+    """Return the stems of many words at once, which is quicker."""
     with _stemming:
         found: list[str] = _stemmer().stemWords(words)
     return found

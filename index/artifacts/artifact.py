@@ -61,7 +61,10 @@ class Artifact:
     problem: Problem | None = None
 
     def is_untouched(self) -> bool:
-        """Whether every file is as it was when its sum was right. What is gone serves whoever has it open."""
+        """Return True if every file is as it was when its sum was right.
+
+        What is gone serves whoever has it open.
+        """
         return all(stamp.holds() for stamp in self.stamps)
 
 
@@ -86,7 +89,7 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
 
 
 def busy() -> NotAnArtifact:
-    """The error for an artifact that is replaced faster than it can be read."""
+    """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
         "the artifact is replaced faster than it can be read", fix="Try again in a moment.", file=METADATA
     )
@@ -189,7 +192,7 @@ def _manifest_of(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
 
 
 def _unlike(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
-    """What of a whole artifact's documents cannot be read."""
+    """Return what of a whole artifact's documents cannot be read."""
     from workspace.archive import Archive
 
     stats = parse_metadata(data).stats

@@ -137,7 +137,7 @@ def unwritable() -> Iterator[None]:
 
 
 def check_free(out: Path) -> None:
-    """Raises OutOccupied unless the folder is empty, missing, or holds an artifact or what a build left."""
+    """Raise OutOccupied unless the folder is empty, missing, or holds an artifact or what a build left."""
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
         raise OutOccupied("an artifact is a folder, and something else stands there", fix=fix)
@@ -162,7 +162,7 @@ def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
 
 
 def _names(out: Path) -> list[str]:
-    """What stands in the folder, and in those that builds make in it; sorted."""
+    """Return what stands in the folder, and in those that builds make in it; sorted."""
     places = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
     return sorted(
         f"{folder}/{entry.name}".lstrip("/") for folder, place in places for entry in place.iterdir()
@@ -185,7 +185,7 @@ def _unlock(lock: Path) -> None:
 def effective(
     config: WorkspaceConfig, name: str, description: str | None, taxonomy: Mapping[str, str | None]
 ) -> tuple[WorkspaceConfig, bytes]:
-    """Give the settings by which an artifact is read, and their file.
+    """Return the settings by which an artifact is read, and their file.
 
     `name` describes the corpus where nothing else does; `taxonomy` has the keys that the builder declares,
     and describes. What decides which files are documents has done so already, and is left out. Raises

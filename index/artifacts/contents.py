@@ -169,7 +169,7 @@ def compose(files: Mapping[str, str]) -> Tree:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders in which a path stands, the root ("") included."""
+    """Yield the folders in which a path stands, the root ("") included."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -195,7 +195,7 @@ def _checked(found: Contents) -> Contents:
 
 
 def _files(folder: Path, root: str, matters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
-    """The regular files of a folder, each with its size; links and folders with a dot are not entered.
+    """Yield the regular files of a folder, each with its size; links and folders with a dot are not entered.
 
     `matters` says of a folder that cannot be read, such as "guides/", whether it might hold a document.
     """

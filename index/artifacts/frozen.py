@@ -103,7 +103,7 @@ class FrozenIndex(SearchIndex):
             super().close()
 
     def metadata(self) -> Metadata:
-        """Give the artifact's `metadata.json`, as far as a schema may tell it to a model."""
+        """Return the artifact's `metadata.json`, as far as a schema may tell it to a model."""
         return self._told
 
     def _told_to(self, progress: Progress | None) -> Progress | None:
@@ -143,7 +143,7 @@ class _ArtifactIndex(LiveIndex):
 
 
 def _kept(artifact: Artifact) -> Path:
-    """Where the index of an artifact is kept: by the folder that it stands in, and its tree."""
+    """Return where the index of an artifact is kept: by the folder that it stands in, and its tree."""
     from platformdirs import user_cache_path
 
     place = hashlib.sha256(os.fsencode(artifact.named.file)).hexdigest()[:16]

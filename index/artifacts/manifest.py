@@ -185,7 +185,7 @@ def write(
 
 
 def is_sealed(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> bool:
-    """Whether a manifest that was read carries the seal of this key."""
+    """Return True if a manifest that was read carries the seal of this key."""
     seal = manifest.seal
     return seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())
 
@@ -215,7 +215,7 @@ def read_file(file: Path) -> bytes:
 
 
 def no_metadata(error: OSError) -> NotAnArtifact:
-    """The error for a folder whose `metadata.json` cannot be read."""
+    """Return the error for a folder whose `metadata.json` cannot be read."""
     reason = "there is no metadata.json in it"
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         reason = f"its metadata.json cannot be read: {error.strerror}"
@@ -267,7 +267,7 @@ def _values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
 
 
 def _manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
-    """A manifest whose check was right. Raises ValueError and its like for one of another shape."""
+    """Return a manifest whose check was right. Raises ValueError and its like for one of another shape."""
     files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
     # A name could lead anywhere, and what it leads to would be read.
     if not all(map(_NAME.fullmatch, files)) or not _ID.fullmatch(values["tree"]):

@@ -50,7 +50,7 @@ class Artifacts:
         self._again = 0.0
 
     def current(self) -> FrozenIndex:
-        """Give the index that serves now, for a call to keep to its end; costs a look at each file.
+        """Return the index that serves now, for a call to keep to its end; costs a look at each file.
 
         Its files are open, so that it answers on when they are removed. Raises ArtifactDamaged and its like
         where the files of the artifact that serves were changed, and what is there now is none.

@@ -160,6 +160,6 @@ def state_of(parts: Sequence[Part], commit: str | None, unreadable: Mapping[str,
 
 
 def without(part: Part, paths: Iterable[str]) -> Part:
-    """Give a part in which the documents of these paths are dead."""
+    """Return a part in which the documents of these paths are dead."""
     found = (part.find(path) for path in paths)
     return part.without(page for page in found if page is not None)

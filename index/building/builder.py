@@ -45,7 +45,7 @@ class Builder:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Give the segments; none where there was no page. Raises IndexUnwritable."""
+        """Return the segments; none where there was no page. Raises IndexUnwritable."""
         if len(self._tables):
             self._flush()
         return tuple(self._segments)

@@ -59,19 +59,19 @@ def pack(terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArr
 
 
 def terms_of(packed: Packed) -> NDArray[np.uint32]:
-    """Give the terms of postings."""
+    """Return the terms of postings."""
     return (packed >> _TERM).astype(np.uint32)
 
 
 def sections_of(packed: Packed) -> NDArray[np.uint32]:
-    """Give the sections of postings."""
+    """Return the sections of postings."""
     found = (packed >> _SECTION).astype(np.uint32)
     found &= np.uint32(CAPACITY - 1)
     return found
 
 
 def weights_of(packed: Packed) -> NDArray[np.uint8]:
-    """Give the weights of postings."""
+    """Return the weights of postings."""
     return packed.astype(np.uint8)
 
 
@@ -87,12 +87,12 @@ def add_up(packed: Packed) -> Packed:
 
 
 def move_sections(packed: Packed, by: int) -> None:
-    """Give postings higher sections, in place."""
+    """Return postings higher sections, in place."""
     packed += np.uint64(by) << _SECTION
 
 
 def move_terms(packed: Packed, places: NDArray[np.uint64]) -> None:
-    """Give postings other terms, in place: `places[t]` for t."""
+    """Return postings other terms, in place: `places[t]` for t."""
     moved = places[terms_of(packed)]
     moved <<= _TERM
     packed &= (_SECTIONS << _SECTION) | _WEIGHTS
@@ -100,7 +100,7 @@ def move_terms(packed: Packed, places: NDArray[np.uint64]) -> None:
 
 
 def list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
-    """Give where each of so many terms begins among sorted postings, and where the last ends."""
+    """Return where each of so many terms begins among sorted postings, and where the last ends."""
     return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM).astype(np.int64)
 
 
@@ -160,13 +160,13 @@ class Batch:
         self.size += len(page.data)
 
     def words(self) -> Iterator[Packed]:
-        """Give the postings of texts and headings, sorted; those of many sections in several portions."""
+        """Yield the postings of texts and headings, sorted; those of many sections in several portions."""
         headings = self._terms_of_headings()
         for first, last in self._portions(headings):
             yield add_up(np.concatenate((self._said(first, last), self._titled(headings, first, last))))
 
     def facets(self) -> Packed:
-        """Give the postings of facets."""
+        """Return the postings of facets."""
         counts = _counted(self._counts)
         sections = ranges(_counted(self._firsts), counts)
         return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
@@ -225,7 +225,7 @@ class Batch:
     def _analysed(
         self, texts: Sequence[bytes], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Give the terms of some texts in order, and for each term the place of its text among them."""
+        """Return the terms of some texts in order, and for each term the place of its text among them."""
         numbers = self._vocabulary.numbers(raw_tokens(texts))
         terms, counts = self._vocabulary.terms(numbers, stop_words=stop_words)
         return terms, np.repeat(np.cumsum(numbers == 0, dtype=np.uint32), counts)
@@ -277,7 +277,7 @@ class Inversion:
             self._use(vocabulary)
 
     def finish(self) -> Inverted:
-        """Give the posting lists of all pages. Nothing can be added after it."""
+        """Return the posting lists of all pages. Nothing can be added after it."""
         self._flush()
         keys = self._rank()
         held = [postings for _, run in self._runs for postings in run]

@@ -40,7 +40,7 @@ class Numbers(dict[_Key, int]):
         return number
 
     def since(self, number: int) -> list[_Key]:
-        """The keys from a number on, in order."""
+        """Return the keys from a number on, in order."""
         return list(islice(reversed(self), len(self) - number))[::-1]
 
 
@@ -74,7 +74,7 @@ class Vocabulary:
         return len(self._terms)
 
     def numbers(self, raws: Sequence[bytes]) -> NDArray[np.uint32]:
-        """Give each raw token's number, and learn those that are new; BREAK has 0, and no terms."""
+        """Return each raw token's number, and learn those that are new; BREAK has 0, and no terms."""
         with self._lock:
             numbers = np.fromiter(map(self._raws.__getitem__, raws), np.uint32, len(raws))
             if len(self._raws) > len(self._starts):
@@ -84,19 +84,19 @@ class Vocabulary:
     def terms(
         self, numbers: NDArray[np.uint32], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Give the terms of numbered raw tokens one after another, and how many each of them has."""
+        """Return the terms of numbered raw tokens one after another, and how many each of them has."""
         with self._lock:
             counts = _view(self._all if stop_words else self._spoken)[numbers]
             positions = ranges(_view(self._starts)[numbers].astype(np.int64), counts.astype(np.int64))
             return _view(self._stretches)[positions], counts
 
     def term(self, field: str, value: str) -> int:
-        """Give the number of a field's term, which may be new."""
+        """Return the number of a field's term, which may be new."""
         with self._lock:
             return self._terms[term_name(field, value)]
 
     def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
-        """Give the keys of numbered terms."""
+        """Return the keys of numbered terms."""
         with self._lock:
             self._keys += map(encoded, self._terms.since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
@@ -122,7 +122,7 @@ _shared = Vocabulary(SHARED_LIMIT)
 
 
 def shared() -> Vocabulary:
-    """Give the vocabulary that the process goes on with; a full one is forgotten."""
+    """Return the vocabulary that the process goes on with; a full one is forgotten."""
     global _shared
     with _sharing:
         if _shared.is_full:

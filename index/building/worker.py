@@ -73,7 +73,7 @@ class Child:
         self._workers.__exit__(kind, error, trace)
 
     def attend(self) -> None:
-        """Give it further blocks if it has finished some; never waits."""
+        """Return it further blocks if it has finished some; never waits."""
         while self._waiting and self._waiting[0].done():
             self._take()
 

@@ -48,7 +48,7 @@ class Linked(NamedTuple):
 
 
 def outgoing(world: World, document: Document) -> list[Linked]:
-    """The links of a document, in order of place; definitions count where they are used."""
+    """Return the links of a document, in order of place; definitions count where they are used."""
     links = links_of(document, wiki=world.rules.wiki).links
     return list(_linked(world, document.path, (reference(document, link) for link in links)))
 
@@ -87,7 +87,7 @@ def _linked(world: World, source: str, references: Iterable[Reference]) -> Itera
 
 
 def _section(world: World, resolved: Resolved) -> str | None:
-    """The key of the section that a link leads to."""
+    """Return the key of the section that a link leads to."""
     if resolved.place is None or resolved.place.section is None or resolved.path is None:
         return None
     document = world.document(resolved.path)
@@ -95,5 +95,5 @@ def _section(world: World, resolved: Resolved) -> str | None:
 
 
 def _as_link(item: Reference) -> Link:
-    """A link of which only that counts which says where it leads."""
+    """Return a link of which only that counts which says where it leads."""
     return Link(item.kind, item.is_image, 0, 0, 0, 0, Enclosure.BARE, item.destination, None, item.line)

@@ -41,11 +41,11 @@ class Reading(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Reading:
-        """What a snapshot's settings say."""
+        """Return what a snapshot's settings say."""
         return cls(snapshot.git, snapshot.config.limits.document_bytes, snapshot.config.links)
 
     def record(self, path: str, blob: str) -> Record:
-        """The links of one document. One that is too large is open; one that is no text has none."""
+        """Return the links of one document. One that is too large is open; one that is no text has none."""
         try:
             data = self.git.blob_within(blob, self.most)
             if data is None:
@@ -58,19 +58,19 @@ class Reading(NamedTuple):
             return OPEN
 
     def row(self, path: str, blob: str) -> Row:
-        """The same as the store keeps it."""
+        """Return the same as the store keeps it."""
         record = self.record(path, blob)
         return Row(path, blob, record.written(), record.keys(path, self.rules))
 
     def rows(self, documents: _Block) -> list[Row]:
-        """The rows of some documents."""
+        """Return the rows of some documents."""
         return [self.row(path, blob) for path, blob in documents]
 
 
 def read_rows(
     reading: Reading, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
 ) -> Iterator[Row]:
-    """The rows of many documents, in no order; few are read here.
+    """Yield the rows of many documents, in no order; few are read here.
 
     Where nobody waits for them, one process reads them with what others leave of the machine.
     """

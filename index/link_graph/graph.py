@@ -122,7 +122,7 @@ class LinkGraph:
         return sorted({*(item.path for item in found), *scan(snapshot, unknown.items(), paths), *own})
 
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, Record]] | None:
-        """The links of each document that may link to a file or folder, in order of paths.
+        """Return the links of each document that may link to a file or folder, in order of paths.
 
         Of a long document they are those that may lead there. None where too many documents have to be read
         first, as `follow` does. Raises IndexBusy.
@@ -147,7 +147,7 @@ class LinkGraph:
     def all_records(
         self, snapshot: Snapshot, path: str, progress: Progress | None = None
     ) -> list[tuple[str, Record]]:
-        """The same, however long it takes. Raises IndexBusy, DamagedRepository."""
+        """Return the same, however long it takes. Raises IndexBusy, DamagedRepository."""
         from index.link_graph.build import Reading
 
         if snapshot.commit == self._workspace.tip():
@@ -292,6 +292,6 @@ class LinkGraph:
 
 
 def _is_document(snapshot: Snapshot, path: str) -> bool:
-    """Whether a document stands at a path; the commit need not be listed for it."""
+    """Return True if a document stands at a path; the commit need not be listed for it."""
     entry = snapshot.entry(path)
     return entry is not None and entry.is_blob and snapshot.config.is_document(path)

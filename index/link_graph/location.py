@@ -54,7 +54,7 @@ class Place(NamedTuple):
         return cls(store, location, None)
 
     def is_at(self, location: Location | None) -> bool:
-        """Whether this is the graph of a location, and its file the one that others would open."""
+        """Return True if this is the graph of a location, and its file the one that others would open."""
         if location is None or location != self.location:
             return location == self.location
         try:

@@ -75,14 +75,14 @@ def naming(path: str) -> Callable[[str], bool]:
 
 
 def names_meaning(path: str) -> frozenset[str]:
-    """What `name_in` gives for destinations that may name a document."""
+    """Return what `name_in` gives for destinations that may name a document."""
     *folders, name = path.lower().split("/")
     stem = _without_endings(name)
     return frozenset({"", ".", "..", stem, *(folders[-1:] if stem in INDEX_STEMS else ())})
 
 
 def name_in(destination: str) -> str | None:
-    """The name that a destination ends with, in lower case and without endings.
+    """Return the name that a destination ends with, in lower case and without endings.
 
     None where it is written so oddly that it may be any name.
     """
@@ -91,14 +91,14 @@ def name_in(destination: str) -> str | None:
 
 
 def _last_of(destination: str) -> tuple[str, bool]:
-    """The last part of a destination's path in lower case, and whether it is written oddly."""
+    """Return the last part of a destination's path in lower case, and whether it is written oddly."""
     written = destination.partition("#")[0].partition("?")[0]
     last = written.rstrip("/").rpartition("/")[2].lower()
     return last, "%" in last or last != last.strip() or not written.isprintable()
 
 
 def _bare(path: str) -> str:
-    """A path without endings, and without the names of files that stand for their folder."""
+    """Return a path without endings, and without the names of files that stand for their folder."""
     while True:
         shorter = _without_endings(path)
         folder, _, name = shorter.rpartition("/")
@@ -120,12 +120,12 @@ def _without_endings(path: str) -> str:
 
 
 def _page(path: str) -> str:
-    """The last part of a path in lower case, without an ending."""
+    """Return the last part of a path in lower case, without an ending."""
     return _without_endings(path.rstrip("/").rpartition("/")[2]).lower()
 
 
 def _digest(key: str) -> int:
-    """A key as a number of 63 bits, which is what SQLite's integers can hold of it."""
+    """Return a key as a number of 63 bits, which is what SQLite's integers can hold of it."""
     data = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()) >> 1
 
@@ -157,14 +157,14 @@ class Record(NamedTuple):
     is_open: bool = False
 
     def keys(self, source: str, rules: LinkRules) -> frozenset[int]:
-        """The keys of all that the links of the document `source` may mean."""
+        """Return the keys of all that the links of the document `source` may mean."""
         found = {ANYTHING} if self.is_open else set()
         for destination, kind in {(item.destination, item.kind) for item in self.references}:
             found.update(keys_of_link(kind, destination, source, rules))
         return frozenset(found)
 
     def written(self) -> bytes:
-        """The record as bytes."""
+        """Return the record as bytes."""
         rows = [
             [item.section, item.line, item.kind.value, item.is_image, item.destination]
             for item in self.references
@@ -173,7 +173,7 @@ class Record(NamedTuple):
 
     @classmethod
     def read(cls, data: bytes) -> Record:
-        """The record that was written. Raises ValueError."""
+        """Return the record that was written. Raises ValueError."""
         is_open, rows = json.loads(data)
         try:
             return cls(
@@ -194,14 +194,14 @@ OPEN = Record(is_open=True)
 
 
 def reference(document: Document, link: Link) -> Reference:
-    """What is kept of a link in a document."""
+    """Return what is kept of a link in a document."""
     section = document.section_at(link.start)
     key = section.key if section else None
     return Reference(key, link.line, link.kind, link.is_image, link.destination)
 
 
 def record_of(document: Document, rules: LinkRules) -> Record:
-    """What is kept of a document."""
+    """Return what is kept of a document."""
     from workspace.links.reader import links_of
 
     references: list[Reference] = []
@@ -217,7 +217,7 @@ def record_of(document: Document, rules: LinkRules) -> Record:
 
 
 def _may_leave(destination: str, kind: LinkKind) -> bool:
-    """Whether a link may lead to another file; what stays in its document is known from that."""
+    """Return True if a link may lead to another file; what stays in its document is known from that."""
     return kind is not LinkKind.AUTOLINK and not destination.startswith(("#", "https://", "http://"))
 
 
@@ -258,7 +258,7 @@ class LongRecords:
         return key in self._cache
 
     def likely(self, rules: str, path: str, read: Callable[[str, str], Record], found: Found) -> Record:
-        """A document's links, of a long one only those that may lead to a path.
+        """Return a document's links, of a long one only those that may lead to a path.
 
         `read` reads those of a path and a blob anew: one that was cached a moment ago may have gone.
         """

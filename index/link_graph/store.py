@@ -94,13 +94,13 @@ class Standing(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Standing:
-        """What the graph of a snapshot stands for."""
+        """Return what the graph of a snapshot stands for."""
         config = snapshot.config
         rules = f"{config.limits.document_bytes} {config.links.model_dump_json()}"
         return cls(snapshot.commit, snapshot.tree, rules)
 
     def is_same(self, other: Standing | None) -> bool:
-        """Whether another stands for the same documents: two commits may have one tree."""
+        """Return True if another stands for the same documents: two commits may have one tree."""
         return other is not None and self[1:] == other[1:]
 
 
@@ -183,7 +183,7 @@ class LinkStore:
             self._connection.close()
 
     def standing(self) -> Standing | None:
-        """What the graph stands for; None where it is empty."""
+        """Return what the graph stands for; None where it is empty."""
         with self._lock, noticing():
             state = self._state()
         return state.standing if state else None
@@ -226,7 +226,7 @@ class LinkStore:
     def linking(
         self, keys: Collection[int], has: Callable[[str, str], bool] | None = None
     ) -> tuple[Standing | None, list[Found]]:
-        """What the graph stands for, and each document with a link of one of these keys, by paths.
+        """Return what the graph stands for, and each document with a link of one of these keys, by paths.
 
         `has` tells of a path and a blob that their record need not be fetched.
         """
@@ -348,7 +348,7 @@ _Held = tuple[int, bytes, str, bytes, bytes, int]
 
 
 def _checked(rows: Iterable[tuple[object, ...]]) -> Iterator[_Held]:
-    """The rows of documents, each held against its sum. Raises IndexDamaged."""
+    """Yield the rows of documents, each held against its sum. Raises IndexDamaged."""
     for id, path, blob, record, keys, crc in rows:
         if not (
             isinstance(id, int)

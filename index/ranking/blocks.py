@@ -76,13 +76,13 @@ class Block:
             self._pages = cache.get((self.name, "pages", first_page), _pages, segments, first_page)
 
     def postings(self, term: str, average: float) -> Postings | None:
-        """Give the list of a term, dead sections included; None if no section holds the term."""
+        """Return the list of a term, dead sections included; None if no section holds the term."""
         make = partial(postings, self.parts[0].segment) if len(self.parts) == 1 else self._joined
         found: Postings | None = self._cache.get((self.name, term, average), make, term, average)
         return found
 
     def ranked(self, found: Found) -> list[Ranked]:
-        """Give the sections that were found as lists have them.
+        """Return the sections that were found as lists have them.
 
         They have the places of their parts among the parts of all blocks, and no page of another block has
         the number of theirs.
@@ -142,7 +142,7 @@ def _gathered(parts: Iterable[Part], most: int) -> list[list[Part]]:
 
 
 def alive(part: Part) -> Mask | None:
-    """Give a flag for each section of a part; None if nothing in it is dead."""
+    """Return a flag for each section of a part; None if nothing in it is dead."""
     if not len(part.dead):
         return None
     flags = np.ones(part.segment.size, np.bool_)
@@ -157,7 +157,7 @@ def _joined(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
 
 
 def _pages(segments: Sequence[Segment], first_page: int) -> NDArray[np.uint32]:
-    """The numbers of the pages of all sections, from the first on."""
+    """Return the numbers of the pages of all sections, from the first on."""
     firsts = _starts(segment.pages for segment in segments) + first_page
     own = zip(segments, firsts, strict=True)
     return np.concatenate([segment.page_of + np.uint32(first) for segment, first in own])
@@ -211,15 +211,15 @@ class Statistics:
         return self._words.get(term, self._count, term)
 
     def postings(self, place: int, term: str) -> Postings | None:
-        """Give the list of a term in a block, dead sections included."""
+        """Return the list of a term in a block, dead sections included."""
         return self.blocks[place].postings(term, self.average)
 
     def address(self, place: int, number: int) -> tuple[str, str]:
-        """Give the path and the key of a section by the place of its part and its number there."""
+        """Return the path and the key of a section by the place of its part and its number there."""
         return self.parts[place].segment.address(number)
 
     def record(self, place: int, number: int) -> Record:
-        """Give what lists need of a section by the place of its part and its number there."""
+        """Return what lists need of a section by the place of its part and its number there."""
         return self._records.get((place, number), self.parts[place].segment.record, number)
 
     def _count(self, term: str) -> Word:
@@ -237,7 +237,7 @@ _GLOB = frozenset("*?[")
 
 
 def allowed(block: Block, query: Query, cache: ArrayCache) -> Mask | None:
-    """Give a flag for each section of a block; None means that all of them may answer."""
+    """Return a flag for each section of a block; None means that all of them may answer."""
     path = query.path.strip("/") if query.path else ""
     if not (query.excluded or query.filters or path):
         return block.alive
@@ -247,7 +247,7 @@ def allowed(block: Block, query: Query, cache: ArrayCache) -> Mask | None:
 
 
 def _left_in(segment: Segment, query: Query, path: str, cache: ArrayCache) -> Mask:
-    """The sections that the query leaves in, dead ones included."""
+    """Return the sections that the query leaves in, dead ones included."""
     mask = _at(segment, path, cache) if path else np.ones(segment.size, np.bool_)
     for field, value in query.filters.items():
         mask &= _flags(segment.size, segment.postings(term_key(field, value))[0])
@@ -263,7 +263,7 @@ def _flags(size: int, ids: NDArray[np.uint32]) -> Mask:
 
 
 def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
-    """The sections of the document of this path, of the folder, and of what the glob matches."""
+    """Return the sections of the document of this path, of the folder, and of what the glob matches."""
     flags = np.zeros(segment.size, np.bool_)
     pages = range(segment.pages)
     # The paths in a folder stand together, between "folder/" and "folder0", which has the next character.
@@ -279,6 +279,6 @@ def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
 
 
 def _matching(segment: Segment, pattern: str) -> Mask:
-    """A flag for each page that a glob stands for; case counts."""
+    """Return a flag for each page that a glob stands for; case counts."""
     matches = Glob.compile(pattern).matches
     return np.fromiter(map(matches, map(segment.path, range(segment.pages))), np.bool_, segment.pages)

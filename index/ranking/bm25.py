@@ -43,7 +43,7 @@ def average(length: int, number: int) -> float:
 
 
 def impact(w: int, length: int, average: float) -> int:
-    """What a term of this weight adds to a section of this length, from 1 to 65331."""
+    """Return what a term of this weight adds to a section of this length, from 1 to 65331."""
     return max(round(ONE * w / (w + K1 * (1 - B + B * length / average))), 1)
 
 

@@ -124,7 +124,7 @@ def evaluate(
     floor: int = 1,
     starts: Starts = (0,),
 ) -> Found:
-    """Give the k best of `size` sections, as `topmost` does.
+    """Return the k best of `size` sections, as `topmost` does.
 
     `mask` has a flag for each section that may be found. What scores less than `floor`, at least 1, may be
     left out: what was found in one block makes the next one quick.
@@ -150,7 +150,7 @@ def score(terms: Sequence[Weighted], numbers: Numbers) -> Found:
 
 
 def holding(lists: Sequence[Numbers]) -> Numbers:
-    """Give the sections that stand in every one of these lists, at least one, ascending."""
+    """Return the sections that stand in every one of these lists, at least one, ascending."""
     numbers, *others = sorted(lists, key=len)
     for ids in others:
         if not len(ids):
@@ -160,14 +160,14 @@ def holding(lists: Sequence[Numbers]) -> Numbers:
 
 
 def kth(scores: Scores, k: int) -> int:
-    """Give the k-th highest of at least k scores."""
+    """Return the k-th highest of at least k scores."""
     scores = scores.copy()
     scores.partition(len(scores) - k)
     return int(scores[-k])
 
 
 def topmost(found: Found, k: int, starts: Starts = (0,)) -> Found:
-    """Give the k best of some sections, in no order; of equal scores, those with the lowest numbers.
+    """Return the k best of some sections, in no order; of equal scores, those with the lowest numbers.
 
     `starts` has the first number of each part. Where the last score is shared, and only addresses tell which
     part comes first, each part has its share in what is given, so that this is more than k.
@@ -205,7 +205,7 @@ def _summed(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
 
 
 def _reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) -> Found:
-    """Give all sections that reach the threshold."""
+    """Return all sections that reach the threshold."""
     numbers = (scores >= threshold).nonzero()[0]
     if mask is not None:
         numbers = numbers[mask.take(numbers)]
@@ -213,7 +213,7 @@ def _reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) ->
 
 
 def _pruned(terms: Sequence[Weighted], size: int, k: int, mask: Mask | None, threshold: int) -> Found:
-    """Give sections that reach the threshold: the k best, what equals the last of them, and some more."""
+    """Return sections that reach the threshold: the k best, what equals the last of them, and some more."""
     terms = sorted(terms, key=lambda term: -term.most)
     # Where a section is left out, the rest alone is below the threshold: none comes in later, half counted.
     rests = list(accumulate((term.most for term in reversed(terms)), initial=0))[-2::-1]
@@ -242,7 +242,7 @@ def _pruned(terms: Sequence[Weighted], size: int, k: int, mask: Mask | None, thr
 
 
 def _entering(impacts: NDArray[np.uint16], least: int, known: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The places of a list with at least this impact, those of the candidates left out."""
+    """Return the places of a list with at least this impact, those of the candidates left out."""
     flags = impacts >= max(least, 1)
     flags[known] = False
     return flags.nonzero()[0]
@@ -265,7 +265,7 @@ _scratch = _Scratch()
 
 
 def _places(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.integer]:
-    """The places of these numbers in a list; any place for a number that is not in it."""
+    """Return the places of these numbers in a list; any place for a number that is not in it."""
     if len(numbers) * _NEAR < len(ids):
         return ids.searchsorted(numbers)
     _scratch.at_least(size)

@@ -47,7 +47,7 @@ def best(
     required: Sequence[str] = (),
     verify: Callable[[Record], bool] | None = None,
 ) -> Stretch:
-    """Give the hits [offset, offset + limit) of a query.
+    """Return the hits [offset, offset + limit) of a query.
 
     With `verify`, sections are asked about in the order of their scores, at most 500 of them: those that hold
     all `required` terms, which phrases need; if there are none, those that the query finds. The others follow
@@ -102,7 +102,7 @@ def _holding(statistics: Statistics, query: Query, required: Sequence[str], k: i
 
 
 def _weighted(statistics: Statistics, query: Query) -> dict[int, list[Weighted]]:
-    """The query's terms, with their weights and lists, by the places of the blocks that have them."""
+    """Return the query's terms, with their weights and lists, by the places of the blocks that have them."""
     terms: dict[int, list[Weighted]] = {}
     for term, count in query.terms.items():
         df, places = statistics.word(term)

@@ -72,7 +72,7 @@ def map_flat(file: Path) -> Flat:
 
 
 def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
-    """Give the bytes of a file, piece by piece; large arrays are not copied."""
+    """Yield the bytes of a file, piece by piece; large arrays are not copied."""
     places: dict[str, tuple[str, tuple[int, ...], int]] = {}
     offset = 0
     for name, values in arrays.items():
@@ -88,7 +88,7 @@ def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
 
 
 def unpack(buffer: bytes | mmap.mmap) -> Flat:
-    """Give the arrays of a file as views of its bytes. Raises IndexDamaged."""
+    """Return the arrays of a file as views of its bytes. Raises IndexDamaged."""
     try:
         if buffer[:8] != _MAGIC:
             raise ValueError("not a file of arrays")
@@ -142,11 +142,11 @@ class Pool:
         return len(self._offsets) - 1
 
     def raw(self, number: int) -> bytes:
-        """Give the bytes of a string."""
+        """Return the bytes of a string."""
         return bytes(self._data[self._offsets[number] : self._offsets[number + 1]])
 
     def text(self, number: int) -> str:
-        """Give a string as text; lone surrogates pass."""
+        """Return a string as text; lone surrogates pass."""
         return str(self._data[self._offsets[number] : self._offsets[number + 1]], "utf-8", _ERRORS)
 
     def at_or_after(self, wanted: bytes) -> int:
@@ -163,7 +163,7 @@ class Pool:
         return low
 
     def find(self, wanted: bytes) -> int | None:
-        """Give the number of a string in an ascending pool; None if it is not there."""
+        """Return the number of a string in an ascending pool; None if it is not there."""
         number = self.at_or_after(wanted)
         return number if number < len(self) and self.raw(number) == wanted else None
 
@@ -193,17 +193,17 @@ class Strings:
         self._sizes.extend(map(len, found))
 
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """Give the bytes, and the offsets."""
+        """Return the bytes, and the offsets."""
         return np.frombuffer(self._data, np.uint8), offsets(np.frombuffer(self._sizes, np.uint32))
 
 
 def encoded(text: str) -> bytes:
-    """Give a string as it is stored; the order of these bytes is the order of the strings."""
+    """Return a string as it is stored; the order of these bytes is the order of the strings."""
     return text.encode("utf-8", _ERRORS)
 
 
 def decoded(data: bytes) -> str:
-    """Give the string that is stored as these bytes."""
+    """Return the string that is stored as these bytes."""
     return data.decode("utf-8", _ERRORS)
 
 
@@ -219,7 +219,7 @@ def offsets(sizes: NDArray[np.integer]) -> NDArray[np.uint32]:
 def join(
     pools: Iterable[tuple[NDArray[np.uint8], NDArray[np.uint32]]],
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Give the arrays of a pool that has the strings of several, one pool after another."""
+    """Return the arrays of a pool that has the strings of several, one pool after another."""
     found = list(pools)
     sizes = np.concatenate([offsets_[1:] - offsets_[:-1] for _, offsets_ in found])
     return np.concatenate([data for data, _ in found]), offsets(sizes)
@@ -228,7 +228,7 @@ def join(
 def gather(
     data: NDArray[np.uint8], offsets_: NDArray[np.uint32], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Give the arrays of a pool that has some of the strings of another, in the order given."""
+    """Return the arrays of a pool that has some of the strings of another, in the order given."""
     starts = offsets_[order].astype(np.int64)
     sizes = offsets_[order + 1] - starts
     return data[ranges(starts, sizes)], offsets(sizes)

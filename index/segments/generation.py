@@ -29,11 +29,11 @@ class Part:
 
     @classmethod
     def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> Part:
-        """Give the part of a segment in which some pages are dead."""
+        """Return the part of a segment in which some pages are dead."""
         return cls(segment, np.empty(0, np.uint32), frozenset()).without(dead_pages)
 
     def without(self, pages: Iterable[int]) -> Part:
-        """Give the part with further pages dead; itself if they are dead already."""
+        """Return the part with further pages dead; itself if they are dead already."""
         pages = frozenset(pages) - self.dead_pages
         if not pages:
             return self
@@ -46,7 +46,7 @@ class Part:
         return Part(self.segment, dead, self.dead_pages | pages)
 
     def find(self, path: str) -> int | None:
-        """Give the number of a live page; None if there is none of this path."""
+        """Return the number of a live page; None if there is none of this path."""
         page = self.segment.find(path)
         return None if page is None or page in self.dead_pages else page
 
@@ -93,7 +93,7 @@ class Generation:
     parts: tuple[Part, ...]
 
     def is_untouched(self) -> bool:
-        """Whether the files are as they were when their checksums were right."""
+        """Return True if the files are as they were when their checksums were right."""
         return all(part.segment.is_untouched() for part in self.parts)
 
 

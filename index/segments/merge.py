@@ -132,5 +132,5 @@ def _joined(parts: Sequence[Part], name: str) -> NDArray[Any]:
 
 
 def _bases(sizes: Iterable[int]) -> list[int]:
-    """Give the number at which each part begins, of things numbered through all parts."""
+    """Return the number at which each part begins, of things numbered through all parts."""
     return list(accumulate(sizes, initial=0))[:-1]

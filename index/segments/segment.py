@@ -95,7 +95,7 @@ class Tables:
         self._firsts.append(self._firsts[-1] + len(sections))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the arrays of a segment that are not about words."""
+        """Return the arrays of a segment that are not about words."""
         firsts = np.frombuffer(self._firsts, np.uint32)
         own = np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS - 1)
         keys, key_offsets = self._keys.arrays()
@@ -138,7 +138,7 @@ def term_name(field: str, term: str) -> str:
 
 
 def term_key(field: str, term: str) -> bytes:
-    """Give the name of a term as it is stored; the order of these keys is the order of the names."""
+    """Return the name of a term as it is stored; the order of these keys is the order of the names."""
     return encoded(term_name(field, term))
 
 
@@ -223,11 +223,11 @@ class Segment:
         return Segment.load(folder, self.id, stamp, checksum)
 
     def is_untouched(self) -> bool:
-        """Whether the segment's file is as it was when its checksum was right."""
+        """Return True if the segment's file is as it was when its checksum was right."""
         return self.stamp is None or self.stamp.holds()
 
     def postings(self, key: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Give the sections that have a term, ascending and dead ones included, and its weight in each."""
+        """Return the sections that have a term, ascending and dead ones included, and its weight in each."""
         number = self._terms.find(key)
         if number is None:
             return _NO_IDS, _NO_WEIGHTS
@@ -235,7 +235,7 @@ class Segment:
         return self.ids[first:last], self.weights[first:last]
 
     def terms(self, field: str) -> Iterator[tuple[str, int, int]]:
-        """Give each term of a field in order, with the range of its list in `ids` and `weights`."""
+        """Yield each term of a field in order, with the range of its list in `ids` and `weights`."""
         prefix = term_key(field, "")
         for number in range(self._terms.at_or_after(prefix), len(self._terms)):
             key = self._terms.raw(number)
@@ -253,12 +253,12 @@ class Segment:
         return self._terms.all()
 
     def address(self, section: int) -> tuple[str, str]:
-        """Give the path and the key of a section."""
+        """Return the path and the key of a section."""
         page = self._page_of[section]
         return self._paths.text(page), self._key(section, self._firsts[page])
 
     def record(self, section: int) -> Record:
-        """Give what lists need of a section."""
+        """Return what lists need of a section."""
         page = self._page_of[section]
         first = self._firsts[page]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
@@ -297,11 +297,11 @@ class Segment:
         return str(self._blobs[page].tobytes().hex())
 
     def find(self, path: str) -> int | None:
-        """Give the number of a page; None if the segment has none of this path."""
+        """Return the number of a page; None if the segment has none of this path."""
         return self._paths.find(encoded(path))
 
     def sections_of(self, page: int) -> range:
-        """Give the numbers of a page's sections."""
+        """Return the numbers of a page's sections."""
         return range(self._firsts[page], self._firsts[page + 1])
 
     def _key(self, section: int, first: int) -> str:

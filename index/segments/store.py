@@ -104,7 +104,10 @@ class Store:
 
 
 def _is_newest(generation: Generation, folder: Path) -> bool:
-    """Whether nobody has committed since. A number is given once in a folder, so its manifest is not read."""
+    """Return True if nobody has committed since.
+
+    A number is given once in a folder, so its manifest is not read.
+    """
     try:
         return generation.number == newest_manifest(folder)
     except (OSError, ValueError):

@@ -23,7 +23,7 @@ class IndexUnwritable(WorkspaceError):
 
     @classmethod
     def because(cls, error: OSError) -> IndexUnwritable:
-        """Give the reason without the path that the system names."""
+        """Return the reason without the path that the system names."""
         return cls(
             f"the search index cannot be written: {error.strerror or type(error).__name__}",
             fix="Make room, or mend the permissions of the index's folder; `docyard doctor` looks at it.",

@@ -77,7 +77,7 @@ class Location:
         return self.folder / _METADATA_LOCK
 
     def current(self) -> Path | None:
-        """Give the folder of the index that serves now; None if there is none that is surely ours."""
+        """Return the folder of the index that serves now; None if there is none that is surely ours."""
         file, last = self.folder / _CURRENT, None
         try:
             # A writer may sweep away what the pointer named when it was read, and names another then.
@@ -160,7 +160,7 @@ def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> 
 
 
 def candidates(common_dir: Path, name: str) -> Iterator[Path]:
-    """Give the folders in which an index may live, the best first; none where the repository is gone.
+    """Yield the folders in which an index may live, the best first; none where the repository is gone.
 
     What was unmounted leaves an empty folder, and in that nothing is to be made.
     """
@@ -245,7 +245,7 @@ class Home:
         self._lock = threading.RLock()
 
     def settle(self) -> Location | None:
-        """Give the place where the index lives, chosen again if need be."""
+        """Return the place where the index lives, chosen again if need be."""
         name = self._name()
         with self._lock:
             if name != self._settled or self._is_to_move():
@@ -255,7 +255,7 @@ class Home:
             return self._location
 
     def look(self) -> Location | None:
-        """Give the place without moving from one that is given up or gone."""
+        """Return the place without moving from one that is given up or gone."""
         with self._lock:
             return self._location if self._settled is not None else self._find(self._name())
 

@@ -51,7 +51,7 @@ def locked(file: Path, patience: float, waiting: Callable[[], None] = lambda: No
 
 
 def is_locked(file: Path) -> bool:
-    """Whether somebody holds the lock now; nothing is made or waited for."""
+    """Return True if somebody holds the lock now; nothing is made or waited for."""
     try:
         descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:

@@ -64,7 +64,7 @@ class Stamp(NamedTuple):
         return cls(file, status.st_ino, status.st_size, status.st_mtime_ns)
 
     def holds(self) -> bool:
-        """Whether the file was left alone since. One that is gone still serves whoever has it open."""
+        """Return True if the file was left alone since. One that is gone still serves whoever has it open."""
         try:
             # Asked before each search, of each segment.
             status = os.stat(self.file)
@@ -112,7 +112,7 @@ class Manifest:
 
 
 def newest_manifest(folder: Path) -> int:
-    """Give the number of the manifest that counts, without reading it; -1 without one. Raises OSError."""
+    """Return the number of the manifest that counts, without reading it; -1 without one. Raises OSError."""
     names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
     return max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
 

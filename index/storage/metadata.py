@@ -88,7 +88,7 @@ class Problem(NamedTuple):
 
 
 def _whole(value: object) -> object:
-    """A JSON number without a fraction is a whole one, however it is written."""
+    """Return a JSON number without a fraction is a whole one, however it is written."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -187,11 +187,11 @@ class Metadata(_Model):
         return (self.model_dump_json(indent=2) + "\n").encode()
 
     def is_of(self, state: State) -> bool:
-        """Whether this tells of an index in this state."""
+        """Return True if this tells of an index in this state."""
         return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
 
     def is_alike(self, other: Metadata) -> bool:
-        """Whether this differs from another in its figures at most."""
+        """Return True if this differs from another in its figures at most."""
         return self == other.model_copy(update={"stats": self.stats})
 
     @field_validator("metadata_version")

@@ -97,7 +97,7 @@ class Telling:
         self._figures = Later(self._write_figures)
 
     def last(self) -> Metadata | None:
-        """Give the last metadata that was written, also by another process; never waits for the index.
+        """Return the last metadata that was written, also by another process; never waits for the index.
 
         It is the same object as long as it says the same.
         """

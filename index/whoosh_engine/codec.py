@@ -48,7 +48,7 @@ _FACET = "facet_"
 
 @cache
 def schema() -> fields.Schema:
-    """Give the fields of an index: its words, any facets, and what is stored of a section.
+    """Return the fields of an index: its words, any facets, and what is stored of a section.
 
     Existence keeps nothing beside a posting's weight; the analysis is ours, so no field has an analyzer.
     """
@@ -59,13 +59,13 @@ def schema() -> fields.Schema:
 
 
 def key_of(name: str, text: bytes) -> bytes | None:
-    """Give the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
+    """Return the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
     field = segment.TEXT if name == TEXT else name.removeprefix(_FACET) if name.startswith(_FACET) else None
     return None if field is None else segment.term_key(field, "") + text
 
 
 def term_of(key: bytes) -> tuple[str, bytes]:
-    """Give Whoosh's name of a key's field, and the term."""
+    """Return Whoosh's name of a key's field, and the term."""
     field, text = segment.parted(key)
     return (TEXT if field == segment.TEXT else _FACET + field), text
 
@@ -116,7 +116,7 @@ class Terms(base.TermsReader):  # type: ignore[misc]
         return len(self._postings(*term)[0]) > 0
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
-        """Give every term, ordered by field and text."""
+        """Yield every term, ordered by field and text."""
         # The text's own key begins with NUL, but other names of fields come before its name in Whoosh.
         return iter(sorted(map(term_of, self._segment.term_keys())))
 
@@ -210,7 +210,7 @@ def _opened(storage: FileStorage, segment: FlatSegment) -> Segment:
 
 
 def write_toc(number: int, parts: Sequence[Part]) -> bytes:
-    """Give the bytes of a generation's table."""
+    """Return the bytes of a generation's table."""
     segments = [
         FlatSegment(
             part.segment.id,
@@ -225,7 +225,7 @@ def write_toc(number: int, parts: Sequence[Part]) -> bytes:
 
 @cache
 def _head() -> bytes:
-    """Give what comes before the number in every table: making it takes longer than all the rest."""
+    """Return what comes before the number in every table: making it takes longer than all the rest."""
     storage = RamStorage()
     TOC(schema(), [], 0).write(storage, NAME)
     (table,) = storage.files.values()

@@ -108,7 +108,7 @@ class Opened:
         return self._values[key]
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Give at most so many terms that a misspelt word may stand for."""
+        """Return at most so many terms that a misspelt word may stand for."""
         from index.spelling import similar
 
         return similar(self.statistics, word, most)
@@ -158,12 +158,12 @@ class WhooshEngine:
         return opened.state if opened else None
 
     def serving(self) -> State | None:
-        """Give the state of what can be answered from at once: of what is open, else of what is there."""
+        """Return the state of what can be answered from at once: of what is open, else of what is there."""
         generation = self.generation()
         return generation.state if generation else None
 
     def generation(self) -> Generation | None:
-        """Give what can be answered from at once, with its parts."""
+        """Return what can be answered from at once, with its parts."""
         opened = self._opened
         if opened is None or not opened.generation.is_untouched():
             try:
@@ -273,7 +273,7 @@ class WhooshEngine:
             self._home.leave()
 
     def _current(self) -> Opened | None:
-        """Give what is open, else what is there."""
+        """Return what is open, else what is there."""
         return self._opened or self._read(self._home.settle())
 
     def _read(self, location: Location | None) -> Opened | None:

@@ -46,7 +46,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """An example whose path is free: the title takes a number where its file is there already."""
+    """Return an example whose path is free: the title takes a number where its file is there already."""
     from workspace.document.slugs import file_slug
 
     folder = example.get("folder") or snapshot.config.root

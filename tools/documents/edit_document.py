@@ -122,7 +122,7 @@ def _build(context: Context, item: Given) -> Operation:
 
 
 def _enrich(written: Written, step: Step) -> Data:
-    """How far a section is after its tasks changed."""
+    """Return how far a section is after its tasks changed."""
     return progress_after(written, step) if step.outcome and "task_index" in step.outcome.answer else {}
 
 

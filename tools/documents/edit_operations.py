@@ -125,7 +125,7 @@ class OperationField(NamedTuple):
 
 @cache
 def fields_of(name: str) -> tuple[OperationField, ...]:
-    """The fields of an operation."""
+    """Return the fields of an operation."""
     return tuple(
         OperationField(field.removesuffix("?"), kind, field.endswith("?"))
         for field, kind in SPECIFICATIONS[name].items()
@@ -134,19 +134,19 @@ def fields_of(name: str) -> tuple[OperationField, ...]:
 
 @cache
 def classes() -> Mapping[str, type[DocumentOperation]]:
-    """The classes of the operations by name, imported when a call means one of them."""
+    """Return the classes of the operations by name, imported when a call means one of them."""
     from workspace.edits import EDIT_OPERATIONS
 
     return {operation.name: operation for operation in EDIT_OPERATIONS}
 
 
 def in_brief(name: str) -> str:
-    """The fields of an operation on one line: `file, title, parent_slug?`."""
+    """Return the fields of an operation on one line: `file, title, parent_slug?`."""
     return ", ".join(SPECIFICATIONS[name])
 
 
 def all_fields() -> dict[str, Any]:
-    """The fields of all operations together, as a pydantic model takes them; each may be left out."""
+    """Return the fields of all operations together, as a pydantic model takes them; each may be left out."""
     fields: dict[str, Any] = {}
     for name in SPECIFICATIONS:
         for field in fields_of(name):
@@ -155,7 +155,10 @@ def all_fields() -> dict[str, Any]:
 
 
 def meant(item: Given) -> str:
-    """The operation that a call names, else the one that its fields decide. Raises InvalidArguments."""
+    """Return the operation that a call names, else the one that its fields decide.
+
+    Raises InvalidArguments.
+    """
     name = item.get("operation")
     if name is not None:
         if not isinstance(name, str) or name not in SPECIFICATIONS:
@@ -188,7 +191,7 @@ def meant(item: Given) -> str:
 
 
 def likely(item: Given) -> str | None:
-    """The operation that a call seems to mean although it is wrong; None where that cannot be told."""
+    """Return the operation that a call seems to mean although it is wrong; None where that cannot be told."""
     name = item.get("operation")
     if isinstance(name, str):
         near = [name] if name in SPECIFICATIONS else nearest(name[:100], SPECIFICATIONS)
@@ -214,7 +217,7 @@ def _fitting(item: Given, given: set[str]) -> list[str]:
 
 
 def _fits(name: str, given: set[str]) -> bool:
-    """Whether fields are all of an operation's own; a name alone does not say what to do with it."""
+    """Return True if fields are all of an operation's own; a name alone does not say what to do with it."""
     fields = fields_of(name)
     required = {field.name for field in fields if not field.is_optional}
     return required <= given <= {field.name for field in fields} and not given <= {"file", "slug"}
@@ -235,7 +238,10 @@ def _unfitting(given: set[str]) -> InvalidArguments:
 
 
 def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
-    """An operation of the fields given. Raises InvalidArguments for a missing one, or one of another's."""
+    """Return an operation of the fields given.
+
+    Raises InvalidArguments for a missing one, or one of another's.
+    """
     fields = {field.name: field for field in fields_of(operation)}
     for name in values:
         if name not in fields:
@@ -311,7 +317,7 @@ _MAX_QUOTE = 200
 
 
 def completed(operation: str, values: Data) -> Data:
-    """The fields of a call: those given, and placeholders for what it needs beside them."""
+    """Return the fields of a call: those given, and placeholders for what it needs beside them."""
     needed = [field.name for field in fields_of(operation) if not field.is_optional]
     if operation in _MEANT and values.keys() <= set(needed):
         needed.append(_MEANT[operation])
@@ -320,7 +326,7 @@ def completed(operation: str, values: Data) -> Data:
 
 
 def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose document, section, task and quoted text are there."""
+    """Return an example whose document, section, task and quoted text are there."""
     operation = example["operation"]
     if classes()[operation].names_task:
         example = with_task(example, error, snapshot)
@@ -351,14 +357,14 @@ def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
 
 
 def _free_path(file: str, snapshot: Snapshot) -> str:
-    """A path beside a document that nothing has."""
+    """Return a path beside a document that nothing has."""
     stem, dot, suffix = file.rpartition(".")
     paths = (f"{stem}-{number}{dot}{suffix}" for number in count(1))
     return next(path for path in paths if path not in snapshot.documents)
 
 
 def _with_place(example: Data, snapshot: Snapshot) -> Data:
-    """A section's move to the end of its own document, which nothing hinders, without a commit."""
+    """Return a section's move to the end of its own document, which nothing hinders, without a commit."""
     moved: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
     if moved.get("slug") == PREAMBLE:
         with suppress(DocumentNotFound, LimitExceeded, NotADocument):
@@ -368,7 +374,7 @@ def _with_place(example: Data, snapshot: Snapshot) -> Data:
 
 
 def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """The number of matches that there are; else a line that stands there once, without a commit."""
+    """Return the number of matches that there are; else a line that stands there once, without a commit."""
     matches = error.details.get("matches")
     if isinstance(matches, int) and matches:
         return {**example, "count": matches}

@@ -107,13 +107,16 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _plain(path: str) -> str:
-    """A path without what stands for the folder itself; of the whole workspace nothing is left."""
+    """Return a path without what stands for the folder itself; of the whole workspace nothing is left."""
     wanted = path.strip().removeprefix("./").rstrip("/")
     return "" if wanted == "." else wanted
 
 
 def _paths(snapshot: Snapshot, wanted: str) -> list[str]:
-    """The paths of the documents at or under a path. Raises DocumentNotFound for a folder that holds none."""
+    """Return the paths of the documents at or under a path.
+
+    Raises DocumentNotFound for a folder that holds none.
+    """
     if not wanted:
         return list(snapshot.documents)
     wanted = check_path(wanted)

@@ -96,7 +96,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _ref(given: Given) -> str | None:
-    """The ref of a call or of one of its views. Raises InvalidArguments."""
+    """Return the ref of a call or of one of its views. Raises InvalidArguments."""
     return read(ViewDocumentArguments, {"ref": given.get("ref")}).ref
 
 
@@ -195,7 +195,7 @@ def _outline(place: Pinned, document: Document) -> Data:
 
 
 def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
-    """A section's own text, or all below it too: of the preamble, the whole document."""
+    """Return a section's own text, or all below it too: of the preamble, the whole document."""
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
     end = below if whole else section.end
@@ -225,7 +225,7 @@ def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole
 
 
 def _relative(parent: Section, child: Section) -> str:
-    """A subsection's address below its parent's; whole where its anchor says otherwise."""
+    """Return a subsection's address below its parent's; whole where its anchor says otherwise."""
     return child.key.removeprefix(parent.address + "/")
 
 

@@ -41,7 +41,7 @@ def commit_data(told: Told) -> Data:
 
 
 def _shown(trailer: str | None) -> str | None:
-    """A trailer's value as far as one of ours goes: anybody may write a commit."""
+    """Return a trailer's value as far as one of ours goes: anybody may write a commit."""
     return None if trailer is None else visible(trailer[:MAX_CLIENT])
 
 
@@ -54,7 +54,7 @@ class Room:
 
 
 def change_data(change: Change, room: Room | None) -> Data:
-    """A change, with its address after the commit and, where they differ, the one before it.
+    """Return a change, with its address after the commit and, where they differ, the one before it.
 
     `diff` is a unified diff, for which `room` is taken; where there is none, `hint` says why.
     """
@@ -79,7 +79,7 @@ def diff_data(change: Change, most: int) -> dict[str, str]:
 
 
 def _diff_in(room: Room, change: Change) -> dict[str, str]:
-    """The same as far as there is room for it."""
+    """Return the same as far as there is room for it."""
     if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
         return {"hint": "this page is full: ask with a smaller limit to see the diff"}
     data = diff_data(change, min(room.characters, _MOST_SHOWN))
@@ -95,7 +95,7 @@ _RUNS = 500  # runs, and so commits, on a page
 def blame_data(
     history: History, lines: Sequence[BlamedLine], first: int, most: int
 ) -> tuple[Data, str | None]:
-    """The lines of a text from one on, by the commits that wrote them, and where the next page begins.
+    """Return the lines of a text from one on, by the commits that wrote them, and where the next page begins.
 
     A page has at most `most` characters of lines. It ends between runs, but for one that is longer than a
     page; a line that is longer is cut, which `truncated` says. `boundary` stands at lines that may be older

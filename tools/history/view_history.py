@@ -112,7 +112,7 @@ def _explained(context: Context, given: Given, asked: ViewHistoryArguments) -> A
 
 
 def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: str | None) -> _Page:
-    """A page of changes, newest first."""
+    """Return a page of changes, newest first."""
     page = place.context.workspace.history().changes(
         place.snapshot,
         there.file,
@@ -147,7 +147,7 @@ def _told(context: Context, changes: Sequence[Change], *, diff: bool) -> list[Da
 
 
 def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
-    """A page of lines, with who wrote them."""
+    """Return a page of lines, with who wrote them."""
     from tools.history.descriptions import blame_data
 
     history = place.context.workspace.history()
@@ -158,12 +158,12 @@ def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
 
 
 def _where(there: Found) -> Data:
-    """The document and section that are told of; a task's is the one that it stands in."""
+    """Return the document and section that are told of; a task's is the one that it stands in."""
     return {"file": there.file, "slug": read_fragment(there.slug).section if there.slug else None}
 
 
 def _asked(there: Found) -> Data:
-    """The same as fields of a call."""
+    """Return the same as fields of a call."""
     return {field: value for field, value in _where(there).items() if value is not None}
 
 

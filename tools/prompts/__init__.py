@@ -21,5 +21,5 @@ FAMILY = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
 
 
 def prompts_for(context: Context) -> Mapping[str, Prompt]:
-    """The prompts whose messages name only tools that the client has, by name."""
+    """Return the prompts whose messages name only tools that the client has, by name."""
     return {prompt.name: prompt for prompt in FAMILY if prompt.is_offered(context)}

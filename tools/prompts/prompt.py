@@ -63,15 +63,15 @@ class Prompt:
     needs: tuple[tuple[str, ...], ...]
 
     def is_offered(self, context: Context) -> bool:
-        """Whether the client has the tools that the message speaks of."""
+        """Return True if the client has the tools that the message speaks of."""
         return all(any(context.offers(tool) for tool in group) for group in self.needs)
 
     def argument(self, name: str) -> PromptArgument | None:
-        """The argument of a name."""
+        """Return the argument of a name."""
         return next((argument for argument in self.arguments if argument.name == name), None)
 
     def read(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The arguments that are not blank. Raises InvalidArguments with the field that is wrong."""
+        """Return the arguments that are not blank. Raises InvalidArguments with the field that is wrong."""
         names = [argument.name for argument in self.arguments]
         for name in given:
             if name not in names:
@@ -101,7 +101,7 @@ class Prompt:
 
 
 def choose(prompts: Mapping[str, Prompt], name: str) -> Prompt:
-    """The prompt of a name. Raises UnknownPrompt with the nearest."""
+    """Return the prompt of a name. Raises UnknownPrompt with the nearest."""
     prompt = prompts.get(name)
     if prompt is None:
         near = nearest(name, prompts) if prompts else []
@@ -112,7 +112,7 @@ def choose(prompts: Mapping[str, Prompt], name: str) -> Prompt:
 
 
 def unknown_argument(name: str, known: Sequence[str]) -> InvalidArguments:
-    """The error for an argument that there is not, with the nearest."""
+    """Return the error for an argument that there is not, with the nearest."""
     near = nearest_field(name, known)
     fix = f"Did you mean '{near[0]}'?" if near else f"Known arguments: {', '.join(known)}."
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"

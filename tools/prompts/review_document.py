@@ -60,7 +60,7 @@ def _write(context: Context, given: Mapping[str, str]) -> Written:
 
 
 def _rest(context: Context, path: str) -> str:
-    """How to read what is not attached."""
+    """Return how to read what is not attached."""
     if context.offers("view_document"):
         return f"Read the rest section by section; this lists them: {call('view_document', file=path)}."
     if context.offers("list_sections"):

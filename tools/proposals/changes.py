@@ -48,7 +48,7 @@ class Page(NamedTuple):
 
 
 def page_of_all(context: Context, changes: Changes, proposal: str, first: int, room: int = ROOM) -> Page:
-    """The documents from one on that there is room for; the first is cut if it does not fit alone."""
+    """Return the documents from one on that there is room for; the first is cut if it does not fit alone."""
     from workspace.diff.changes import DocumentKind
     from workspace.diff.formats import as_data, as_markdown
 
@@ -87,7 +87,7 @@ def page_of_all(context: Context, changes: Changes, proposal: str, first: int, r
 def page_of_one(
     context: Context, changes: Changes, file: str, slug: str | None, offset: int, room: int = ROOM
 ) -> Page:
-    """What changes in one document, or one section of it, and how both versions are read whole.
+    """Return what changes in one document, or one section of it, and how both versions are read whole.
 
     Raises NotChanged.
     """
@@ -106,7 +106,7 @@ def page_of_one(
 
 
 def _narrowed(one: DocumentChange, slug: str) -> DocumentChange:
-    """What happened in a section and below it."""
+    """Return what happened in a section and below it."""
     from workspace.proposals.review.changes import within
 
     found = within(one, slug)
@@ -156,7 +156,7 @@ def _versions(context: Context, changes: Changes, one: DocumentChange, slug: str
 
 
 def _named(versions: Mapping[str, str]) -> str:
-    """The same calls as lines of the page."""
+    """Return the same calls as lines of the page."""
     lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in versions.items())
     return "\nTo read it whole:\n\n" + "\n".join(lines) + "\n" if versions else ""
 

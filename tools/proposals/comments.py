@@ -37,7 +37,7 @@ class Page(NamedTuple):
 def comments_page(
     context: Context, proposal: Proposal, first: int, limit: int, place: Place, room: int = ROOM
 ) -> Page:
-    """A page of threads, as many as there is room for; those of `place` alone, if it names a document.
+    """Return a page of threads, as many as there is room for; those of `place` alone, if it names a document.
 
     A page of a place can have none and be followed by another.
     """
@@ -53,12 +53,12 @@ def comments_page(
 
 
 def comments_cursor(proposal: Proposal, place: Place, next: int | None) -> str | None:
-    """The cursor of a page of threads; None after the last one."""
+    """Return the cursor of a page of threads; None after the last one."""
     return None if next is None else write_place(str(next), None, _search(proposal, place))
 
 
 def read_comments_cursor(proposal: Proposal, place: Place, cursor: str | None) -> int:
-    """Where a page of threads begins. Raises InvalidCursor."""
+    """Return where a page of threads begins. Raises InvalidCursor."""
     return int(read_place(cursor, None, _search(proposal, place))) if cursor is not None else 0
 
 
@@ -67,12 +67,12 @@ def _search(proposal: Proposal, place: Place) -> list[object]:
 
 
 def size_of(data: object) -> int:
-    """The bytes of data as JSON."""
+    """Return the bytes of data as JSON."""
     return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def fitting(entries: Iterable[Data], room: int) -> list[Data]:
-    """The first entries that there is room for, one at least."""
+    """Return the first entries that there is room for, one at least."""
     found: list[Data] = []
     for data in entries:
         room -= size_of(data)
@@ -83,7 +83,7 @@ def fitting(entries: Iterable[Data], room: int) -> list[Data]:
 
 
 def place_data(placed: PlacedThread) -> Data:
-    """What a thread is about, and what became of that."""
+    """Return what a thread is about, and what became of that."""
     comment = placed.thread.comment
     data: Data = {}
     if comment.place is not None:

@@ -82,7 +82,7 @@ def deciding(conflicts: Iterable[Data]) -> list[Data]:
 
 
 def going_on(items: Sequence[Any], conflicts: Iterable[Data]) -> list[Data]:
-    """The resolutions of a call, of which none is kept, with such for the conflicts that they left."""
+    """Return the resolutions of a call, of which none is kept, with such for the conflicts that they left."""
     rest = deciding(conflicts)
     left = {_named(data) for data in rest}
     given = [{name: value for name, value in item.items() if name not in _SHOWN_ONLY} for item in items]
@@ -96,7 +96,7 @@ def _named(data: Mapping[str, Any]) -> tuple[str, ...]:
 def read_resolutions(
     items: Sequence[Any], conflicts: Sequence[FileConflict]
 ) -> Mapping[str, Mapping[UnitId, Resolution]]:
-    """The resolutions of a call, by file and unit; `conflicts` is what there is to decide.
+    """Return the resolutions of a call, by file and unit; `conflicts` is what there is to decide.
 
     Raises InvalidArguments, which names the wrong one.
     """
@@ -133,7 +133,7 @@ def _decide_all(
     conflicts: Sequence[FileConflict],
     found: dict[str, dict[UnitId, Resolution]],
 ) -> None:
-    """Decides what is in conflict in a file, or a section, and not decided yet."""
+    """Decide what is in conflict in a file, or a section, and not decided yet."""
     if choice is Choice.CONTENT:
         raise _wrong(place, "gives content, and does not say for which conflict", "Give 'kind' too.")
     meant = [

@@ -83,7 +83,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _explained(context: Context, given: Given, asked: CreateProposalArguments) -> Answer:
-    """The answer to a call with too little to open a proposal: how to call, and what is open."""
+    """Return the answer to a call with too little to open a proposal: how to call, and what is open."""
     data: Data = {"usage": dict(_usage(given))}
     if without_nulls(given):
         missing = [name for name in ("title", "description") if getattr(asked, name) is None]

@@ -29,7 +29,7 @@ MAX_WORDS = 2_000
 
 
 def in_brief(proposal: Proposal) -> Data:
-    """A proposal as a list shows it."""
+    """Return a proposal as a list shows it."""
     words = proposal.words
     return {
         "proposal": proposal.id,
@@ -44,7 +44,7 @@ def in_brief(proposal: Proposal) -> Data:
 
 
 def head(proposal: Proposal) -> Data:
-    """What is said of a proposal on every page, with what is odd about it."""
+    """Return what is said of a proposal on every page, with what is odd about it."""
     data = in_brief(proposal)
     hints = []
     if proposal.is_rewritten:
@@ -69,7 +69,7 @@ def commit_of(context: Context, proposal: Proposal) -> str | None:
 
 
 def author_data(author: Author) -> Data:
-    """Who spoke, and how that is known: `client` and `token` are names, null where there is none."""
+    """Return who spoke, and how that is known: `client` and `token` are names, null where there is none."""
     from workspace.proposals.events import KnownBy
 
     label = visible(author.label) or None
@@ -83,7 +83,7 @@ def author_data(author: Author) -> Data:
 
 
 def comment_data(comment: Comment, proposal: str) -> Data:
-    """A remark: its id, by whom, when, and in which words."""
+    """Return a remark: its id, by whom, when, and in which words."""
     return {
         "comment": comment.id,
         "author": author_data(comment.author),
@@ -93,7 +93,7 @@ def comment_data(comment: Comment, proposal: str) -> Data:
 
 
 def shown_words(text: str, proposal: str, id: str) -> Data:
-    """What somebody said, as far as it is shown; where it goes on, `rest` is the call for that."""
+    """Return what somebody said, as far as it is shown; where it goes on, `rest` is the call for that."""
     shown, rest = cut(visible(text), 0, MAX_WORDS)
     if rest is None:
         return {"text": shown}
@@ -101,12 +101,12 @@ def shown_words(text: str, proposal: str, id: str) -> Data:
 
 
 def date(time: datetime) -> str:
-    """A time in UTC, to the second."""
+    """Return a time in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def possible(proposal: Proposal) -> tuple[str, ...]:
-    """The actions that a proposal's state allows, the likeliest first."""
+    """Return the actions that a proposal's state allows, the likeliest first."""
     from workspace.proposals.proposal import State
 
     match proposal.state:
@@ -123,7 +123,7 @@ def possible(proposal: Proposal) -> tuple[str, ...]:
 
 
 def first_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
-    """The open proposals that were opened last, by id and title."""
+    """Return the open proposals that were opened last, by id and title."""
     found = [one for one in proposals if one.is_open]
     return [{"proposal": one.id, "title": visible(one.words.title)} for one in found[:most]]
 

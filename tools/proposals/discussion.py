@@ -40,7 +40,7 @@ class CommentNotFound(WorkspaceError):
 def view_comments(
     context: Context, proposal: Proposal, place: Place, limit: int, cursor: str | None
 ) -> Answer:
-    """A page of the threads, of a document or a section alone if `place` names one."""
+    """Return a page of the threads, of a document or a section alone if `place` names one."""
     first = read_comments_cursor(proposal, place, cursor)
     said = comments_page(context, proposal, first, limit, place)
     after = comments_cursor(proposal, place, said.next)
@@ -53,7 +53,7 @@ def view_comments(
 
 
 def comments_call(proposal: Proposal, place: Place, cursor: str | None = None, **fields: object) -> Call:
-    """The call for the threads of a place, or all of them."""
+    """Return the call for the threads of a place, or all of them."""
     named = zip(("file", "slug"), place, strict=True)
     given: Data = {name: value for name, value in named if value is not None}
     given |= {"comments": True, **fields, **({"cursor": cursor} if cursor is not None else {})}
@@ -61,7 +61,7 @@ def comments_call(proposal: Proposal, place: Place, cursor: str | None = None, *
 
 
 def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str | None) -> Answer:
-    """A page of the reviews, the first one first."""
+    """Return a page of the reviews, the first one first."""
     search = ["reviews", proposal.id]
     first = int(read_place(cursor, None, search)) if cursor is not None else 0
     void = void_of(context, proposal)
@@ -81,7 +81,7 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
 def view_comment(
     context: Context, proposal: Proposal, id: str, offset: int | None, limit: int, cursor: str | None
 ) -> Answer:
-    """One remark from a character on, and a page of the answers to it; or one review.
+    """Return one remark from a character on, and a page of the answers to it; or one review.
 
     Raises CommentNotFound.
     """
@@ -108,7 +108,7 @@ def view_comment(
 
 
 def view_description(context: Context, proposal: Proposal, offset: int) -> Answer:
-    """The description from a character on."""
+    """Return the description from a character on."""
     text, after = cut(visible(proposal.words.description), offset, _WHOLE)
     read_on = call("view_proposal", proposal=proposal.id, offset=after)
     step = NextStep("Read on with ", read_on) if after is not None else _viewing(proposal)
@@ -118,7 +118,7 @@ def view_description(context: Context, proposal: Proposal, offset: int) -> Answe
 def _view_thread(
     context: Context, proposal: Proposal, number: int, offset: int | None, limit: int, cursor: str | None
 ) -> Answer:
-    """A remark, whole unless only more of the answers to it are asked for."""
+    """Return a remark, whole unless only more of the answers to it are asked for."""
     comment, replies = proposal.words.threads[number]
     search = ["replies", proposal.id, comment.id]
     first = int(read_place(cursor, None, search)) if cursor is not None else 0

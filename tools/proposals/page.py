@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 def page_of(data: Data, changes: str) -> str:
-    """The page for a view's data, whose changes are given as Markdown."""
+    """Return the page for a view's data, whose changes are given as Markdown."""
     parts = [
         *_head(data),
         *_missing(data),
@@ -176,7 +176,7 @@ def _comments(data: Data) -> Iterator[str]:
 
 
 def _rest(step: str | None, indent: str = "") -> str:
-    """The call that reads on in a text that is cut."""
+    """Return the call that reads on in a text that is cut."""
     return f"\n{indent}It goes on: {step}\n" if step else ""
 
 
@@ -203,7 +203,7 @@ def _who(said: Data) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text on one line, none of which is markup."""
+    """Return text on one line, none of which is markup."""
     shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return _MARKUP.sub(r"\\\g<0>", shown.replace("\n", " "))
 
@@ -213,7 +213,7 @@ def _quoted(text: str, indent: str = "") -> str:
 
 
 def _code(text: str) -> str:
-    """A code span (CommonMark 0.31 §6.1)."""
+    """Return a code span (CommonMark 0.31 §6.1)."""
     if not text:
         return "the whole"
     longest = max(map(len, re.findall("`+", text)), default=0)
@@ -227,7 +227,7 @@ def _codes(names: Iterable[str]) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A text in a fence of more backticks than it holds anywhere (CommonMark 0.31 §4.5)."""
+    """Return a text in a fence of more backticks than it holds anywhere (CommonMark 0.31 §4.5)."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = text.rstrip("\n").split("\n")

@@ -66,7 +66,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
 
 
 def block_data(block: Block) -> Data:
-    """Why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
+    """Return why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
     only = {"only_clients": True} if block.only_clients else {}
     return {"code": block.code, "message": visible(block.message), **only}
 
@@ -110,7 +110,7 @@ def _check(check: CheckResult) -> Data:
 
 
 def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) -> Data:
-    """A verdict: whether it holds, and why not."""
+    """Return a verdict: whether it holds, and why not."""
     review, void = bound.review, why_void(bound, void_by)
     return {
         "review": review.id,
@@ -125,7 +125,7 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) 
 
 
 def void_of(context: Context, proposal: Proposal) -> Mapping[str, Void]:
-    """Why approvals do not count, by the ids of their events; nothing where the proposal has ended."""
+    """Return why approvals do not count, by the ids of their events; nothing where the proposal has ended."""
     if not proposal.is_open:
         return {}
     workspace = context.workspace

@@ -84,7 +84,7 @@ ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL}
 
 
 def meant(given: Mapping[str, object]) -> Action | None:
-    """The action that a call names, or that its fields decide; None if they leave it open.
+    """Return the action that a call names, or that its fields decide; None if they leave it open.
 
     Raises InvalidArguments for one that is not known, for a field of another one, and for a missing one.
     """
@@ -111,7 +111,7 @@ def meant(given: Mapping[str, object]) -> Action | None:
 
 
 def likely(given: Mapping[str, object]) -> Action | None:
-    """The action that a wrong call most likely means."""
+    """Return the action that a wrong call most likely means."""
     name = given.get("action")
     if isinstance(name, str) and name:
         near = nearest(name, ACTIONS)
@@ -146,7 +146,7 @@ SEEN = ("commit", "target_commit")
 
 
 def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> Acted:
-    """Does with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
+    """Do with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
     from workspace.proposals.events import Verdict
 
     proposing = context.workspace.proposing()
@@ -378,7 +378,7 @@ def _next_step(context: Context, action: str, acted: Acted) -> NextStep:
 
 
 def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
-    """The answer to a call that names no proposal: the actions, and the proposals to choose from."""
+    """Return the answer to a call that names no proposal: the actions, and the proposals to choose from."""
     if set(given) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
     found = first_open(proposing.all(), _SHOWN)
@@ -394,7 +394,7 @@ def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
 
 
 def _possible(context: Context, proposal: Proposal) -> Answer:
-    """The answer to a call that names no action: those that the proposal's state allows."""
+    """Return the answer to a call that names no action: those that the proposal's state allows."""
     names = possible(proposal)
     data: Data = {
         "proposal": proposal.id,
@@ -443,7 +443,7 @@ def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, giv
 
 
 def _misdecided(context: Context, proposal: Proposal, error: WorkspaceError, given: Given) -> Answer:
-    """The error of a refresh with a decision that cannot be, and a call that decides all conflicts."""
+    """Return the error of a refresh with a decision that cannot be, and a call that decides all conflicts."""
     from tools.proposals.conflicts import conflicts_data, deciding
 
     target = context.workspace.git.tip(proposal.words.target)

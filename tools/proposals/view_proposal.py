@@ -33,7 +33,10 @@ STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", 
 
 
 def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mapping[str, object]) -> Answer:
-    """A page of the proposals, the one that was opened last first. Raises InvalidArguments, StaleCursor."""
+    """Return a page of the proposals, the one that was opened last first.
+
+    Raises InvalidArguments, StaleCursor.
+    """
     state = asked.state or "any"
     if state not in STATES:
         near = nearest(state, STATES)
@@ -62,14 +65,14 @@ def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mappin
 
 
 def _is(proposal: Proposal, state: str) -> bool:
-    """Whether a proposal is listed; "open" are all that have not ended, as on the command line."""
+    """Return True if a proposal is listed; "open" are all that have not ended, as on the command line."""
     if state == "open":
         return proposal.is_open
     return state == "any" or proposal.state.value == state
 
 
 def _place(proposal: Proposal) -> str:
-    """Where a proposal stands in the list; a later one has the greater place."""
+    """Return where a proposal stands in the list; a later one has the greater place."""
     return f"{proposal.words.opened.isoformat(timespec='milliseconds')} {proposal.id}"
 
 
@@ -186,7 +189,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _check_list(asked: ViewProposalArguments) -> None:
-    """Raises InvalidArguments for a field that only one proposal can have."""
+    """Raise InvalidArguments for a field that only one proposal can have."""
     for field in _OF_ONE:
         if getattr(asked, field) not in (None, False):
             raise InvalidArguments(
@@ -195,7 +198,7 @@ def _check_list(asked: ViewProposalArguments) -> None:
 
 
 def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    """What is said of it, without what it changes."""
+    """Return what is said of it, without what it changes."""
     from tools.proposals import discussion
 
     if asked.comment:
@@ -211,7 +214,7 @@ def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
 
 
 def _room(context: Context, data: Data) -> int:
-    """The room for changes beside what else is told, all of which goes out as data and as Markdown."""
+    """Return the room for changes beside what else is told, all of which goes out as data and as Markdown."""
     from tools.proposals.changes import ROOM
     from tools.proposals.comments import size_of
 
@@ -291,7 +294,7 @@ def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) ->
 
 
 def _after_one(context: Context, proposal: Proposal, data: Data) -> NextStep:
-    """What follows from how it stands."""
+    """Return what follows from how it stands."""
     view = call("view_proposal")
     if not context.offers("update_proposal"):
         return NextStep("A person acts on it with docyard proposals; see the others with ", view)

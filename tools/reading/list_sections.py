@@ -79,7 +79,7 @@ def _fitting(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
 
 
 def _described(text: TextFile, entry: Entry) -> Data:
-    """An entry of the outline; `tokens` are those of what read_section gives for it."""
+    """Return an entry of the outline; `tokens` are those of what read_section gives for it."""
     from workspace.texts.tokens import count_tokens
 
     return {

@@ -115,7 +115,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, NextStep]:
-    """The text from a character on, as much of it as one answer takes, and the next step.
+    """Return the text from a character on, as much of it as one answer takes, and the next step.
 
     `tokens` are those of all of it.
     """
@@ -199,7 +199,7 @@ def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[
 
 
 def _sections(summary: Summary) -> Data:
-    """The addresses of the sections that the summary names, so many as an answer takes."""
+    """Return the addresses of the sections that the summary names, so many as an answer takes."""
     headers = [name_of(entry) for entry in summary.named[:MAX_HEADERS]]
     named = len(summary.named)
     if named == summary.sections:
@@ -215,7 +215,7 @@ def _sections(summary: Summary) -> Data:
 
 
 def _after_summary(place: Pinned, opened: Opened, summary: Summary) -> NextStep:
-    """The call for the longest section: most of what the summary leaves out stands there."""
+    """Return the call for the longest section: most of what the summary leaves out stands there."""
     text, outline, _, _ = opened
     if len(outline.entries) == 1:
         whole = place.call("smart_read", file_path=text.path, mode="full")

@@ -40,7 +40,7 @@ class Opened(NamedTuple):
     moved_to: dict[str, Any] | None
 
     def answer(self, place: Pinned, data: Data, step: NextStep) -> Answer:
-        """An answer that says what was read at which commit, and where that has moved to if it has."""
+        """Return an answer that says what was read at which commit, and where that has moved to if it has."""
         ref = {} if place.ref is None else {"ref": place.ref}
         there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)
         return Answer(told(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step}))
@@ -87,7 +87,7 @@ def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted:
 
 
 def _moved(moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: str | None) -> Found | None:
-    """Where history knows it to be now; None where it knows of nothing."""
+    """Return where history knows it to be now; None where it knows of nothing."""
     try:
         return moved(moves, snapshot, path, wanted)
     except DocumentNotFound:  # what reading said of it is nearer to what was asked
@@ -95,7 +95,10 @@ def _moved(moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: st
 
 
 def _target(snapshot: Snapshot, file: str, wanted: str | None) -> tuple[str, str | None]:
-    """The path, and the section that either of two fields names. Raises InvalidArguments for two sections."""
+    """Return the path, and the section that either of two fields names.
+
+    Raises InvalidArguments for two sections.
+    """
     from workspace.texts.text_file import Files
 
     path, fragment = split_address(file, Files(snapshot)) if "#" in file else (file, None)
@@ -117,7 +120,7 @@ _HEADING = "section_heading"
 
 
 def marked_as_error(given: Given) -> Mapping[str, object]:
-    """The field by which a reader of the contract knows an error."""
+    """Return the field by which a reader of the contract knows an error."""
     return {"type": "error"}
 
 
@@ -128,7 +131,7 @@ def without_section(given: Given) -> Mapping[str, object]:
 
 
 def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose file can be read at the tip and whose section is in it.
+    """Return an example whose file can be read at the tip and whose section is in it.
 
     A `ref` stays only where the error itself names sections that are there.
     """
@@ -143,7 +146,7 @@ def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
 
 
 def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
-    """The paths of files that the example may name, best first; all of a commit are listed last."""
+    """Yield the paths of files that the example may name, best first; all of a commit are listed last."""
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import Files, relative_path
 
@@ -157,7 +160,7 @@ def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[
 
 
 def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
-    """The example for a file that is there. Raises WorkspaceError where it cannot be read."""
+    """Return the example for a file that is there. Raises WorkspaceError where it cannot be read."""
     from workspace.texts.finder import find_entry
     from workspace.texts.outline import outline_of
     from workspace.texts.text_file import read_text
@@ -181,5 +184,5 @@ MAX_ADDRESS = 1_000
 
 
 def name_of(entry: Entry) -> str:
-    """What read_section takes for a section: its address, or its number where that is far too long."""
+    """Return what read_section takes for a section: its address, or its number where that is far too long."""
     return entry.address if len(entry.address) <= MAX_ADDRESS else entry.number

@@ -60,14 +60,14 @@ class Target(NamedTuple):
 
 
 def write_uri(path: str, section: str | None = None, ref: str | None = None) -> str:
-    """The URI of a document or of a section."""
+    """Return the URI of a document or of a section."""
     query = f"{_REF}{quote(ref, safe='/:@!$()*,;')}" if ref else ""
     fragment = f"#{quote(section, safe=_IN_PATH + '?')}" if section else ""
     return f"{_START}/{quote(path, safe=_IN_PATH)}{query}{fragment}"
 
 
 def read_uri(uri: str, paths: Container[str]) -> Target:
-    """What a URI names; `paths` are the documents that there are. Raises InvalidUri.
+    """Return what a URI names; `paths` are the documents that there are. Raises InvalidUri.
 
     A host that fills `{+path}` leaves `#` and `?` in a path as they are (RFC 6570 §3.2.3). Where that makes
     the difference between a document and none, they are read as a part of the path. Two slashes do for three.
@@ -88,7 +88,7 @@ def read_uri(uri: str, paths: Container[str]) -> Target:
 
 
 def _read_loosely(rest: str, paths: Container[str]) -> Target | None:
-    """What a URI names whose path holds `#` or `?` as they are; None if that is no document."""
+    """Return what a URI names whose path holds `#` or `?` as they are; None if that is no document."""
     before, mark, after = rest.rpartition(_REF)
     if mark and (path := _decoded(before)) in paths:
         ref, _, fragment = after.partition("#")
@@ -98,7 +98,7 @@ def _read_loosely(rest: str, paths: Container[str]) -> Target | None:
 
 
 def _ref(query: str) -> str | None:
-    """The commit that a query names."""
+    """Return the commit that a query names."""
     if not query:
         return None
     name, _, value = query.partition("=")
@@ -154,7 +154,10 @@ class Source(NamedTuple):
 
 
 def read_resource(context: Context, uri: str) -> Source:
-    """The exact source of what a URI names, as much of it as one answer takes. Raises what `locate` does."""
+    """Return the exact source of what a URI names, as much of it as one answer takes.
+
+    Raises what `locate` does.
+    """
     place = locate(context, uri)
     document = place.document
     part = part_of(document, document.sections, *place.span, tokens=context.text_tokens)
@@ -165,7 +168,7 @@ def read_resource(context: Context, uri: str) -> Source:
 
 
 def locate(context: Context, uri: str) -> Place:
-    """What a URI names, or where that has moved to.
+    """Return what a URI names, or where that has moved to.
 
     Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with `nearest`: the URIs
     that come nearest.

@@ -69,7 +69,7 @@ TEMPLATES = (DOCUMENT, SECTION, SECTION_AT)
 
 
 def list_resources(context: Context, cursor: str | None) -> Page:
-    """A page of the documents at the tip. Those whose text cannot be read are left out.
+    """Return a page of the documents at the tip. Those whose text cannot be read are left out.
 
     Raises InvalidCursor, and StaleCursor once the documents are not those that the cursor was given out for.
     """

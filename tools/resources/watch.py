@@ -108,7 +108,7 @@ class Watch:
                     self._marks.pop(uri, None)
 
     def look(self) -> Changes:
-        """What has changed since the last look."""
+        """Return what has changed since the last look."""
         context = self._context()
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
@@ -143,7 +143,7 @@ def _mark(place: Place) -> Mark:
 
 
 def _found(context: Context, uri: str) -> Mark | None:
-    """What stands at a URI now; None if that cannot be read."""
+    """Return what stands at a URI now; None if that cannot be read."""
     try:
         return _mark(locate(context, uri))
     except WorkspaceError:
@@ -151,6 +151,6 @@ def _found(context: Context, uri: str) -> Mark | None:
 
 
 def _stands(snapshot: Snapshot, mark: Mark) -> bool:
-    """Whether the document of a mark is as it was."""
+    """Return True if the document of a mark is as it was."""
     entry = snapshot.entry(mark.path)
     return entry is not None and entry.id == mark.blob and mark.path in snapshot.documents

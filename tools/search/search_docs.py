@@ -88,7 +88,7 @@ def _run(context: Context, given: Given) -> Answer:
 
 
 def _asked(context: Context, given: Given) -> tuple[SearchDocsArguments, dict[str, str]]:
-    """The arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
+    """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
     keys = context.index.keys() if given.keys() - fields.keys() else BUILT_IN
     declared = [key for key in keys if key not in fields]
@@ -134,7 +134,7 @@ def _next_step(page: SearchPage, asked: SearchDocsArguments) -> NextStep:
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
-    """Puts the keys and values that were indexed last into the schema.
+    """Put the keys and values that were indexed last into the schema.
 
     Before the first index the keys are those of the settings, and each a plain string.
     """
@@ -154,7 +154,7 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
-    """The property of a key: an enum of its values, if they are known and there are some to list."""
+    """Return the property of a key: an enum of its values, if they are known and there are some to list."""
     from index.storage.metadata import one_line
 
     described = one_line(description or "") or f"Filter results by {key}."

@@ -104,7 +104,7 @@ class Limits(_Settings):
     text_tokens: int = Field(default=25_000, ge=LEAST_TEXT_TOKENS, le=MOST_TEXT_TOKENS)
 
     def check_document(self, path: str, size: int) -> None:
-        """Raises LimitExceeded for a document of too many bytes."""
+        """Raise LimitExceeded for a document of too many bytes."""
         if size > self.document_bytes:
             raise LimitExceeded(
                 f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
@@ -114,7 +114,7 @@ class Limits(_Settings):
             )
 
     def check_written(self, document: Document, before: Document | None) -> None:
-        """Raises LimitExceeded for a document that is too large, or has too many or too deep parts.
+        """Raise LimitExceeded for a document that is too large, or has too many or too deep parts.
 
         A person may have gone further. Such a document can still be edited, but not grow in that respect.
         """
@@ -140,7 +140,7 @@ class Limits(_Settings):
             )
 
     def check_reading(self, size: int, operations: int) -> None:
-        """Raises LimitExceeded for a call whose operations read too much: each reads its document again."""
+        """Raise LimitExceeded for a call whose operations read too much: each reads its document again."""
         if size > CALL_READS and operations > 1:
             raise LimitExceeded(
                 f"the operations of this call read more than {CALL_READS:,} bytes, one after the other; "
@@ -151,7 +151,7 @@ class Limits(_Settings):
             )
 
     def check_call(self, operations: int, size: int) -> None:
-        """Raises LimitExceeded for a call of too many operations, or of too many bytes of text."""
+        """Raise LimitExceeded for a call of too many operations, or of too many bytes of text."""
         if operations > self.operations:
             raise LimitExceeded(
                 f"{operations:,} operations in one call; at most {self.operations} are allowed",
@@ -202,7 +202,7 @@ class WorkspaceConfig(_Settings):
 
     @classmethod
     def read(cls, data: bytes | None) -> WorkspaceConfig:
-        """The settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
+        """Return the settings of a `docyard.toml`; None gives the defaults. Raises InvalidConfig."""
         if data is None:
             return cls.model_construct()
         try:
@@ -230,7 +230,7 @@ class WorkspaceConfig(_Settings):
             ) from error
 
     def is_document(self, path: str) -> bool:
-        """Whether a file of this path is a document: its name, its folder, and `exclude` decide."""
+        """Return True if a file of this path is a document: its name, its folder, and `exclude` decide."""
         return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
 
     def is_readable(self, path: str) -> bool:
@@ -246,7 +246,7 @@ class WorkspaceConfig(_Settings):
         return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
 
     def is_manifest(self, path: str) -> bool:
-        """Whether a file of this path is a manifest that counts: documents may stand in its folder."""
+        """Return True if a file of this path is a manifest that counts: documents may stand in its folder."""
         folder, _, name = path.rpartition("/")
         if name != MANIFEST:
             return False
@@ -254,7 +254,7 @@ class WorkspaceConfig(_Settings):
         return is_above or self.is_document(f"{folder}/{ANY_NAME}")
 
     def selects_like(self, other: WorkspaceConfig) -> bool:
-        """Whether other settings make documents of the same files."""
+        """Return True if other settings make documents of the same files."""
         return (self.root, self.exclude) == (other.root, other.exclude)
 
     @property

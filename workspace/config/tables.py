@@ -84,7 +84,7 @@ class LinkRules(BaseModel):
         return self.dialect is not Dialect.GITHUB
 
     def ignores(self, destination: str) -> bool:
-        """Whether something else serves a destination, which comes without its query and fragment."""
+        """Return True if something else serves a destination, which comes without its query and fragment."""
         return any(Glob.compile(glob).matches(destination) for glob in self.ignore)
 
 
@@ -185,7 +185,7 @@ class Protection(BaseModel):
 
 
 def listed(value: object) -> object:
-    """The tables as they are read. Raises ValueError for what is no list of them, or is too long."""
+    """Return the tables as they are read. Raises ValueError for what is no list of them, or is too long."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
     if len(value) > MAX_RULES:
@@ -376,6 +376,6 @@ class Validation(_Settings):
     override: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
 
     def levels(self, path: str) -> dict[str, Level]:
-        """The levels that are set for a document."""
+        """Return the levels that are set for a document."""
         matching = (one.rules for one in reversed(self.override) if Glob.compile(one.match).matches(path))
         return {**self.rules, **next(matching, {})}

@@ -84,7 +84,7 @@ class Taxonomy(NamedTuple):
         return Taxonomy(self.keys, {folder: manifest for folder, manifest in found if manifest}.get)
 
     def governed(self, path: str) -> Values:
-        """What the nearest manifest says of a document; nothing if there is none above it."""
+        """Return what the nearest manifest says of a document; nothing if there is none above it."""
         folder = path
         while folder:
             folder = folder.rpartition("/")[0]
@@ -94,7 +94,7 @@ class Taxonomy(NamedTuple):
         return {}
 
     def values(self, path: str, front_matter: Mapping[str, object]) -> Values:
-        """The values of a document, by key."""
+        """Return the values of a document, by key."""
         governed = self.governed(path)
         found = {key: read_values(key, front_matter.get(key)) or governed.get(key, ()) for key in self.keys}
         return {key: values for key, values in found.items() if values}
@@ -153,7 +153,7 @@ class Manifest(NamedTuple):
     overrides: tuple[Override, ...] = ()
 
     def values(self, inside: str) -> Values:
-        """The values for a document, by its path below the manifest's folder."""
+        """Return the values for a document, by its path below the manifest's folder."""
         matching = (one.metadata for one in reversed(self.overrides) if one.glob.matches(inside))
         return {**self.defaults, **next(matching, {})}
 
@@ -186,7 +186,7 @@ class Manifests:
 
 
 def problems(git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]) -> list[InvalidManifest]:
-    """What is wrong with each manifest that cannot be used, of some blobs by path, in their order."""
+    """Return what is wrong with each manifest that cannot be used, of some blobs by path, in their order."""
     found = []
     for path, blob in manifests.items():
         try:
@@ -212,7 +212,7 @@ def _read(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manife
 
 @lru_cache(maxsize=256)
 def _warn(message: str) -> None:
-    """Tells of a manifest that cannot be used; once, though each commit meets it again."""
+    """Tell of a manifest that cannot be used; once, though each commit meets it again."""
     log.warning("%s; what it says is left out until it is mended", message)
 
 

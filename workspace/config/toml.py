@@ -31,13 +31,16 @@ class InvalidToml(ValueError):
 
 
 def bytes_of(git: GitReader, blob: str) -> bytes:
-    """The bytes of a file; for one that is too large to be read, as many as are already too many."""
+    """Return the bytes of a file; for one that is too large to be read, as many as are already too many."""
     data = git.blob_within(blob, MAX_BYTES)
     return bytes(MAX_BYTES + 1) if data is None else data
 
 
 def load_toml(data: bytes) -> dict[str, object]:
-    """The tables of a file. Raises InvalidToml for one over 64 KiB, too deep, not UTF-8 or not TOML."""
+    """Return the tables of a file.
+
+    Raises InvalidToml for one over 64 KiB, too deep, not UTF-8 or not TOML.
+    """
     import tomllib  # late: most workspaces have no such file
 
     if len(data) > MAX_BYTES:

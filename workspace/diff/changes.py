@@ -132,7 +132,7 @@ WHOLE = "front matter"
 
 
 def metadata_changes(old: Document, new: Document) -> Iterator[SectionChange]:
-    """A change for each key whose value differs, in the order of the new version, then of the old one.
+    """Yield a change for each key whose value differs, in the order of the new version, then of the old one.
 
     Front matter that cannot be read, and one of which only comments, order or style differ, is told as a
     whole.

@@ -75,7 +75,7 @@ class Told(NamedTuple):
 
 
 def document_sentence(change: DocumentChange) -> tuple[Segment, ...]:
-    """What happened to a document as a whole; nothing where what its sections say is enough."""
+    """Return what happened to a document as a whole; nothing where what its sections say is enough."""
     if change.unread:
         return (Segment(f"{change.kind.capitalize()}; it cannot be read ({change.unread})."),)
     if change.kind in (DocumentKind.ADDED, DocumentKind.REMOVED):
@@ -92,7 +92,7 @@ def document_sentence(change: DocumentChange) -> tuple[Segment, ...]:
 
 
 def told(change: SectionChange, path: str) -> Told:
-    """A change in words, as they are said in the document of a path."""
+    """Return a change in words, as they are said in the document of a path."""
     before, after, place = change.before, change.after, change.place
     texts = before.text if before else "", after.text if after else ""
     if change.kind is Kind.METADATA:
@@ -121,18 +121,18 @@ def told(change: SectionChange, path: str) -> Told:
 
 
 def one_line(text: str, most: int = _SHORT) -> str:
-    """A text on one line, of at most so many characters, that shows all it holds."""
+    """Return a text on one line, of at most so many characters, that shows all it holds."""
     words = spaced(text[: 4 * most])
     return _seen(words if len(words) <= most else words[:most] + "…")
 
 
 def shown(text: str) -> str:
-    """A text in which what would not be seen is U+FFFD."""
+    """Return a text in which what would not be seen is U+FFFD."""
     return _UNSEEN.sub("\ufffd", text)
 
 
 def _seen(text: str) -> str:
-    """The same of a text that is not blank, though all of it may be other white space."""
+    """Return the same of a text that is not blank, though all of it may be other white space."""
     found = shown(text)
     return found if found.strip() else _OTHER_SPACE.sub("\ufffd", found)
 
@@ -189,7 +189,7 @@ def _above(place: Place) -> Segment:
 
 
 def _turned(before: str, after: str) -> tuple[Segment, ...]:
-    """A value before and after, on one line."""
+    """Return a value before and after, on one line."""
     parts: list[Segment] = [Segment(": ")]
     if before:
         parts += [Segment(one_line(before), "removed"), Segment(" → " if after else "")]
@@ -201,7 +201,7 @@ def _turned(before: str, after: str) -> tuple[Segment, ...]:
 
 
 def _rows(before: str, after: str) -> tuple[Row, ...]:
-    """The rows of two texts that differ, at most 40 of them."""
+    """Return the rows of two texts that differ, at most 40 of them."""
     found: list[Row] = []
     more = 0
     for step in steps(before, after):
@@ -228,7 +228,7 @@ def _of_step(before: str, after: str, step: Step) -> Iterator[Row]:
 
 
 def _keeps_words(before: str, step: Step) -> bool:
-    """Whether any word of a paragraph stayed."""
+    """Return True if any word of a paragraph stayed."""
     bounds = [step.start, *(at for edit in step.words for at in edit[:2]), step.end]
     return any(_WORD.search(before, one, other) for one, other in zip(bounds[::2], bounds[1::2], strict=True))
 
@@ -238,7 +238,7 @@ def _cut(line: str) -> str:
 
 
 def _worded(before: str, after: str, step: Step) -> Iterator[Segment]:
-    """A paragraph with the words that went and came, and a little of what stands around them."""
+    """Yield a paragraph with the words that went and came, and a little of what stands around them."""
     at = step.start
     edits = widened(before, after, step)
     for number, edit in enumerate(edits):
@@ -260,7 +260,7 @@ def _spaced(text: str) -> str:
 
 
 def _around(text: str, is_first: bool, is_last: bool) -> str:
-    """What stands between words that differ, without its middle where that is long."""
+    """Return what stands between words that differ, without its middle where that is long."""
     words = text.replace("\n", " ")
     if is_first and len(words) > _AROUND:
         words = "… " + words[-_AROUND:].partition(" ")[2]

@@ -30,7 +30,7 @@ class Version:
         self._before: dict[int, Section] | None = None
 
     def place(self, section: Section, text: str | None = None) -> Place:
-        """Where a section stands; it says its own text with its heading, unless a text is given."""
+        """Return where a section stands; it says its own text with its heading, unless a text is given."""
         before = self._older_siblings().get(section.position)
         return Place(
             self.document.path,
@@ -97,7 +97,7 @@ class Comparison:
 
 
 def _moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
-    """The fewest sections without which all others stand below the same one in the same order."""
+    """Return the fewest sections without which all others stand below the same one in the same order."""
     was, is_now = old.sections, new.sections
     moved: set[int] = set()
     rows: dict[int | None, list[int]] = {}
@@ -123,7 +123,7 @@ def kept_changes(
     gone: Collection[Section] = (),
     come: Collection[Section] = (),
 ) -> dict[int, list[SectionChange]]:
-    """What happened to sections that stand in both versions, by their position in the new one.
+    """Return what happened to sections that stand in both versions, by their position in the new one.
 
     `pairs` are their positions in the old version, `moved` those that stand elsewhere now; `gone` and `come`
     are the other sections in which tasks of theirs may have stood, or stand.
@@ -169,7 +169,10 @@ def kept_changes(
 def _heading_change(
     old: Version, was: Section, new: Version, section: Section, is_moved: bool
 ) -> Iterator[SectionChange]:
-    """Another title, or another way to write it. The level follows a move, of what stands above it too."""
+    """Yield another title, or another way to write it.
+
+    The level follows a move, of what stands above it too.
+    """
     heads = raw_heading(old.document, was), raw_heading(new.document, section)
     if heads[0] == heads[1] and was.title == section.title:
         return
@@ -182,7 +185,7 @@ def _heading_change(
 
 
 def _text(document: Document, section: Section, listed: Iterable[tasks.Listed] = ()) -> str:
-    """What a section says, without some tasks."""
+    """Return what a section says, without some tasks."""
     return readable(raw_text(document, section, tasks.spans(listed)))
 
 

@@ -133,7 +133,7 @@ Line = tuple[Segment, ...]
 
 
 def as_lines(changes: Iterable[DocumentChange], most: int = 50_000) -> list[Line]:
-    """Changes as lines of at most `most` characters in all, and one that counts what is left out.
+    """Change as lines of at most `most` characters in all, and one that counts what is left out.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
@@ -159,7 +159,7 @@ def _plain(segment: Segment, is_whole: bool) -> str:
 
 
 def _blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
-    """The lines that belong together, each with the number of changes that they tell."""
+    """Yield the lines that belong together, each with the number of changes that they tell."""
     for document in changes:
         head: tuple[Line, ...] = ((Segment(one_line(document.path, 1000), "address"),),)
         sentence = document_sentence(document)
@@ -174,7 +174,7 @@ def _blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], li
 
 
 def _block(head: Iterable[Line], change: SectionChange, path: str, is_first: bool) -> list[Line]:
-    """A change, below the title of its section if it is the first one there."""
+    """Return a change, below the title of its section if it is the first one there."""
     lines = [*head]
     if is_first:
         title = Segment(one_line(change.heading), "title")
@@ -205,7 +205,7 @@ _TICKS = re.compile("`{3,}")
 
 
 def as_markdown(changes: Iterable[DocumentChange], most: int = 20_000) -> str:
-    """Changes as Markdown of at most `most` characters, and a line that counts what is left out."""
+    """Change as Markdown of at most `most` characters, and a line that counts what is left out."""
     blocks, more = rationed(_markdown_blocks(changes), most, len)
     text = "".join(blocks)
     if more:
@@ -214,7 +214,7 @@ def as_markdown(changes: Iterable[DocumentChange], most: int = 20_000) -> str:
 
 
 def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], str], int]]:
-    """The parts of the text, each with the number of changes that it tells."""
+    """Yield the parts of the text, each with the number of changes that it tells."""
     lead = ""
     for document in changes:
         head = f"{lead}### {code_span(one_line(document.path, 1000))}\n"
@@ -235,7 +235,7 @@ def _said(head: str, sentence: Iterable[Segment]) -> str:
 
 
 def _markdown_block(head: str, change: SectionChange, path: str, is_first: bool) -> str:
-    """A change, below the heading of its section if it is the first one there."""
+    """Return a change, below the heading of its section if it is the first one there."""
     text = head
     if is_first:
         text += f"\n#### {_escaped(one_line(change.heading))} ({code_span(one_line(change.section))})\n"
@@ -270,14 +270,17 @@ def _inline(segment: Segment) -> str:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    """The white space before and behind words, outside of which marks of emphasis are not read."""
+    """Return the white space before and behind words, outside of which marks of emphasis are not read."""
     words = text.strip()
     at = text.index(words)
     return text[:at], words, text[at + len(words) :]
 
 
 def _words(row: Row) -> str:
-    """A paragraph in a quotation. The mark of a list item or a heading that begins it is a mark no more."""
+    """Return a paragraph in a quotation.
+
+    The mark of a list item or a heading that begins it is a mark no more.
+    """
     parts: list[str] = []
     for number, segment in enumerate(row.segments):
         marker = _MARKER.match(segment.text) if number == 0 else None
@@ -299,13 +302,13 @@ def _fenced(rows: list[Row]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that is read as it is; code spans in it stay such."""
+    """Return text that is read as it is; code spans in it stay such."""
     parts = _CODE.split(text.replace("\n", " "))
     return "".join(part if place % 2 else _MARKUP.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
 def code_span(text: str) -> str:
-    """A code span (CommonMark 0.31 §6.1)."""
+    """Return a code span (CommonMark 0.31 §6.1)."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     ticks = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""

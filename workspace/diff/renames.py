@@ -64,7 +64,7 @@ class Renames:
         return _of_the_nearest_name(path, same) if same else self._most_like(path)
 
     def _most_like(self, path: str) -> str | None:
-        """The one that is most like a document, if there is none that it is more like."""
+        """Return the one that is most like a document, if there is none that it is more like."""
         moved = {*self.gone.values()} & {*self.come.values()}
         gone = {other: blob for other, blob in self.gone.items() if blob not in moved}
         come = {other: blob for other, blob in self.come.items() if blob not in moved}

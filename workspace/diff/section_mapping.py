@@ -45,7 +45,7 @@ class Conflict(WorkspaceError):
 
 
 def carry(old: Document, new: Document, address: str) -> str | None:
-    """The address in `new` of the section or task that an address means in `old`.
+    """Return the address in `new` of the section or task that an address means in `old`.
 
     None where it means nothing in `old`. Raises SectionNotFound or TaskNotFound for what is gone, Conflict
     for what cannot be told from its like, AmbiguousAddress for an address that was ambiguous already.
@@ -65,7 +65,7 @@ def carry(old: Document, new: Document, address: str) -> str | None:
 
 
 def check_not_newer(tip: Document, address: str) -> None:
-    """Refuses an address that means nothing in the commit that a caller names, and something in the tip.
+    """Refuse an address that means nothing in the commit that a caller names, and something in the tip.
 
     What is there was added since, so the caller cannot mean it. `_preamble` names a place, whether something
     stands there or not. Raises SectionNotFound, TaskNotFound.
@@ -150,7 +150,7 @@ def _same_task(old: Document, section: Section, task: Task, new: Document, twin:
 
 
 def _titles(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
-    """What a task is called, by its index: its title after those of the tasks above it."""
+    """Return what a task is called, by its index: its title after those of the tasks above it."""
     names: dict[str, tuple[str, ...]] = {}
     for task in tasks:
         above, _, _ = task.index.rpartition(".")

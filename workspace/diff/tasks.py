@@ -44,7 +44,7 @@ class Listed(NamedTuple):
     group: int | None
 
     def place(self, text: str | None = None) -> Place:
-        """Where it stands; it says its own lines, unless a text is given."""
+        """Return where it stands; it says its own lines, unless a text is given."""
         section, task = self.section, self.task
         return Place(
             self.document.path,
@@ -80,7 +80,7 @@ class Listed(NamedTuple):
 
 
 def tasks_of(document: Document, section: Section, group: int | None) -> list[Listed]:
-    """The tasks of a section, in order; quick where there can be none."""
+    """Return the tasks of a section, in order; quick where there can be none."""
     if not _BOX.search(document.data, section.start, section.end):
         return []
     tasks = document.tasks(section)
@@ -98,7 +98,7 @@ def tasks_of(document: Document, section: Section, group: int | None) -> list[Li
 
 
 def pair_tasks(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, int]:
-    """The place in `olds` of each task of `news` that stood there, by its place in `news`.
+    """Return the place in `olds` of each task of `news` that stood there, by its place in `news`.
 
     Tasks of one section are looked at first, then those that left it for another one under their old title.
     """
@@ -136,7 +136,7 @@ def _of_the_same_name(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[in
 
 
 def _pair_across(olds: Sequence[Listed], news: Sequence[Listed], pairs: dict[int, int]) -> None:
-    """Pairs the only task of a title that went with the only one that came, wherever they stand."""
+    """Pair the only task of a title that went with the only one that came, wherever they stand."""
     taken = set(pairs.values())
     went = Counter(item.task.title for one, item in enumerate(olds) if one not in taken)
     came = Counter(item.task.title for two, item in enumerate(news) if two not in pairs)
@@ -171,14 +171,14 @@ def _retitled(
 def _stand_alike(
     olds: Sequence[Listed], news: Sequence[Listed], one: int, two: int, pairs: Mapping[int, int]
 ) -> bool:
-    """Whether two tasks stand behind the same one, or both are the first of their section."""
+    """Return True if two tasks stand behind the same one, or both are the first of their section."""
     is_first = one == 0 or olds[one - 1].group != olds[one].group
     is_first_now = two == 0 or news[two - 1].group != news[two].group
     return is_first and is_first_now if is_first or is_first_now else pairs.get(two - 1) == one - 1
 
 
 def changes_within(old: Listed, new: Listed) -> Iterator[SectionChange]:
-    """What happened to a task that stands in both versions."""
+    """Yield what happened to a task that stands in both versions."""
     if old.bytes == new.bytes:
         return
     if old.task.is_done != new.task.is_done:
@@ -247,7 +247,7 @@ def displaced(olds: Sequence[Listed], news: Sequence[Listed], pairs: Mapping[int
 
 
 def spans(tasks: Iterable[Listed]) -> tuple[Span, ...]:
-    """The bytes of a section that its tasks take, in order."""
+    """Return the bytes of a section that its tasks take, in order."""
     joined: list[Span] = []
     for item in tasks:
         if not joined or item.task.start >= joined[-1][1]:

@@ -61,17 +61,17 @@ class Edit(NamedTuple):
     new_end: int
 
     def moved(self, by: int, new_by: int) -> Edit:
-        """The same in texts of which these are parts."""
+        """Return the same in texts of which these are parts."""
         return Edit(self.start + by, self.end + by, self.new_start + new_by, self.new_end + new_by)
 
 
 def tokens(text: str) -> list[str]:
-    """A text in words, spaces and marks, which together are the text."""
+    """Return a text in words, spaces and marks, which together are the text."""
     return _TOKEN.findall(text)
 
 
 def words_of(text: str) -> list[str]:
-    """The words and code spans of a text."""
+    """Return the words and code spans of a text."""
     return [token for token in tokens(text) if _WORD.search(token)]
 
 
@@ -102,7 +102,7 @@ def _pairs(had: Sequence[str], has: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
-    """The stretches of tokens between those that are paired."""
+    """Yield the stretches of tokens between those that are paired."""
     row = column = 0
     for one, other in [*pairs, (size, new_size)]:
         if one > row or other > column:
@@ -111,7 +111,7 @@ def _runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterato
 
 
 def _joined(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """The stretches, of which those with no word between them are one: `a b` became `c d`."""
+    """Return the stretches, of which those with no word between them are one: `a b` became `c d`."""
     joined: list[Run] = []
     for run in runs:
         if joined and not any(map(_WORD.search, had[joined[-1][1] : run[0]])):
@@ -122,7 +122,7 @@ def _joined(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
 
 
 def _trimmed(had: Sequence[str], has: Sequence[str], run: Run) -> Run:
-    """A stretch without the tokens with which both sides of it begin, or end."""
+    """Return a stretch without the tokens with which both sides of it begin, or end."""
     first, last, start, end = run
     while first < last and start < end and had[first] == has[start]:
         first, start = first + 1, start + 1
@@ -155,7 +155,7 @@ _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 def spaced(text: str) -> str:
-    """A text with one space for each run of blanks, and none around it."""
+    """Return a text with one space for each run of blanks, and none around it."""
     return _BLANKS.sub(" ", text).strip(BLANKS)
 
 
@@ -172,18 +172,18 @@ def readable(data: bytes) -> str:
 
 
 def source(document: Document, section: Section) -> str:
-    """A section's own text with its heading."""
+    """Return a section's own text with its heading."""
     return readable(document.source(section))
 
 
 def raw_heading(document: Document, section: Section) -> bytes:
-    """A section's heading with the anchors above it; a preamble's without the text above it."""
+    """Return a section's heading with the anchors above it; a preamble's without the text above it."""
     start = section.heading_start if section.is_preamble else section.start
     return document.data[start : section.body]
 
 
 def raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -> bytes:
-    """A section's own bytes without its heading, some spans in order, and the blank lines around them.
+    """Return a section's own bytes without its heading, some spans in order, and the blank lines around them.
 
     What stands above a document's title belongs to its preamble.
     """
@@ -194,14 +194,14 @@ def raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -
 
 
 def _unpadded(data: bytes) -> bytes:
-    """Bytes without blank lines around; the first line keeps its indent, which can make it code."""
+    """Return bytes without blank lines around; the first line keeps its indent, which can make it code."""
     lead = len(data) - len(data.lstrip(BLANK))
     first = max(data.rfind(b"\n", 0, lead), data.rfind(b"\r", 0, lead)) + 1
     return data[first:].rstrip(BLANK)
 
 
 def without(data: bytes, start: int, end: int, holes: Iterable[Span]) -> bytes:
-    """The bytes [start, end) without those of some spans, which are in order and do not overlap."""
+    """Return the bytes [start, end) without those of some spans, which are in order and do not overlap."""
     return b"".join(data[one:other] for one, other in _between(start, end, holes))
 
 
@@ -231,7 +231,7 @@ class Unit(NamedTuple):
 
 
 def units(text: str) -> list[Unit]:
-    """The units of a text, in order, which together are the text."""
+    """Return the units of a text, in order, which together are the text."""
     found: list[Unit] = []
     fence = ""
     is_open = False  # whether the next line of words goes on with the unit before it
@@ -267,7 +267,7 @@ def units(text: str) -> list[Unit]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text, which end in LF alone."""
+    """Return the lines of a text, which end in LF alone."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
@@ -291,7 +291,7 @@ class Step(NamedTuple):
 
 
 def steps(old: str, new: str) -> Iterator[Step]:
-    """What turns one text into another, in order. What no step names is alike in both."""
+    """Yield what turns one text into another, in order. What no step names is alike in both."""
     olds, news = units(old), units(new)
     pairs = pair_lines(_bytes(old, olds), _bytes(new, news))
     row = column = 0
@@ -302,7 +302,7 @@ def steps(old: str, new: str) -> Iterator[Step]:
 
 
 def edits(old: str, new: str) -> tuple[Edit, ...]:
-    """The edits that turn one text into another: applying them, the last first, gives the new text."""
+    """Return the edits that turn one text into another: applying them, the last first, gives the new text."""
     return tuple(
         edit
         for step in steps(old, new)
@@ -330,7 +330,7 @@ def _told(
 
 
 def _versions(old: str, new: str, olds: Sequence[Unit], news: Sequence[Unit]) -> list[tuple[int, int]]:
-    """The paragraphs of a stretch that are versions of one, in the order of both."""
+    """Return the paragraphs of a stretch that are versions of one, in the order of both."""
     had = [at for at, unit in enumerate(olds) if not unit.is_whole]
     has = [at for at, unit in enumerate(news) if not unit.is_whole]
     if len(had) == len(has) == 1:
@@ -347,7 +347,7 @@ def _bytes(text: str, parts: Sequence[Unit]) -> list[bytes]:
 
 
 def _at(parts: Sequence[Unit], place: int) -> int:
-    """Where a unit begins; the end of all behind the last one."""
+    """Return where a unit begins; the end of all behind the last one."""
     if place < len(parts):
         return parts[place].start
     return parts[-1].end if parts else 0
@@ -357,7 +357,7 @@ _FAR = 40  # characters that an edit is widened at most
 
 
 def widened(before: str, after: str, step: Step) -> list[Edit]:
-    """The edits of a paragraph, each as far as the white space around it; those that meet are one."""
+    """Return the edits of a paragraph, each as far as the white space around it; those that meet are one."""
     found: list[Edit] = []
     floor = step.start
     for number, edit in enumerate(step.words):

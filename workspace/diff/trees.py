@@ -47,7 +47,7 @@ class _Found(NamedTuple):
 
 
 def crossings(comparisons: Sequence[Comparison | None]) -> list[Crossings]:
-    """What crossed between documents, for each of them; none for one that could not be read."""
+    """Return what crossed between documents, for each of them; none for one that could not be read."""
     told = [Crossings({}, {}) for _ in comparisons]
     for (one, other), pairs in _crossed(comparisons).items():
         old, new = comparisons[one], comparisons[other]
@@ -93,7 +93,7 @@ def _add_those_below(
     pairs: dict[int, int],
     taken: set[tuple[int, int]],
 ) -> None:
-    """Pairs the only subsections of one name below sections that are paired."""
+    """Pair the only subsections of one name below sections that are paired."""
     if old is None or new is None or old.old is None or new.new is None:
         return
     before, after = old.old.document, new.new.document
@@ -162,7 +162,7 @@ class _Opened(NamedTuple):
 
 
 def tree_changes(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
-    """What happened to the documents between two snapshots of one repository, in order of their paths.
+    """Yield what happened to the documents between two snapshots of one repository, in order of their paths.
 
     Sections are followed from one document to another where at most 200 documents differ. Documents that
     cannot be read (too large, pointers) are told without their sections.
@@ -206,7 +206,7 @@ def _paired(old: Snapshot, new: Snapshot) -> list[_Pair]:
 def _renamed(
     old: Snapshot, new: Snapshot, gone: Mapping[str, str], come: Mapping[str, str]
 ) -> dict[str, str]:
-    """The old path of each document that has another one now; where two claim it, neither had it."""
+    """Return the old path of each document that has another one now; where two claim it, neither had it."""
     if old.tree is None or new.tree is None:
         return {}
     if len(gone) * len(come) > _COMPARED:
@@ -221,7 +221,7 @@ def _renamed(
 
 
 def _same_bytes(gone: Mapping[str, str], come: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Documents whose bytes went once and came once."""
+    """Return documents whose bytes went once and came once."""
     places: dict[str, list[str]] = {}
     for now, blob in come.items():
         places.setdefault(blob, []).append(now)

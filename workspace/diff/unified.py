@@ -28,7 +28,7 @@ def section_diff(
     context: int = CONTEXT,
     most: int = 100_000,
 ) -> str:
-    """The hunks between two versions, at most `most` characters of them; "" where they are alike.
+    """Return the hunks between two versions, at most `most` characters of them; "" where they are alike.
 
     `old_line` and `new_line` are the lines of their documents on which they begin. None stands for nothing.
     Bytes that are not UTF-8 are shown as U+FFFD. What is cut off is counted in the last line.
@@ -67,7 +67,7 @@ def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
 
 
 def _widened(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
-    """A hunk that begins and ends with spans of no lines, which stand for the context around it."""
+    """Return a hunk that begins and ends with spans of no lines, which stand for the context around it."""
     first, start = hunk[0][0], hunk[0][2]
     lead = min(context, first, start)
     last, end = hunk[-1][1], hunk[-1][3]
@@ -97,7 +97,7 @@ def _shown(
 
 
 def _range(first: int, last: int, line: int) -> str:
-    """Lines as `diff -u` counts them: an empty range names the line before it."""
+    """Return lines as `diff -u` counts them: an empty range names the line before it."""
     count = last - first
     begin = first + line - (count == 0)
     return f"{begin}" if count == 1 else f"{begin},{count}"

@@ -61,7 +61,10 @@ class Fragment:
 
 
 def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
-    """A path and a fragment. The longest path that exists wins, so `C#.md#setup` reads as people mean it."""
+    """Return a path and a fragment.
+
+    The longest path that exists wins, so `C#.md#setup` reads as people mean it.
+    """
     # No path is longer; each `#` in a longer text would be a further look-up of all that stands before it.
     cut = min(len(address), MAX_PATH + 1)
     while (cut := address.rfind("#", 0, cut)) != -1:
@@ -74,7 +77,7 @@ def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]
 
 
 def read_fragment(fragment: str) -> Fragment:
-    """Parts `tasks[0]` into section and task; a leading `#` is dropped. `[1][0]` is read as `[1.0]`."""
+    """Part `tasks[0]` into section and task; a leading `#` is dropped. `[1][0]` is read as `[1.0]`."""
     text = fragment.strip().removeprefix("#")
     found = _TASK.match(text)
     if found is None:
@@ -111,7 +114,7 @@ def sections_named(document: Document, name: str) -> Sequence[Section]:
 
 
 def _answering(document: Document, name: str) -> Sequence[Section]:
-    """The sections that have a name as an alias; else those whose own heading has it as its slug.
+    """Return the sections that have a name as an alias; else those whose own heading has it as its slug.
 
     Else those that an earlier version gave the name.
     """
@@ -125,7 +128,7 @@ def _answering(document: Document, name: str) -> Sequence[Section]:
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
-    """The task that an address such as `tasks[0]` names, and its section."""
+    """Return the task that an address such as `tasks[0]` names, and its section."""
     fragment = read_fragment(slug)
     if fragment.task is None:
         section = resolve_section(document, slug)
@@ -153,17 +156,17 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
 
 
 def task_address(section: Section, task: Task) -> str:
-    """The address of a task within its file."""
+    """Return the address of a task within its file."""
     return f"{section.key}[{task.index}]"
 
 
 def full_address(path: str, section: Section) -> str:
-    """The address of a section within the workspace."""
+    """Return the address of a section within the workspace."""
     return f"{path}#{section.address}"
 
 
 def section_not_found(document: Document, slug: str) -> SectionNotFound:
-    """The error for a slug that names no section, with the nearest addresses."""
+    """Return the error for a slug that names no section, with the nearest addresses."""
     known = [section.address for section in document.sections]
     renamed = [section for section in document.sections if _titled(document, section) == slug]
     close = [section.key for section in renamed] or nearest(slug, known)
@@ -188,7 +191,7 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
 
 
 def _titled(document: Document, section: Section) -> str:
-    """The address that a section would have if its own title and those above it gave it."""
+    """Return the address that a section would have if its own title and those above it gave it."""
     return "/".join(heading_slug(title) for title in document.breadcrumb(section))
 
 

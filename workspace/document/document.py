@@ -51,7 +51,7 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
-        """Reads a document. Bytes that are not UTF-8 are read as U+FFFD, and stay as they are.
+        """Read a document. Bytes that are not UTF-8 are read as U+FFFD, and stay as they are.
 
         Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
         """
@@ -69,7 +69,7 @@ class Document:
 
     @classmethod
     def by_parser(cls, data: bytes, path: str = "") -> Document:
-        """Reads a document as `parse` does, without the scanner."""
+        """Read a document as `parse` does, without the scanner."""
         from workspace.document.headings import parsed_layout
 
         lines = Lines(data)
@@ -140,7 +140,7 @@ class Document:
         return sum(section.has_heading for section in self.sections)
 
     def may_nest_deeper(self, levels: int) -> bool:
-        """Whether lists and quotations may stand inside each other more than so many levels deep.
+        """Return True if lists and quotations may stand inside each other more than so many levels deep.
 
         Only if a line begins with more marks and columns than that: each level takes one at least.
         """
@@ -170,7 +170,7 @@ class Document:
         return {section.key: section for section in self.sections}
 
     def section_by_key(self, key: str) -> Section | None:
-        """The section that the index knows by this key."""
+        """Return the section that the index knows by this key."""
         return self._by_key.get(key)
 
     @cached_property
@@ -181,7 +181,7 @@ class Document:
         return {address: tuple(sections) for address, sections in found.items()}
 
     def sections_by_address(self, address: str) -> tuple[Section, ...]:
-        """The sections of an address: more than one where headings carry the same anchor."""
+        """Return the sections of an address: more than one where headings carry the same anchor."""
         return self._by_address.get(address, ())
 
     @cached_property
@@ -201,7 +201,7 @@ class Document:
         return {parent: tuple(sections) for parent, sections in found.items()}
 
     def children(self, section: Section | None) -> tuple[Section, ...]:
-        """The sections directly below one; of None, the top ones (the preamble is not one of them)."""
+        """Return the sections directly below one; of None, the top ones (the preamble is not one of them)."""
         return self._children.get(None if section is None else section.position, ())
 
     @cached_property
@@ -209,24 +209,24 @@ class Document:
         return [section.start for section in self.sections]
 
     def section_at(self, offset: int) -> Section | None:
-        """The section in whose own text a byte stands; None for one before the first."""
+        """Return the section in whose own text a byte stands; None for one before the first."""
         position = bisect_right(self._section_starts, offset) - 1
         return self.sections[position] if position >= 0 else None
 
     def descendants(self, section: Section) -> tuple[Section, ...]:
-        """Every section below one, in order."""
+        """Return every section below one, in order."""
         return self.sections[section.position + 1 : bisect_left(self._section_starts, section.tree_end)]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
-        """The titles from the top section down to this one; the document's title is not part of it."""
+        """Return the titles from the top section down to this one; the document's title is not part of it."""
         return breadcrumb(self.sections, section)
 
     def source(self, section: Section) -> bytes:
-        """A section's own text, its heading included."""
+        """Return a section's own text, its heading included."""
         return self.data[section.start : section.end]
 
     def text(self, start: int, end: int) -> str:
-        """The bytes [start, end) as text."""
+        """Return the bytes [start, end) as text."""
         return self.data[start:end].decode("utf-8", "replace")
 
     @cached_property
@@ -235,7 +235,7 @@ class Document:
         return read_tasks(self.lines, self.outline.items, self._section_starts)
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
-        """The tasks in a section's own text, each before its sub-tasks."""
+        """Return the tasks in a section's own text, each before its sub-tasks."""
         first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
         return self.all_tasks[first:last]
 

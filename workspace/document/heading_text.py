@@ -34,7 +34,7 @@ def heading_splices(
     names: Mapping[str, str] | None = None,
     within: Iterable[Splice] = (),
 ) -> list[Splice]:
-    """The splices that put a section's heading at a level and give it an `anchor`, where it has none.
+    """Return the splices that put a section's heading at a level and give it an `anchor`, where it has none.
 
     `names` are anchors that it carries and what they are called instead. A heading with an underline keeps
     it at levels 1 and 2, and gets #s below; closing #s follow where they were as many as the opening ones.
@@ -85,7 +85,7 @@ def anchor_splice(document: Document, heading: AnchoredHeading, name: str, form:
 
 
 def _on_one_line(words: bytes) -> bytes:
-    """Words of several lines on one, without the backslash of a hard line break (CommonMark §6.7)."""
+    """Return words of several lines on one, without the backslash of a hard line break (CommonMark §6.7)."""
     *lines, last = (line.strip(b" \t") for line in LINE_END_BYTES.split(words))
     odd = [(len(line) - len(line.rstrip(b"\\"))) % 2 for line in lines]
     return b" ".join([*(line[: len(line) - cut] for line, cut in zip(lines, odd, strict=True)), last])
@@ -107,7 +107,7 @@ def _other_marks(document: Document, heading: AnchoredHeading, level: int, words
 def _wordless(
     document: Document, heading: AnchoredHeading, level: int, anchor: str | None, form: AnchorForm
 ) -> list[Splice]:
-    """A heading of marks alone (CommonMark §4.2)."""
+    """Return a heading of marks alone (CommonMark §4.2)."""
     start = heading.heading_start
     if anchor is None:
         return _other_marks(document, heading, level, start + len(document.lines.raw(heading.block.line)))
@@ -152,6 +152,6 @@ def _listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tupl
 
 
 def _spliced(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:
-    """The bytes [start, end) of a text after splices within them."""
+    """Return the bytes [start, end) of a text after splices within them."""
     shifted = [Splice(item.start - start, item.end - start, item.replacement) for item in splices]
     return spliced(data[start:end], shifted)

@@ -150,7 +150,7 @@ def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[st
 
 
 def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
-    """The bytes [start, end) of a heading's inline Markdown: no marks, no closing #s, no underline."""
+    """Return the bytes [start, end) of a heading's inline Markdown: no marks, no closing #s, no underline."""
     start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
     if heading.is_setext:
         text = lines.data[start : lines.offset(last)] + lines.raw(last)
@@ -167,7 +167,7 @@ def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
 
 
 def rewritten(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
-    """The bytes [start, end) that say a heading's words, and what says others.
+    """Return the bytes [start, end) that say a heading's words, and what says others.
 
     Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand
     yet, the whole heading is written anew with #s.
@@ -207,7 +207,7 @@ class Layout(NamedTuple):
 
 
 def scanned_layout(data: bytes) -> Layout | None:
-    """The layout as the scanner sees it; None where only the parser can tell."""
+    """Return the layout as the scanner sees it; None where only the parser can tell."""
     found = scan(data)
     headings = _headings(data, found) if found else None
     if found is None or headings is None:
@@ -216,7 +216,7 @@ def scanned_layout(data: bytes) -> Layout | None:
 
 
 def parsed_layout(lines: Lines, outline: Outline) -> Layout:
-    """The layout as the parser sees it."""
+    """Return the layout as the parser sees it."""
     marks = outline.front_matter_lines
     return Layout(
         front_matter=(lines.offset(1), lines.offset(marks - 1)) if marks else (0, 0),
@@ -228,7 +228,7 @@ def parsed_layout(lines: Lines, outline: Outline) -> Layout:
 
 
 def _headings(data: bytes, scanned: Scanned) -> list[AnchoredHeading] | None:
-    """The scanner's headings with their anchors; None where those above one may stand in a list."""
+    """Return the scanner's headings with their anchors; None where those above one may stand in a list."""
     found: list[AnchoredHeading] = []
     floor, behind = scanned.front_matter_lines, scanned.body
     lines: Lines | None = None

@@ -35,7 +35,7 @@ def telling_text(document: Document, section: Section) -> bytes:
 
 
 def digest(document: Document, section: Section) -> bytes | None:
-    """The SHA-256 of a section's own text; None where it says nothing."""
+    """Return the SHA-256 of a section's own text; None where it says nothing."""
     text = own_text(document, section)
     if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
         text = above + b"\n\n" + text
@@ -52,5 +52,5 @@ class SectionText:
 
 
 def section_text(document: Document, section: Section) -> SectionText:
-    """A section's own text, as it stands."""
+    """Return a section's own text, as it stands."""
     return SectionText(section.key, document.text(section.start, section.end), digest(document, section))

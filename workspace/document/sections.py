@@ -105,7 +105,7 @@ def build_sections(
 
 
 def _without_words(title: str, layout: Layout) -> AnchoredHeading:
-    """What stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
+    """Return what stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
     line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
     return AnchoredHeading(block, text, (), line, title, heading_slug(title), body, body, body)
@@ -114,7 +114,7 @@ def _without_words(title: str, layout: Layout) -> AnchoredHeading:
 def _sections(
     headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
 ) -> tuple[Section, ...]:
-    """The sections that begin with these headings. Each ends where the next one begins."""
+    """Return the sections that begin with these headings. Each ends where the next one begins."""
     parents, tree_ends = nest(levels, starts, size)
     names = [(heading.anchor, heading.slug) for heading in headings]
     # `## Errors { .wide }` had another address in version 0.1.0, and takes that of no `## Errors` below it.
@@ -152,7 +152,7 @@ def _sections(
 
 
 def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
-    """The parent of each section, and where what stands below it ends, `size` being the end of all.
+    """Return the parent of each section, and where what stands below it ends, `size` being the end of all.
 
     A preamble (level 0) closes all before it, and nothing stands below it.
     """
@@ -176,7 +176,7 @@ def addresses_of(
     parents: Sequence[int | None],
     late: Collection[int] = (),
 ) -> list[str]:
-    """The address of each section, by its anchor and its slug.
+    """Return the address of each section, by its anchor and its slug.
 
     Explicit anchors as they are; else the parent's address and the slug, numbered among siblings. Those at
     the `late` positions are numbered behind their siblings.
@@ -207,7 +207,7 @@ def _numbering_order(parents: Sequence[int | None], late: Collection[int]) -> li
 
 
 def keys_of(addresses: list[str]) -> list[str]:
-    """The addresses, made unique where several sections have the same."""
+    """Return the addresses, made unique where several sections have the same."""
     if len(set(addresses)) == len(addresses):
         return addresses
     counts = Counter(addresses)

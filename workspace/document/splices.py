@@ -72,7 +72,7 @@ class Style:
 
 
 def spliced(data: bytes, splices: Iterable[Splice]) -> bytes:
-    """A text after splices, which may come in any order. Raises ValueError if they overlap."""
+    """Return a text after splices, which may come in any order. Raises ValueError if they overlap."""
     parts: list[bytes] = []
     position = 0
     for splice in _in_order(splices):
@@ -89,7 +89,10 @@ def _in_order(splices: Iterable[Splice]) -> list[Splice]:
 
 
 def apply_edit(document: Document, edit: Edit) -> Document:
-    """The document after an edit. Raises StructureChanged if a section that it did not name would change."""
+    """Return the document after an edit.
+
+    Raises StructureChanged if a section that it did not name would change.
+    """
     splices = _in_order(edit.splices)
     changed = Document.parse(spliced(document.data, splices), document.path)
     if changed.front_matter_lines != document.front_matter_lines and not edit.is_front_matter:
@@ -103,7 +106,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
 
 
 def _check_structure(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
-    """Compares the sections outside the splices: same heading, level, parent and text, and no others.
+    """Compare the sections outside the splices: same heading, level, parent and text, and no others.
 
     Addresses stay too, unless a section was taken out (the siblings of a removed one may be numbered anew).
     """
@@ -131,7 +134,7 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
 
 
 def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
-    """Compares all sections one by one: same level, parent and address, and none that came or went.
+    """Compare all sections one by one: same level, parent and address, and none that came or went.
 
     Unlike `apply_edit` it does so within the splices too; there a title may change. A preamble without a
     heading may come and go. Raises StructureChanged.
@@ -152,7 +155,7 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
 
 
 def _check_introduction(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
-    """Compares a preamble without a heading, which has no line of its own that could be looked for."""
+    """Compare a preamble without a heading, which has no line of its own that could be looked for."""
     before, after = old.preamble, new.preamble
     if before is None or before.has_heading:
         return
@@ -179,21 +182,21 @@ class _Replaced:
         self._growth = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
 
     def offset(self, offset: int) -> int:
-        """Where a byte that is not replaced stands afterwards."""
+        """Return where a byte that is not replaced stands afterwards."""
         return offset + self._growth[bisect_right(self._ends, offset)]
 
     def holds(self, offset: int) -> bool:
-        """Whether a byte is replaced."""
+        """Return True if a byte is replaced."""
         return _holds(self._spans, offset)
 
     def touches(self, section: Section) -> bool:
-        """Whether something is replaced in a section, or right before or after it."""
+        """Return True if something is replaced in a section, or right before or after it."""
         place = bisect_left(self._ends, section.start)
         return place < len(self._spans) and self._spans[place][0] <= section.end
 
 
 def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
-    """Where the replacements stand in the new text."""
+    """Return where the replacements stand in the new text."""
     spans: list[tuple[int, int]] = []
     growth = 0
     for splice in splices:
@@ -204,7 +207,7 @@ def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
 
 
 def _holds(spans: Sequence[tuple[int, int]], offset: int) -> bool:
-    """Whether one of some spans in order, none of which overlap, holds a byte."""
+    """Return True if one of some spans in order, none of which overlap, holds a byte."""
     place = bisect_right(spans, offset, key=lambda span: span[0])
     return place > 0 and offset < spans[place - 1][1]
 
@@ -233,7 +236,7 @@ def end_of_text(data: bytes, floor: int, end: int) -> int:
 
 
 def start_of_text(data: bytes, floor: int, end: int) -> int:
-    """The byte at which the first line of [floor, end) that is not blank begins; `end` if none is."""
+    """Return the byte at which the first line of [floor, end) that is not blank begins; `end` if none is."""
     blank = len(data[floor:end]) - len(data[floor:end].lstrip(BLANK))
     place = floor + blank
     while place > floor and data[place - 1] in b" \t":
@@ -242,7 +245,7 @@ def start_of_text(data: bytes, floor: int, end: int) -> int:
 
 
 def insert_block(document: Document, offset: int, text: str) -> Splice:
-    """Puts a block after what stands before `offset`, with a blank line between (none within one list).
+    """Put a block after what stands before `offset`, with a blank line between (none within one list).
 
     Raises StructureChanged where the document ends inside an open code fence, which would take the block in.
     """
@@ -274,7 +277,7 @@ def blank_line(document: Document, text: str, place: int, end: int) -> bytes:
 
 
 def remove_block(document: Document, start: int, end: int) -> Splice:
-    """Takes out [start, end) with the blank lines before it; the blank lines that end it stay.
+    """Take out [start, end) with the blank lines before it; the blank lines that end it stay.
 
     Where nothing stands before it, the blank lines after it go instead.
     """
@@ -307,7 +310,7 @@ def _check_closed(document: Document, section: Section) -> None:
 
 
 def _continues(last: bytes, block: bytes) -> bool:
-    """Whether a block goes on with the list or table that the line before it belongs to."""
+    """Return True if a block goes on with the list or table that the line before it belongs to."""
     item, following = _LIST_ITEM.match(last), _LIST_ITEM.match(block)
     if item and following:
         return item[1][-1:] == following[1][-1:]

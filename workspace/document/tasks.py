@@ -77,13 +77,13 @@ class Task:
     field_prefix: bytes
 
     def field(self, name: str) -> str | None:
-        """What a sub-item of `TASK_FIELDS` says; of several, the last."""
+        """Return what a sub-item of `TASK_FIELDS` says; of several, the last."""
         values = [item.value for item in self.fields if item.name == name]
         return values[-1] if values else None
 
 
 def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence[int]) -> tuple[Task, ...]:
-    """The tasks among a document's list items, numbered within the section in which each stands."""
+    """Return the tasks among a document's list items, numbered within the section in which each stands."""
     children: dict[int, list[int]] = {}
     for position, item in enumerate(items):
         if item.parent is not None:
@@ -158,7 +158,10 @@ def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
 
 
 def _value_start(data: bytes, line: int) -> int:
-    """Where the value of a field begins. Only marks stand before its name, and none of them is a colon."""
+    """Return where the value of a field begins.
+
+    Only marks stand before its name, and none of them is a colon.
+    """
     found = _COLON.search(data, line)
     return found.end() if found else line
 
@@ -170,13 +173,13 @@ def _first_word(data: bytes, place: int) -> int:
 
 
 def _paragraph_end(lines: Lines, item: ListItem) -> int:
-    """The byte after the last one of an item's first paragraph that is not blank."""
+    """Return the byte after the last one of an item's first paragraph that is not blank."""
     start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
     return start + len(lines.data[start:end].rstrip(BLANK))
 
 
 def _last_line(lines: Lines, item: ListItem) -> int:
-    """The line after an item's last one; blank lines after it are not its own."""
+    """Return the line after an item's last one; blank lines after it are not its own."""
     line = item.end
     while line > item.line + 1 and not lines.raw(line - 1).strip(BLANK):
         line -= 1

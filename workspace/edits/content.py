@@ -68,7 +68,10 @@ class Content:
 
 
 def checked_text(text: str, field: str) -> str:
-    """A text with LF line ends. Raises InvalidContent for a NUL or a lone surrogate, and says where it is."""
+    """Return a text with LF line ends.
+
+    Raises InvalidContent for a NUL or a lone surrogate, and says where it is.
+    """
     found = _UNWRITABLE.search(text)
     if found is None:
         return with_newlines(text)
@@ -89,7 +92,7 @@ def checked_text(text: str, field: str) -> str:
 
 
 def strip_blank_lines(text: str) -> str:
-    """A text without the blank lines at its beginning and end; indentation stays."""
+    """Return a text without the blank lines at its beginning and end; indentation stays."""
     lines = text.split("\n")
     while lines and not lines[0].strip(" \t"):
         lines.pop(0)
@@ -99,7 +102,7 @@ def strip_blank_lines(text: str) -> str:
 
 
 def checked_title(title: str, field: str = "title") -> str:
-    """A title on one line, without heading marks around it. Raises InvalidTitle or InvalidContent."""
+    """Return a title on one line, without heading marks around it. Raises InvalidTitle or InvalidContent."""
     text = checked_text(title, field).strip()
     text = re.sub(r"^#{1,6}[ \t]+", "", text)
     if not text:
@@ -127,7 +130,10 @@ def checked_title(title: str, field: str = "title") -> str:
 
 
 def closed_outline(text: str, field: str) -> Outline:
-    """The headings and lists of a content. Raises InvalidContent if it would take in what stands after it."""
+    """Return the headings and lists of a content.
+
+    Raises InvalidContent if it would take in what stands after it.
+    """
     outline = markdown_outline.closed_outline(text)
     if outline is None:
         raise InvalidContent(
@@ -150,23 +156,23 @@ def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]
 
 
 def derived_address(parent: str | None, title: str) -> str:
-    """The address that a section of this title has below a parent, if nothing else has it."""
+    """Return the address that a section of this title has below a parent, if nothing else has it."""
     slug = heading_slug(plain_text(title))
     return f"{parent}/{slug}" if parent else slug
 
 
 def free_address(parent: str | None, title: str, taken: set[str]) -> str:
-    """An address below a parent that nothing else has: its slug, numbered if need be."""
+    """Return an address below a parent that nothing else has: its slug, numbered if need be."""
     return Names("-", 1, taken).give(derived_address(parent, title))
 
 
 def heading_line(level: int, title: str, address: str, form: AnchorForm) -> str:
-    """An ATX heading with its anchor."""
+    """Return an ATX heading with its anchor."""
     return f"{'#' * level} {anchors.write_heading(title, address, form)}"
 
 
 def own_heading_dropped(text: str, section: Section, document: Document) -> str:
-    """Content without the section's own heading (and what stands above it), if it begins with that."""
+    """Return content without the section's own heading (and what stands above it), if it begins with that."""
     before = strip_blank_lines(with_newlines(document.text(section.start, section.body)))
     if before and (text == before or text.startswith(before + "\n")):
         return strip_blank_lines(text[len(before) :])
@@ -174,7 +180,10 @@ def own_heading_dropped(text: str, section: Section, document: Document) -> str:
 
 
 def without_heading(text: str, title: str, level: int) -> str:
-    """Content without its first line, where that is a heading of this title. A deeper one is a subsection."""
+    """Return content without its first line, where that is a heading of this title.
+
+    A deeper one is a subsection.
+    """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
         first = plain_text(anchors.read_heading(headings[0].source).words)
@@ -196,7 +205,7 @@ def prepare_content(
     reserved: Iterable[str] = (),
     field: str = "content",
 ) -> Content:
-    """Gives each heading of a content an anchor, below a section of this level and address.
+    """Return each heading of a content an anchor, below a section of this level and address.
 
     `below` is that section where it is already there: its children (less those replaced) may not be named
     again.
@@ -251,12 +260,12 @@ def prepare_content(
 
 
 def deep_hint(address: str, level: int) -> str:
-    """What is said of a section that stands deeper than H4."""
+    """Return what is said of a section that stands deeper than H4."""
     return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
 
 
 def _reserve_anchors(headings: list[AnchoredHeading], taken: set[str]) -> None:
-    """Takes the names that the content's headings bring. Raises SectionExists for one that is taken."""
+    """Take the names that the content's headings bring. Raises SectionExists for one that is taken."""
     for heading in headings:
         brought = {heading.text.name, heading.anchor, *heading.aliases} - {None}
         for name in brought & taken:

@@ -72,12 +72,12 @@ class _Part:
         return self.heading.title.casefold()
 
     def at(self, level: int) -> str:
-        """The heading at a level."""
+        """Return the heading at a level."""
         line = f"{'#' * level} {_one_line(self.heading)}"
         return "\n".join((*self.above.splitlines(), line, *self.below.splitlines()))
 
     def text_below(self, level: int) -> str:
-        """The text, its headings as far below this level as they were below the part's own."""
+        """Return the text, its headings as far below this level as they were below the part's own."""
         return _shifted(self.text, level - self.level)
 
 
@@ -93,7 +93,7 @@ class CreateDocument(Operation):
     folder: str = ""
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
+        """Lay the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
         title = checked_title(self.title)
         path = self._path(title, overlay)
         written = self._write(title, style.form)
@@ -176,7 +176,7 @@ def _body_line(lines: Lines, heading: AnchoredHeading) -> int:
 
 
 def _topmost(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
-    """The headings that stand below no other."""
+    """Return the headings that stand below no other."""
     tops: list[AnchoredHeading] = []
     for heading in headings:
         if not tops or heading.block.level <= tops[-1].block.level:
@@ -185,7 +185,7 @@ def _topmost(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
 
 
 def _check_level(heading: AnchoredHeading) -> None:
-    """Raises LevelConflict for an H1: the title is the only one."""
+    """Raise LevelConflict for an H1: the title is the only one."""
     if heading.block.level == 1:
         raise LevelConflict(
             "initial_content holds an H1 that is not the title, and the title is the document's only one",
@@ -199,7 +199,7 @@ def _one_line(heading: AnchoredHeading) -> str:
 
 
 def _shifted(text: str, by: int) -> str:
-    """A text with its headings moved down (or up) by some levels."""
+    """Return a text with its headings moved down (or up) by some levels."""
     headings = read_outline(text).headings if by else ()
     lines = text.split("\n")
     for heading in reversed(headings):
@@ -236,7 +236,7 @@ class MoveDocument(DocumentOperation):
     new_path: str
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Moves the document. Raises DocumentNotFound, InvalidPath, PathExists, LimitExceeded."""
+        """Move the document. Raises DocumentNotFound, InvalidPath, PathExists, LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
         new_path = self._target(path, overlay)
@@ -255,7 +255,7 @@ class MoveDocument(DocumentOperation):
         return Outcome(new_path, answer, f"Move {path} to {new_path}", True, hints, survival)
 
     def _target(self, path: str, overlay: Overlay) -> str:
-        """The path that is meant. Raises InvalidPath."""
+        """Return the path that is meant. Raises InvalidPath."""
         name = path.rpartition("/")[2]
         asked = self.new_path.strip()
         if asked in _HERE:
@@ -271,7 +271,7 @@ class MoveDocument(DocumentOperation):
 
 
 def _taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
-    """What the manifests say of the document at its new path, where that is something else."""
+    """Return what the manifests say of the document at its new path, where that is something else."""
     before = taxonomy.values(document.path, document.front_matter)
     after = taxonomy.values(new_path, document.front_matter)
     if before == after:
@@ -294,13 +294,13 @@ class RemoveDocument(Operation):
     path: str
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Takes the document out. Raises InvalidPath, DocumentNotFound."""
+        """Take the document out. Raises InvalidPath, DocumentNotFound."""
         path = check_path(self.path)
         overlay.remove(path)
         answer = {"removed": "document", "path": path}
         return Outcome(path, answer, f"Remove {path}", True, survival=Survival.of_removal(path))
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """All its texts; its front matter is none. Raises DocumentNotFound, LimitExceeded."""
+        """Return all its texts; its front matter is none. Raises DocumentNotFound, LimitExceeded."""
         document = overlay.document(check_path(self.path))
         return [(document, document.sections)]

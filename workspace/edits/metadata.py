@@ -91,7 +91,7 @@ class SetMetadata(DocumentOperation):
     metadata: Mapping[str, object]
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where all is so already. Raises InvalidMetadata, InvalidFrontMatter."""
+        """Return the edit; none where all is so already. Raises InvalidMetadata, InvalidFrontMatter."""
         _check(self.metadata)
         if document.front_matter_error:
             raise document.front_matter_error
@@ -120,7 +120,7 @@ class SetMetadata(DocumentOperation):
         return Edit((splice,), answer, summary, hints, renamed=position, is_front_matter=True)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         read = changed.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
@@ -140,7 +140,7 @@ def _has_h1(document: Document) -> bool:
 
 
 def _check(metadata: Mapping[str, object]) -> None:
-    """Raises InvalidMetadata or InvalidContent for what front matter cannot hold."""
+    """Raise InvalidMetadata or InvalidContent for what front matter cannot hold."""
     if not metadata:
         raise InvalidMetadata(
             "'metadata' is empty",
@@ -214,7 +214,7 @@ class TagDocument(DocumentOperation):
     replace: bool = False
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the tags are these already. Raises InvalidTag, InvalidFrontMatter."""
+        """Return the edit; none where the tags are these already. Raises InvalidTag, InvalidFrontMatter."""
         given = normalise_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set one of them.")
@@ -241,7 +241,7 @@ class TagDocument(DocumentOperation):
 
 
 def _check_words(document: Document) -> None:
-    """Raises InvalidFrontMatter where the tags that are there would be lost: they are not all words."""
+    """Raise InvalidFrontMatter where the tags that are there would be lost: they are not all words."""
     value = document.front_matter.get("tags")
     items = value if isinstance(value, list) else [] if value is None or isinstance(value, str) else [value]
     if any(item is not None and not isinstance(item, (str, int, float, date)) for item in items) or any(

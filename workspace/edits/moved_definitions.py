@@ -69,7 +69,7 @@ def mended_labels(
     offset: int,
     rules: LinkRules,
 ) -> Labels:
-    """What becomes of labels if a section goes to `offset` of a document, which may be its own."""
+    """Return what becomes of labels if a section goes to `offset` of a document, which may be its own."""
     moved = source.data[section.start : section.tree_end]
     if b"[" not in moved or b"]:" not in source.data + target.data:
         return NO_LABELS
@@ -127,7 +127,7 @@ class _Move:
         )
 
     def across(self, target: Document) -> Labels:
-        """A move to another document."""
+        """Return a move to another document."""
         there = definitions_of(target, self.rules)
         self.taken |= set(there)
         needed = self._needed(self._holds, lambda item: not self._holds(item.start))
@@ -176,13 +176,13 @@ class _Move:
         )
 
     def _holds(self, offset: int) -> bool:
-        """Whether a byte of the document is moved."""
+        """Return True if a byte of the document is moved."""
         return self.section.start <= offset < self.section.tree_end
 
     def _needed(
         self, counts: Callable[[int], bool], is_copied: Callable[[Definition], bool]
     ) -> dict[str, None]:
-        """The labels used at the places that count, and in the footnotes that are copied for them."""
+        """Return the labels used at the places that count, and in the footnotes that are copied for them."""
         needed = dict.fromkeys(use.label for use in self.uses if counts(use.start))
         queue = [self.own[label] for label in needed]
         for item in queue:
@@ -194,7 +194,7 @@ class _Move:
         return needed
 
     def _free(self, label: str, item: Definition, target: Document) -> str:
-        """A label that no definition has, with brackets that stand nowhere as text."""
+        """Return a label that no definition has, with brackets that stand nowhere as text."""
         for document in (self.source, target):
             if document.path not in self.bracketed:
                 words = {document.text(*found.span(1)) for found in _BRACKETED.finditer(document.data)}
@@ -209,12 +209,12 @@ class _Move:
         return label in self.taken or any(label in words for words in self.bracketed.values())
 
     def _within(self, item: Definition) -> list[Use]:
-        """The uses in a definition, which is a footnote's."""
+        """Return the uses in a definition, which is a footnote's."""
         first = bisect_left(self.uses, item.start, key=lambda use: use.start)
         return self.uses[first : bisect_left(self.uses, item.end, key=lambda use: use.start)]
 
     def _define_as(self, label: str, name: str) -> None:
-        """Gives all definitions of a label in the moved text another one."""
+        """Return all definitions of a label in the moved text another one."""
         first = self.section.start
         self.splices += [
             Splice(first + item.start, first + item.end, name.encode())
@@ -251,7 +251,7 @@ class _Move:
 
 
 def _shifted(item: Definition, by: int) -> Definition:
-    """A definition of a part of a document, as it stands in the whole."""
+    """Return a definition of a part of a document, as it stands in the whole."""
     return item._replace(
         start=item.start + by,
         end=item.end + by,
@@ -283,7 +283,7 @@ def copied_links(
 
 
 def _links(document: Document, item: Definition) -> list[Link]:
-    """The links in a definition that have a destination of their own."""
+    """Return the links in a definition that have a destination of their own."""
     return [
         link
         for link in links_of(document).links

@@ -57,15 +57,15 @@ class Operation:
     tells_links: ClassVar[bool] = False
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Changes the overlay and says what was done."""
+        """Change the overlay and says what was done."""
         raise NotImplementedError
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """The texts that this operation takes away, so that its caller must have seen them."""
+        """Return the texts that this operation takes away, so that its caller must have seen them."""
         return ()
 
     def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """The same operation, its addresses as they are now; `past` is what they were meant for.
+        """Return the same operation, its addresses as they are now; `past` is what they were meant for.
 
         `base` is the one among them that the caller names.
         """
@@ -86,17 +86,17 @@ class DocumentOperation(Operation):
     file: str
 
     def overwrites(self, document: Document) -> Sequence[Section]:
-        """The sections whose own text this operation takes away, the one that it names first."""
+        """Return the sections whose own text this operation takes away, the one that it names first."""
         return ()
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """What `overwrites` names. Raises what `edit` does."""
+        """Return what `overwrites` names. Raises what `edit` does."""
         document = overlay.document(check_path(self.file))
         sections = self.overwrites(document)
         return [(document, sections)] if sections else ()
 
     def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """The same operation, its addresses as they are now.
+        """Return the same operation, its addresses as they are now.
 
         Raises DocumentNotFound, and what `carry` and, for a document of `base`, `check_not_newer` do:
         SectionNotFound, TaskNotFound, Conflict.
@@ -120,11 +120,11 @@ class DocumentOperation(Operation):
         return cast("Self", dataclasses.replace(cast("Any", self), **carried)) if carried else self
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit that this operation makes. Pure: it reads the document and changes nothing."""
+        """Return the edit that this operation makes. Pure: it reads the document and changes nothing."""
         raise NotImplementedError
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         edit = self.edit(document, style)
         if not edit.splices:
             return document, edit
@@ -133,7 +133,7 @@ class DocumentOperation(Operation):
         return changed, edit
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the edited document over the snapshot. Raises what `revise` does, and LimitExceeded."""
+        """Lay the edited document over the snapshot. Raises what `revise` does, and LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
         changed, edit = self.revise(document, style)

@@ -69,7 +69,7 @@ class Replanted(NamedTuple):
 def replanted(
     document: Document, now: Section | None, old: Document, then: Section, form: AnchorForm
 ) -> Replanted:
-    """Puts the section `then` of an old version, with all below it, into a document.
+    """Put the section `then` of an old version, with all below it, into a document.
 
     It takes the place of `now`, else goes where it stood. Raises ParentGone, LevelConflict for what would be
     deeper than H6, InvalidAddress for an address that cannot be written as an anchor, StructureChanged.
@@ -113,7 +113,7 @@ def replanted(
 
 
 def place_of(document: Document, old: Document, then: Section) -> SectionPlace:
-    """Where a section goes that is gone: after the nearest sibling before it that is still there.
+    """Return where a section goes that is gone: after the nearest sibling before it that is still there.
 
     Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
     """
@@ -146,7 +146,7 @@ def _splice(
     then: Section,
     inner: list[Splice],
 ) -> tuple[Splice, int, int]:
-    """The splice, and where the section's own bytes stand afterwards: their start and their length."""
+    """Return the splice, and where the section's own bytes stand afterwards: their start and their length."""
     ending = _ending(document, old)
     cutting = cut(old, then)
     block = transplanted(old.data, cutting.start, cutting.end, inner, ending).data
@@ -163,7 +163,7 @@ def _splice(
 
 
 def _introduction(document: Document, now: Section | None, old: Document, then: Section) -> Replanted:
-    """Puts an old title and introduction in place of those that are there."""
+    """Put an old title and introduction in place of those that are there."""
     if not then.is_preamble or (now is not None and not now.is_preamble):
         raise _misread(then)
     text = ended(old.data[then.start : end_of_text(old.data, then.start, then.end)], _ending(document, old))
@@ -194,7 +194,7 @@ def _check_depth(moved: tuple[Section, ...], shift: int) -> None:
 
 
 def _check_landed(moved: tuple[Section, ...], landed: list[Section], shift: int) -> None:
-    """Raises StructureChanged if the sections are not read as what they were."""
+    """Raise StructureChanged if the sections are not read as what they were."""
     if len(moved) != len(landed):
         raise _misread(moved[0])
     for item, twin in zip(moved, landed, strict=True):
@@ -235,7 +235,7 @@ class Tracing:
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
     def follow(self, way: Sequence[Node], place: Place) -> Place | None:
-        """What a place of the first state is in the last; None where it is gone, or cannot be told."""
+        """Return what a place of the first state is in the last; None where it is gone, or cannot be told."""
         for old, new in pairwise(state.tree for state in way):
             later = place if old == new else self._following.step(place, old, new)
             if later is None:
@@ -244,7 +244,7 @@ class Tracing:
         return place
 
     def changed_since(self, way: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
-        """The commits of a way, newest first, that changed a document, or the section of a key in it.
+        """Return the commits of a way, newest first, that changed a document, or the section of a key in it.
 
         They are told for the path that the document has in the first state. Ask one object for one way only.
         """
@@ -262,7 +262,7 @@ class Tracing:
         ]
 
     def _text(self, path: str, blob: str | None, key: str) -> bytes | None:
-        """The own text of a section in a version of a document, where it is there."""
+        """Return the own text of a section in a version of a document, where it is there."""
         document = self._following.document(path, blob) if blob else None
         section = document.section_by_key(key) if document else None
         return document.source(section).rstrip() if document and section else None
@@ -281,7 +281,7 @@ class NotAtRef(WorkspaceError):
 
 
 def version_of(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
-    """The document at a path of a commit, whatever was a document there; None if nothing stood there.
+    """Return the document at a path of a commit, whatever was a document there; None if nothing stood there.
 
     `config` has the limits. Raises NotAtRef for what is no file, NotADocument for a pointer of Git LFS,
     LimitExceeded.

@@ -51,7 +51,7 @@ class RestoreDocument(Operation):
     commit: str
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the old bytes over the snapshot; nothing where the document is as it was.
+        """Lay the old bytes over the snapshot; nothing where the document is as it was.
 
         Raises InvalidPath, DocumentNotFound for one that has another path now, NotAtRef, NotADocument,
         PathExists, LimitExceeded.
@@ -80,7 +80,7 @@ class RestoreDocument(Operation):
         return Outcome(path, answer, summary, True, hints, _survival(now, restored))
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """The texts of the document that do not come back."""
+        """Return the texts of the document that do not come back."""
         path = check_path(self.file)
         now = overlay.find(path)
         if now is None:
@@ -91,7 +91,7 @@ class RestoreDocument(Operation):
         return [(now, gone)] if gone else ()
 
     def _old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
-        """The document as it was, at the path that it had."""
+        """Return the document as it was, at the path that it had."""
         from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, states_between, version_of
         from workspace.history.moves import Place
         from workspace.snapshot.overlay import PathExists
@@ -140,7 +140,7 @@ def _replaced(now: Document, restored: Document) -> list[str]:
 
 
 def _survival(now: Document | None, restored: Document) -> Survival:
-    """What links to the document still mean: headings of the same address are the same."""
+    """Return what links to the document still mean: headings of the same address are the same."""
     path = restored.path
     if now is None:
         return Survival.of_creation(path)
@@ -176,7 +176,7 @@ class RestoreSection(DocumentOperation):
     commit: str
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the changed document over the snapshot; nothing where the section is as it was.
+        """Lay the changed document over the snapshot; nothing where the section is as it was.
 
         Raises DocumentNotFound, SectionNotFound for one that stands elsewhere now, AmbiguousAddress,
         NotAtRef, NotADocument, ParentGone, LevelConflict, StructureChanged, LimitExceeded.
@@ -204,7 +204,7 @@ class RestoreSection(DocumentOperation):
         return Outcome(path, answer, summary, True, survival=survival)
 
     def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """The section and all below it, less the texts that come back."""
+        """Return the section and all below it, less the texts that come back."""
         document, now, old, then = self._found(overlay)
         if now is None:
             return ()
@@ -237,7 +237,7 @@ class RestoreSection(DocumentOperation):
     def _origin(
         self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
     ) -> Place | None:
-        """Where a section stood at the commit; None where that cannot be told."""
+        """Return where a section stood at the commit; None where that cannot be told."""
         from workspace.diff.sections import Evidence, SectionMatch
         from workspace.edits.reinsertion import Tracing
         from workspace.history.moves import Place
@@ -254,7 +254,7 @@ class RestoreSection(DocumentOperation):
     def _at_ref(
         self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
-        """The document as it was, and the section of the same address in it. Raises NotAtRef."""
+        """Return the document as it was, and the section of the same address in it. Raises NotAtRef."""
         from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, version_of
         from workspace.history.moves import Place
 
@@ -315,7 +315,7 @@ class Undo(Operation):
     is_partial: bool = False
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the documents as they would be over the snapshot; nothing where all is taken back already.
+        """Lay the documents as they would be over the snapshot; nothing where all is taken back already.
 
         Raises NotInHistory, MergeCommit, Conflict.
         """
@@ -346,7 +346,7 @@ class Undo(Operation):
         return Outcome(path, answer, summary, True, hints, undoing.survival())
 
     def _held(self, overlay: Overlay, commit: Commit) -> Staying:
-        """Lines that stay where they are: what was moved is taken back on both sides, or on none."""
+        """Return lines that stay where they are: what was moved is taken back on both sides, or on none."""
         from workspace.edits.undo import Undoing
         from workspace.edits.undo_text import NOTHING
 
@@ -360,7 +360,7 @@ class Undo(Operation):
         return held
 
     def _commit(self, tip: Snapshot) -> Commit:
-        """The commit. Raises NotInHistory, MergeCommit."""
+        """Return the commit. Raises NotInHistory, MergeCommit."""
         from workspace.edits.reinsertion import SHORT
 
         short = self.commit[:SHORT]

@@ -35,7 +35,7 @@ class NamedPlace(NamedTuple):
 def named_place(
     document: Document, parent_slug: str | None, before: str | None, after: str | None
 ) -> NamedPlace:
-    """The place that is meant; the preamble as a parent is the top.
+    """Return the place that is meant; the preamble as a parent is the top.
 
     Raises SectionNotFound, AmbiguousAddress, and InvalidAddress for two places, or for the preamble as a
     sibling.
@@ -81,7 +81,7 @@ def find_place(
     after: str | None,
     moved: Section | None,
 ) -> SectionPlace:
-    """The place at the end of a parent (None: at the top), or before or after a sibling.
+    """Return the place at the end of a parent (None: at the top), or before or after a sibling.
 
     `moved` is the section that is to go there, where it stands in this very document. Raises SectionNotFound,
     AmbiguousAddress, InvalidAddress, and InvalidMove for a place in the moved section.
@@ -116,7 +116,7 @@ def _fitted(level: int, parent: Section | None, previous: Section | None, follow
 
 
 def _check_apart(moved: Section, other: Section | None, field: str) -> None:
-    """Raises InvalidMove where the section that a field names is the moved one, or stands below it."""
+    """Raise InvalidMove where the section that a field names is the moved one, or stands below it."""
     if other is None or other.is_preamble or not moved.start <= other.start < moved.tree_end:
         return
     where = "itself" if other.position == moved.position else f"'{other.address}', which stands below it"

@@ -78,7 +78,10 @@ class AddSection(DocumentOperation):
     after: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress."""
+        """Return the edit.
+
+        Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress.
+        """
         title = checked_title(self.title)
         offset, parent, sibling, _ = named_place(document, self.parent_slug, self.before, self.after)
         existing = self._twin(document, parent, title)
@@ -147,12 +150,12 @@ class RemoveSection(DocumentOperation):
     slug: str
 
     def overwrites(self, document: Document) -> Sequence[Section]:
-        """The section, and all below it."""
+        """Return the section, and all below it."""
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""
+        """Return the edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""
         section = resolve_section(document, self.slug)
         if section.is_preamble:
             raise InvalidAddress(
@@ -183,7 +186,10 @@ class RenameSection(DocumentOperation):
     new_title: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where that is the title. Raises InvalidTitle, SectionNotFound, AmbiguousAddress."""
+        """Return the edit; none where that is the title.
+
+        Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
+        """
         title = checked_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return self._title(document, title, style)
@@ -220,7 +226,7 @@ class RenameSection(DocumentOperation):
 
 
 def _inline(section: Section, heading: AnchoredHeading, title: str, form: AnchorForm) -> str:
-    """The heading's new inline Markdown: the anchors it has, else its address as one."""
+    """Return the heading's new inline Markdown: the anchors it has, else its address as one."""
     if heading.anchor is not None or section.is_preamble:
         return heading.text.with_words(title)
     if not anchors.is_valid_name(section.address):
@@ -257,7 +263,7 @@ class MoveSection(DocumentOperation):
     after: str | None = None
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays the changed documents over the snapshot; nothing where the section stands there already.
+        """Lay the changed documents over the snapshot; nothing where the section stands there already.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
         LevelConflict, StructureChanged, LimitExceeded.
@@ -303,7 +309,7 @@ class MoveSection(DocumentOperation):
         )
 
     def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """The same move, its addresses as they are now: each in the document in which it stands."""
+        """Return the same move, its addresses as they are now: each in the document in which it stands."""
         to_path, parent_slug = self._destination(overlay)
         section = _Named(file=self.file, slug=self.slug).carried(past, overlay, base)
         place = _Named(file=to_path, parent_slug=parent_slug, before=self.before, after=self.after)
@@ -318,7 +324,10 @@ class MoveSection(DocumentOperation):
         )
 
     def _destination(self, overlay: Overlay) -> tuple[str, str | None]:
-        """The document that it goes to, and the parent there. Raises InvalidAddress for two parents."""
+        """Return the document that it goes to, and the parent there.
+
+        Raises InvalidAddress for two parents.
+        """
         if self.to_file is None:
             return check_path(self.file), self.parent_slug
         if "#" not in self.to_file:
@@ -346,7 +355,7 @@ class _Named(DocumentOperation):
 
 
 def _details(moved: Relocated) -> dict[str, object]:
-    """The fields of an answer that say what became of the section."""
+    """Return the fields of an answer that say what became of the section."""
     below = [item.key for item in moved.target.descendants(moved.section)]
     details: dict[str, object] = {"level": moved.section.level}
     if below:

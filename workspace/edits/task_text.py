@@ -45,7 +45,7 @@ _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 
 
 def task_title(title: str) -> str:
-    """A task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
+    """Return a task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
     text = _CHECKBOX.sub("", checked_title(title))
     if not text.strip():
         raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
@@ -53,26 +53,26 @@ def task_title(title: str) -> str:
 
 
 def field_value(name: str, value: str) -> str:
-    """What a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
+    """Return what a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
     return " ".join(checked_text(value, name.lower()).split())
 
 
 def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
-    """Further sub-items of a task, after those it has."""
+    """Return further sub-items of a task, after those it has."""
     return with_lines(
         document, task, "\n".join(f"{task.field_prefix.decode()}{name}: {value}" for name, value in fields)
     )
 
 
 def with_lines(document: Document, task: Task, lines: str) -> Splice:
-    """Further lines below a task, after the sub-items it has; they bring their own indentation."""
+    """Return further lines below a task, after the sub-items it has; they bring their own indentation."""
     place = before_ending(document.data, task.fields_at)
     text = document.ending + with_ending(lines, document.ending)
     return Splice(place, place, text + blank_line(document, "- x", place, task.fields_at))
 
 
 def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
-    """Every sub-item of this name taken out."""
+    """Return every sub-item of this name taken out."""
     return [
         Splice(before_ending(document.data, item.start), before_ending(document.data, item.end), b"")
         for item in task.fields
@@ -81,7 +81,7 @@ def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
 
 
 def replaced_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
-    """The value of the last sub-item of this name replaced, which is the one that counts."""
+    """Return the value of the last sub-item of this name replaced, which is the one that counts."""
     item = next(item for item in reversed(task.fields) if item.name == name)
     if item.value == value:
         return []
@@ -118,7 +118,7 @@ class TaskPlace(NamedTuple):
     def splice(
         self, document: Document, written: Callable[[bytes, bytes], str], marker: bytes = b"- "
     ) -> Splice:
-        """Puts a task there: `written` gives its text for a marker and for what sub-items begin with.
+        """Put a task there: `written` gives its text for a marker and for what sub-items begin with.
 
         `marker` is for a list that the task begins.
         """
@@ -168,7 +168,7 @@ def place_in(document: Document, slug: str, before: str | None) -> TaskPlace:
 
 
 def place_before(document: Document, section: Section, task: Task) -> TaskPlace:
-    """The place where a task stands, which is before it."""
+    """Return the place where a task stands, which is before it."""
     above, _, index = task.index.rpartition(".")
     owner = f"{section.key}[{above}]" if above else section.key
     return place_in(document, owner, None)._replace(place=int(index))
@@ -181,14 +181,14 @@ def task_answer(section: Section, task: Task) -> dict[str, object]:
 
 
 def _owner(document: Document, slug: str) -> tuple[Section, Task | None]:
-    """The section, and the task that is to have a sub-task."""
+    """Return the section, and the task that is to have a sub-task."""
     if read_fragment(slug).task is None:
         return resolve_section(document, slug), None
     return resolve_task(document, slug)
 
 
 def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
-    """Whether a blank line stands between the last two tasks."""
+    """Return True if a blank line stands between the last two tasks."""
     if len(tasks) < 2:
         return False
     between = document.data[tasks[-2].end : tasks[-1].start]
@@ -196,7 +196,7 @@ def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
 
 
 def _marks(document: Document, beside: Task, *, following: bool) -> tuple[bytes, bytes]:
-    """What a task beside another begins with up to its box, and what the lines of its sub-items do."""
+    """Return what a task beside another begins with up to its box, and what the lines of its sub-items do."""
     line = document.data[beside.start : beside.box]
     found = _MARKER.match(line)
     if found is None:
@@ -218,7 +218,7 @@ _OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % L
 
 
 def check_own_lines(document: Document, section: Section, task: Task) -> None:
-    """Raises InvalidAddress for a task whose first line is not its own: `- - [ ] a` begins two items."""
+    """Raise InvalidAddress for a task whose first line is not its own: `- - [ ] a` begins two items."""
     if _OWN_LINE.match(document.data, task.start, task.box) is None:
         raise InvalidAddress(
             f"the task '{task_address(section, task)}' shares its line with another list item",
@@ -227,7 +227,7 @@ def check_own_lines(document: Document, section: Section, task: Task) -> None:
 
 
 def without_task(document: Document, task: Task) -> Splice:
-    """Takes a task's lines out, and the blank lines before it if more follow after it."""
+    """Take a task's lines out, and the blank lines before it if more follow after it."""
     data = document.data
     place = end_of_text(data, 0, task.start)
     if not data[:place].removeprefix(BOM):
@@ -239,13 +239,13 @@ def without_task(document: Document, task: Task) -> Splice:
 
 
 def own_marker(document: Document, task: Task) -> bytes:
-    """A task's marker with the space behind it, without its indentation."""
+    """Return a task's marker with the space behind it, without its indentation."""
     found = _OWN_LINE.match(document.data, task.start, task.box)
     return found["marker"] + found["gap"] if found else b"- "
 
 
 def task_text(document: Document, task: Task, marker: bytes) -> str:
-    """A task's lines with LF line ends, as they read behind another marker and its indentation.
+    """Return a task's lines with LF line ends, as they read behind another marker and its indentation.
 
     Raises InvalidContent where they are not UTF-8.
     """
@@ -272,7 +272,7 @@ def _columns(text: bytes) -> int:
 
 
 def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) -> None:
-    """Compares the tasks that an edit did not take out or put in, and what it put in with what it wrote.
+    """Compare the tasks that an edit did not take out or put in, and what it put in with what it wrote.
 
     Raises StructureChanged.
     """
@@ -293,7 +293,7 @@ def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) ->
 
 
 def _parted(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
-    """What all tasks say but one and those below it; and what that one and those below it say."""
+    """Return what all tasks say but one and those below it; and what that one and those below it say."""
     inside: list[object] = []
     outside: list[object] = []
     for item in document.all_tasks:

@@ -67,7 +67,7 @@ class AddTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
         title = task_title(self.title)
         given = (("Criteria", self.criteria), ("Assignee", self.assignee))
         fields = [(name, text) for name, value in given if (text := field_value(name, value or ""))]
@@ -79,7 +79,7 @@ class AddTask(DocumentOperation):
         return Edit((splice,), place.answer, f"Add task {place.address} to {self.file}")
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         check_tasks(document, None, changed, edit)
         return changed, edit
@@ -120,7 +120,10 @@ class CompleteTask(DocumentOperation):
     note: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where nothing would change. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit; none where nothing would change.
+
+        Raises SectionNotFound, TaskNotFound, InvalidAddress.
+        """
         section, task = resolve_task(document, self.slug)
         address = task_address(section, task)
         note = " ".join(checked_text(self.note or "", "note").split())
@@ -152,7 +155,10 @@ class ReopenTask(DocumentOperation):
     slug: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the task is open. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit; none where the task is open.
+
+        Raises SectionNotFound, TaskNotFound, InvalidAddress.
+        """
         section, task = resolve_task(document, self.slug)
         address = task_address(section, task)
         answer: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
@@ -175,11 +181,11 @@ class RemoveTask(DocumentOperation):
     slug: str
 
     def overwrites(self, document: Document) -> Sequence[Section]:
-        """The section that the task stands in."""
+        """Return the section that the task stands in."""
         return (resolve_task(document, self.slug)[0],)
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
         section, task = resolve_task(document, self.slug)
         check_own_lines(document, section, task)
         answer = task_answer(section, task)
@@ -187,7 +193,7 @@ class RemoveTask(DocumentOperation):
         return Edit((without_task(document, task),), {**answer, "removed": "task"}, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit
@@ -212,13 +218,16 @@ class UpdateTask(DocumentOperation):
     assignee: str | None = None
 
     def overwrites(self, document: Document) -> Sequence[Section]:
-        """The task's section, if words of the task go: its title, or a sub-item that is there."""
+        """Return the task's section, if words of the task go: its title, or a sub-item that is there."""
         section, task = resolve_task(document, self.slug)
         replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
         return (section,) if self.title is not None or replaced else ()
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where it says that already. Raises InvalidTitle, InvalidContent, TaskNotFound."""
+        """Return the edit; none where it says that already.
+
+        Raises InvalidTitle, InvalidContent, TaskNotFound.
+        """
         section, task = resolve_task(document, self.slug)
         given = [(name, value) for name, value in self._fields() if value is not None]
         if self.title is None and not given:
@@ -242,7 +251,7 @@ class UpdateTask(DocumentOperation):
         return Edit(tuple(splices), answer, f"Update task {answer['task']} of {self.file}")
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         if edit.splices:
             _, task = resolve_task(changed, str(edit.answer["task"]))
@@ -287,7 +296,10 @@ class MoveTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where it stands there. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
+        """Return the edit; none where it stands there.
+
+        Raises SectionNotFound, TaskNotFound, InvalidAddress.
+        """
         section, task = resolve_task(document, self.slug)
         place = self._place(document, task)
         here = place_before(document, section, task)
@@ -307,14 +319,14 @@ class MoveTask(DocumentOperation):
         return Edit(_composed(taken, splice), place.answer, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit
 
     def _place(self, document: Document, task: Task) -> TaskPlace:
-        """Where it is to go, as the document stands now."""
+        """Return where it is to go, as the document stands now."""
         if not self.to_slug and not self.before:
             raise InvalidAddress(
                 "'to_slug' and 'before' are both missing",
@@ -333,7 +345,7 @@ class MoveTask(DocumentOperation):
 
 
 def _after_removal(document: Document, rest: Document, task: Task, place: TaskPlace) -> TaskPlace:
-    """A place of a document as it is once the task is taken out."""
+    """Return a place of a document as it is once the task is taken out."""
     others = [item for item in document.all_tasks if not task.start <= item.start < task.end]
     twins = {item.start: twin for item, twin in zip(others, rest.all_tasks, strict=True)}
     before = sum(item.start in twins for item in place.beside[: place.place])

@@ -71,14 +71,17 @@ class UpdateContent(DocumentOperation):
     include_subsections: bool = False
 
     def overwrites(self, document: Document) -> Sequence[Section]:
-        """The section, and with `include_subsections` all below it."""
+        """Return the section, and with `include_subsections` all below it."""
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return ()
         section = resolve_section(document, self.slug)
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where that is the text. Raises SectionNotFound, LevelConflict, SectionExists."""
+        """Return the edit; none where that is the text.
+
+        Raises SectionNotFound, LevelConflict, SectionExists.
+        """
         text = strip_blank_lines(checked_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return write_first_preamble(document, text, style, self.file)
@@ -115,7 +118,7 @@ class UpdateContent(DocumentOperation):
 
 
 def write_first_preamble(document: Document, text: str, style: Style, file: str) -> Edit:
-    """Text before the first section of a document that has none there."""
+    """Return text before the first section of a document that has none there."""
     form = document.form or style.form
     content = prepare_content(document, text, below=None, level=PREAMBLE_LEVEL, address=None, form=form)
     first: Section | None = document.sections[0] if document.sections else None
@@ -139,7 +142,7 @@ class AppendContent(DocumentOperation):
     content: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
+        """Return the edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
         text = strip_blank_lines(checked_text(self.content, "content"))
         if not text:
             raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")
@@ -202,7 +205,7 @@ class ReplaceText(DocumentOperation):
     count: int = 1
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
+        """Return the edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
         old, new = checked_text(self.old, "old"), checked_text(self.new, "new")
         if not old:
             raise InvalidContent(
@@ -232,7 +235,7 @@ class ReplaceText(DocumentOperation):
         return Edit(splices, answer, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         edit = self.edit(document, style)
         if not edit.splices:
             return document, edit
@@ -249,7 +252,7 @@ class ReplaceText(DocumentOperation):
         return changed, edit
 
     def _refusal(self, document: Document, text: _Text, old: str, matches: Sequence[int]) -> MatchCount:
-        """The error for a text that does not stand there as often as was said."""
+        """Return the error for a text that does not stand there as often as was said."""
         lines = [document.lines.line_at(text.offset(place)) + 1 for place in matches[:_SHOWN]]
         where = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
@@ -289,7 +292,7 @@ class _Text:
         self.data = data
 
     def find(self, wanted: bytes) -> list[int]:
-        """The places of a text, none of which overlap, from the left."""
+        """Return the places of a text, none of which overlap, from the left."""
         places: list[int] = []
         place = self.data.find(wanted)
         while place >= 0:
@@ -298,7 +301,7 @@ class _Text:
         return places
 
     def offset(self, place: int) -> int:
-        """The byte of the document that stands at a place."""
+        """Return the byte of the document that stands at a place."""
         if self._starts is None:
             return self._start + place
         line = bisect_right(self._starts, place) - 1
@@ -307,7 +310,7 @@ class _Text:
 
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:
-    """How many characters two texts share at their beginning, and how many at their end."""
+    """Return how many characters two texts share at their beginning, and how many at their end."""
     shortest = min(len(old), len(new))
     before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
     rest = shortest - before
@@ -316,7 +319,7 @@ def _common_ends(old: str, new: str) -> tuple[int, int]:
 
 
 def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tuple[str, list[int]]:
-    """What to send instead of a text that does not stand there, and the lines that may be meant."""
+    """Return what to send instead of a text that does not stand there, and the lines that may be meant."""
     if slug:
         whole = _Text(document, document.front_matter_end, len(document.data))
         places = [whole.offset(place) for place in whole.find(old.encode())]
@@ -339,7 +342,7 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
 
 
 def _folded(document: Document, text: _Text, old: str) -> int | None:
-    """The line on which the text stands if white space and case do not count."""
+    """Return the line on which the text stands if white space and case do not count."""
     words = [(found.start(), found.group()) for found in re.finditer(rb"\S+", text.data)]
     folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
     wanted = " ".join(old.split()).casefold()
@@ -352,7 +355,7 @@ def _folded(document: Document, text: _Text, old: str) -> int | None:
 
 
 def _alike(document: Document, text: _Text, old: str) -> int | None:
-    """The line that is spelled most like the first one of a text."""
+    """Return the line that is spelled most like the first one of a text."""
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")
     lines = text.data.split(b"\n", _COMPARED_LINES)[:_COMPARED_LINES]
     known = [line[: 4 * _COMPARED_LENGTH].decode("utf-8", "replace").strip() for line in lines]
@@ -390,11 +393,11 @@ class RewriteText(DocumentOperation):
     slug: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """The edit; none where the text stays. Raises Conflict, InvalidContent, SectionNotFound."""
+        """Return the edit; none where the text stays. Raises Conflict, InvalidContent, SectionNotFound."""
         return self._edit(document, is_whole=False)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """The document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
         edit = self._edit(document, is_whole=False)
         if not edit.splices:
             return document, edit
@@ -460,7 +463,7 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
 
 
 def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
-    """The new text; each line that the old one has, too, as it stands there, with its own ending."""
+    """Return the new text; each line that the old one has, too, as it stands there, with its own ending."""
     from workspace.diff.sequences import pair_lines
     from workspace.markdown.lines import split_lines
 
@@ -485,7 +488,7 @@ def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
 
 
 def _common_lines(old: bytes, new: bytes) -> tuple[int, int]:
-    """How many bytes of whole lines two texts share at their beginning, and how many at their end."""
+    """Return how many bytes of whole lines two texts share at their beginning, and how many at their end."""
     from workspace.markdown.lines import split_lines
 
     olds, news = split_lines(old), split_lines(new)

@@ -52,12 +52,12 @@ class Transplant(NamedTuple):
     runs: tuple[tuple[int, int, int], ...]
 
     def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[Piece, ...]:
-        """What was kept, if these bytes stand at `new_start` of a document now."""
+        """Return what was kept, if these bytes stand at `new_start` of a document now."""
         return tuple(Piece(old_path, a, b, new_path, new_start + place) for a, b, place in self.runs)
 
 
 def cut(document: Document, section: Section, left: bytes = b"") -> Cutting:
-    """Takes a section out with all that stands below it, and leaves a text in its place."""
+    """Take a section out with all that stands below it, and leaves a text in its place."""
     data, start, end = document.data, section.start, section.tree_end
     before = end_of_text(data, 0, start)
     text_end = end_of_text(data, start, end)
@@ -83,7 +83,7 @@ def cut(document: Document, section: Section, left: bytes = b"") -> Cutting:
 def put_in(
     document: Document, offset: int, block: bytes, heading: bytes, gap: bytes, ending: bytes
 ) -> tuple[Splice, int]:
-    """The splice that puts a block in at a section's start or end, and where in it the block begins.
+    """Return the splice that puts a block in at a section's start or end, and where in it the block begins.
 
     `heading` is what the block begins with; `gap` are the blank lines that part it from what stands behind
     it, or before it at the document's end. Lines that are added end in `ending`.
@@ -103,7 +103,7 @@ def put_in(
 
 
 def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], ending: bytes) -> Transplant:
-    """The bytes [start, end) after splices within them, their lines ended as where they go.
+    """Return the bytes [start, end) after splices within them, their lines ended as where they go.
 
     They stay as they are where the text that they come from ends its first line so.
     """
@@ -136,7 +136,7 @@ def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], e
 
 
 def ended(data: bytes, ending: bytes) -> bytes:
-    """A text whose lines end as those of the document that it goes to."""
+    """Return a text whose lines end as those of the document that it goes to."""
     return LINE_END_BYTES.sub(ending, data)
 
 
@@ -155,7 +155,7 @@ def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
 
 
 def _text_before(document: Document, offset: int) -> bytes:
-    """The own text of the section that stands before an offset at which another begins."""
+    """Return the own text of the section that stands before an offset at which another begins."""
     before = next((item for item in reversed(document.sections) if item.start < offset), None)
     return document.data[before.start if before else 0 : offset]
 
@@ -177,7 +177,7 @@ class Landing(NamedTuple):
 
 
 def landing(document: Document, moved: Sequence[Section], taken: set[str]) -> Landing:
-    """The addresses of moved sections among names that are `taken` where they go.
+    """Return the addresses of moved sections among names that are `taken` where they go.
 
     A derived address follows that of the section above it, so that it still says where the section stands.
     """
@@ -240,7 +240,7 @@ def relocate(
     forms: tuple[AnchorForm, AnchorForm],
     rules: LinkRules,
 ) -> Relocated:
-    """Moves a section. `forms` are those of new anchors in the source and in the target.
+    """Move a section. `forms` are those of new anchors in the source and in the target.
 
     Whatever else stands in the documents keeps its address, level and text, and the moved sections keep their
     addresses where these are free. `rules` are those of links. Raises LevelConflict for what would be
@@ -250,7 +250,7 @@ def relocate(
 
 
 def is_in_place(source: Document, section: Section, target: Document, place: SectionPlace) -> bool:
-    """Whether a section stands at the place already; its level may differ."""
+    """Return True if a section stands at the place already; its level may differ."""
     return target is source and place.offset in (section.start, section.tree_end)
 
 
@@ -286,7 +286,7 @@ class _Move:
             self.pins[section.position] = self.landing.addresses[section.position]
 
     def run(self) -> Relocated:
-        """Tries with more anchors until each section has the address that it is to have."""
+        """Try with more anchors until each section has the address that it is to have."""
         for _ in range(_ROUNDS):
             draft = self._draft()
             landed = self._landed(draft)
@@ -356,14 +356,17 @@ class _Move:
         return splices
 
     def _stayed(self, position: int, name: str) -> list[Splice]:
-        """The anchor of a section that is not moved."""
+        """Return the anchor of a section that is not moved."""
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
             return []
         return heading_splices(self.source, item, level=item.level, anchor=name, form=self.forms[0])
 
     def _landed(self, draft: _Draft) -> Sequence[Section]:
-        """The moved sections where they are now. Raises StructureChanged if they are not what they were."""
+        """Return the moved sections where they are now.
+
+        Raises StructureChanged if they are not what they were.
+        """
         landed = [item for item in _headed(draft.target) if draft.start <= item.heading_start < draft.end]
         if len(landed) != len(self.moved):
             raise self._misread(self.section)
@@ -380,7 +383,7 @@ class _Move:
         return landed
 
     def _lost(self, draft: _Draft, landed: Sequence[Section]) -> dict[int, str]:
-        """The sections that would have another address, and the one that they are to keep."""
+        """Return the sections that would have another address, and the one that they are to keep."""
         lost: dict[int, str] = {}
         for item, twin in zip(self.moved, landed, strict=True):
             wanted = self.landing.addresses[item.position]
@@ -428,7 +431,10 @@ class _Move:
 
 
 def _applied(document: Document, splices: Sequence[Splice]) -> Document:
-    """A document after splices. The title of one that does not begin with it is that of its first H1."""
+    """Return a document after splices.
+
+    The title of one that does not begin with it is that of its first H1.
+    """
     preamble = document.preamble
     follows = preamble.position if preamble and not preamble.has_heading else None
     return apply_edit(document, Edit(tuple(splices), {}, "", renamed=follows))

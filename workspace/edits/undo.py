@@ -67,7 +67,7 @@ class Undoing:
         self._documents: dict[str, str | None] = {}
 
     def run(self) -> None:
-        """Takes back what can be."""
+        """Take back what can be."""
         for change in self._changes():
             try:
                 self._take_back(change)
@@ -85,7 +85,7 @@ class Undoing:
         return told
 
     def survival(self) -> Survival:
-        """What was kept of the documents, by which links are mended."""
+        """Return what was kept of the documents, by which links are mended."""
         return Survival(tuple(self._pieces), self._renamed, self._documents)
 
     def _changes(self) -> Iterator[_Change]:
@@ -207,7 +207,7 @@ class Undoing:
             self._documents[now] = now
 
     def _enter(self, found: UndoneText, now: Document, target: str) -> None:
-        """Tells what was taken back in a document, and what not."""
+        """Tell what was taken back in a document, and what not."""
         self._pieces += found.pieces
         self._renamed |= found.renamed
         self.unmoved |= found.clashing
@@ -226,7 +226,7 @@ class Undoing:
         self.unmoved |= Staying.of(change.before or b"", change.after or b"")
 
     def _now(self, path: str) -> str | None:
-        """Where a document is that the commit left at a path; None if it is gone."""
+        """Return where a document is that the commit left at a path; None if it is gone."""
         if self._overlay.find(path) is not None:
             return path
         moved = self._overlay.now_at(path)
@@ -268,7 +268,7 @@ def _pairs(renames: Renames) -> dict[str, str]:
 
 
 def _ordered(moved: dict[str, str]) -> dict[str, str]:
-    """Moves in an order in which each can be taken back: first those to whose old path nothing has come."""
+    """Move in an order in which each can be taken back: first those to whose old path nothing has come."""
     ordered: dict[str, str] = {}
     waiting = dict(moved)
     while waiting:

@@ -47,7 +47,7 @@ class TakenBack(NamedTuple):
 def taken_back(
     base: Sequence[Unit], before: Sequence[Unit], now: Sequence[Unit], held: Collection[Id] = ()
 ) -> TakenBack:
-    """The row `now` without what made `base` of `before`.
+    """Return the row `now` without what made `base` of `before`.
 
     Units of `held` stay as they are: what stands or stood elsewhere as well cannot follow.
     """
@@ -118,14 +118,14 @@ class _Row:
                 above = self.parent_of(higher) if higher else None
 
     def parent_of(self, unit: Unit) -> Id | None:
-        """The unit above one when all is taken back."""
+        """Return the unit above one when all is taken back."""
         old, left = self._was.get(unit.id), self._left.get(unit.id)
         if old is not None and (left is None or old.parent != left.parent):
             return old.parent
         return self._is[unit.id].parent if unit.id in self._is else unit.parent
 
     def _going(self) -> set[Id]:
-        """The units that the commit moved, and that go back to their place."""
+        """Return the units that the commit moved, and that go back to their place."""
         left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
         # Of two that swapped either may have moved: it is the one that stood below something else.
         readings = displaced(left, was), displaced(left[::-1], was[::-1])
@@ -148,7 +148,7 @@ class _Row:
         return self._left[id].parent != self._was[id].parent
 
     def _put_in(self, stays: Sequence[Unit], going: set[Id]) -> tuple[Unit, ...]:
-        """The units that come back, each behind the one that stood before it and is still there."""
+        """Return the units that come back, each behind the one that stood before it and is still there."""
         units = {unit.id: unit for unit in stays}
         row = LinkedList(units)
         last: Id | None = None
@@ -175,7 +175,7 @@ class _Row:
         return tuple(units[id] for id in row)
 
     def _is_below(self, id: Id, other: Id) -> bool:
-        """Whether a unit stood below another one before the commit."""
+        """Return True if a unit stood below another one before the commit."""
         unit = self._was.get(id)
         while unit is not None and unit.parent is not None:
             if unit.parent == other:
@@ -225,7 +225,7 @@ class Row(NamedTuple):
 
 
 def row_of(document: Document, ids: Mapping[int, Id]) -> Row:
-    """The units of a document; `ids` by the position of their sections."""
+    """Return the units of a document; `ids` by the position of their sections."""
     sections = document.sections
     if not sections:
         return Row(document.data, (), b"")
@@ -242,7 +242,7 @@ def row_of(document: Document, ids: Mapping[int, Id]) -> Row:
 
 
 def identified(base: Document, before: Document, now: Document) -> tuple[dict[int, Id], ...]:
-    """The ids of three versions: of what a commit left, of what it found, and of what there is now."""
+    """Return the ids of three versions: of what a commit left, of what it found, and of what there is now."""
     left: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
     found = _named(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, left)
     since = SectionMatch(base, now, Evidence.TEXT).pairs

@@ -45,7 +45,7 @@ class Staying(NamedTuple):
 
     @classmethod
     def of(cls, before: bytes, after: bytes) -> Staying:
-        """The lines of a text that stays as it is, by what the commit found and what it left."""
+        """Return the lines of a text that stays as it is, by what the commit found and what it left."""
         old, new = _lines(before), _lines(after)
         return cls(old - new, new - old)
 
@@ -56,7 +56,7 @@ class Staying(NamedTuple):
         return self.missing <= other.missing and self.kept <= other.kept
 
     def hold(self, before: bytes, after: bytes) -> bool:
-        """Whether a text that a commit changed must stay as it is, too."""
+        """Return True if a text that a commit changed must stay as it is, too."""
         if not self.missing and not self.kept:
             return False
         old, new = _lines(before), _lines(after)
@@ -67,7 +67,7 @@ NOTHING = Staying()
 
 
 def _lines(text: bytes) -> frozenset[bytes]:
-    """The lines that say something, without what moving them changes."""
+    """Return the lines that say something, without what moving them changes."""
     found = (_ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARKS) for line in text.splitlines())
     return frozenset(line for line in found if _WORD.search(line))
 
@@ -97,7 +97,7 @@ class UndoneText(NamedTuple):
 def undone_text(
     base: Document, before: Document, now: Document, path: str, held: Staying = NOTHING
 ) -> UndoneText:
-    """The document `now`, at a path, without what made `base` of `before`.
+    """Return the document `now`, at a path, without what made `base` of `before`.
 
     Sections with lines of `held` stay as they are.
     """
@@ -139,7 +139,7 @@ def undone_text(
 def _whole(
     before: Document, taken: TakenBack, now: Document, path: str, ids: tuple[dict[int, Id], ...]
 ) -> UndoneText:
-    """The document of before, byte for byte, since nobody has changed it since."""
+    """Return the document of before, byte for byte, since nobody has changed it since."""
     document = Document.parse(before.data, path)
     known = {id: before.sections[position] for position, id in ids[1].items()}
     renamed = _headings(now, ids[2], path, known)
@@ -183,7 +183,7 @@ class _Gaps:
 
 
 def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The front matter: as it was before where it stands as the commit left it, else key by key."""
+    """Return the front matter: as it was before where it stands as the commit left it, else key by key."""
     if base == before or now == before:
         return now, ()
     if now == base:
@@ -220,7 +220,7 @@ def _blocks(head: bytes) -> tuple[Unit, ...] | None:
 
 
 def _is_sound(document: Document, units: tuple[Unit, ...], rows: list[Row]) -> bool:
-    """Whether the text is read as these units, each below the one that it belongs to."""
+    """Return True if the text is read as these units, each below the one that it belongs to."""
     if len(document.sections) != len(units):
         return False
     left, was, is_now = ({unit.id: unit for unit in row.units} for row in rows)
@@ -239,7 +239,7 @@ def _is_sound(document: Document, units: tuple[Unit, ...], rows: list[Row]) -> b
 def _pieces(
     units: tuple[Unit, ...], starts: list[int], now: Row, old_path: str, path: str, head: bytes
 ) -> list[Piece]:
-    """What was kept of the document that there is now."""
+    """Return what was kept of the document that there is now."""
     standing = {unit.id: unit for unit in now.units}
     pieces = [Piece(old_path, 0, len(head), path, 0)] if head and head == now.head else []
     for unit, start in zip(units, starts, strict=True):
@@ -251,7 +251,7 @@ def _pieces(
 def _renamed(
     document: Document, units: tuple[Unit, ...], now: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
-    """The headings of sections whose text came back, before and after."""
+    """Return the headings of sections whose text came back, before and after."""
     if len(document.sections) != len(units):
         return {}
     known = {unit.id: item for item, unit in zip(document.sections, units, strict=True)}
@@ -261,7 +261,7 @@ def _renamed(
 def _headings(
     now: Document, ids: Mapping[int, Id], path: str, known: Mapping[Id, Section]
 ) -> dict[Offset, Offset]:
-    """Where the headings of now are afterwards; `known` are the sections that there are by then."""
+    """Return where the headings of now are afterwards; `known` are the sections that there are by then."""
     return {
         (now.path, old.heading_start): (path, item.heading_start)
         for position, id in ids.items()

@@ -53,14 +53,14 @@ def as_text(value: object) -> str | None:
 
 
 def loader() -> type[yaml.SafeLoader]:
-    """The parser in C where there is one."""
+    """Return the parser in C where there is one."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read(source: str) -> Mapping[str, object]:
-    """The mapping that front matter holds.
+    """Return the mapping that front matter holds.
 
     Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or a bomb of nesting or aliases.
     """
@@ -91,7 +91,7 @@ def read(source: str) -> Mapping[str, object]:
 
 
 def _check_size(source: str) -> None:
-    """Counts how deep values are nested, and how many there are once aliases are written out.
+    """Count how deep values are nested, and how many there are once aliases are written out.
 
     An alias costs two bytes, and each may stand for a value full of others: without a count, comparing two
     readings of a few lines would never end. Raises InvalidFrontMatter.
@@ -135,7 +135,7 @@ _LONGEST_DATE = 100
 
 
 def meant(known: object, given: object) -> object:
-    """What a JSON value means in place of a known one.
+    """Return what a JSON value means in place of a known one.
 
     JSON has neither dates nor keys other than text: text that reads as a date is one where a date stood, and
     a key is the known one that is written so.

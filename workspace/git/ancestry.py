@@ -92,11 +92,11 @@ class Graph:
         self._loose = git.loose_folders()
 
     def look(self) -> None:
-        """Looks which objects are loose: before each walk, because commits are written meanwhile."""
+        """Look which objects are loose: before each walk, because commits are written meanwhile."""
         self._loose = self._git.loose_folders()
 
     def node(self, id: str) -> Node:
-        """A commit by its id. Raises DamagedRepository."""
+        """Return a commit by its id. Raises DamagedRepository."""
         return self._nodes.get(id, self._read, id)
 
     def parents(self, id: str) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class Graph:
                     waiting += [(parent, old) for parent in node.parents]
 
     def time(self, id: str) -> int:
-        """A commit's time; 0 for one that cannot be read."""
+        """Return a commit's time; 0 for one that cannot be read."""
         try:
             return self.node(id).time
         except DamagedRepository:
@@ -155,7 +155,7 @@ class Graph:
         return self._git.is_shallow
 
     def blob(self, tree: str, path: str) -> str | None:
-        """The regular file at a path below a tree. Raises DamagedRepository."""
+        """Return the regular file at a path below a tree. Raises DamagedRepository."""
         return self._below(tree, path, 0)
 
     def _read(self, id: str) -> Node:
@@ -250,7 +250,7 @@ def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> t
 
 @lru_cache(maxsize=256)
 def route_of(path: str) -> Route:
-    """A path as it is looked for in trees."""
+    """Return a path as it is looked for in trees."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
     kinds = [*[_FOLDER] * (len(names) - 1), _FILES]
     return tuple(
@@ -259,7 +259,7 @@ def route_of(path: str) -> Route:
 
 
 def parse_node(id: str, data: bytes) -> Node:
-    """A commit's bytes: lines of `tree`, `parent`s, `author` and `committer`, in this order."""
+    """Return a commit's bytes: lines of `tree`, `parent`s, `author` and `committer`, in this order."""
     head = _HEAD.match(data)
     time = _TIME.search(data, head.end()) if head else None
     if head is None or time is None:
@@ -269,7 +269,7 @@ def parse_node(id: str, data: bytes) -> Node:
 
 
 def find_entry(data: bytes, beginnings: tuple[bytes, ...]) -> str | None:
-    """The id of the entry of a tree that has one of some modes and names; None if there is none.
+    """Return the id of the entry of a tree that has one of some modes and names; None if there is none.
 
     An entry begins where the tree does, or twenty bytes after the NUL that ends the name before it.
     """

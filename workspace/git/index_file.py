@@ -46,19 +46,19 @@ EXTENDED = 0x4000
 
 
 def fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
-    """The bytes before the name; zeros for what stat(2) says of the file have Git look at it again."""
+    """Return the bytes before the name; zeros for what stat(2) says of the file have Git look at it again."""
     id, mode = new
     flags = min(len(name), LONG) | extended
     return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
 
 
 def padded(entry: bytes) -> bytes:
-    """An entry of version 2 or 3, which ends with one to eight zeros."""
+    """Return an entry of version 2 or 3, which ends with one to eight zeros."""
     return entry + bytes(8 - len(entry) % 8)
 
 
 def compressed(name: bytes, previous: bytes) -> bytes:
-    """A name as version 4 has it: how much of the one before goes, and what follows instead."""
+    """Return a name as version 4 has it: how much of the one before goes, and what follows instead."""
     pairs = zip(name, previous, strict=False)
     shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
     value = len(previous) - shared
@@ -70,7 +70,7 @@ def compressed(name: bytes, previous: bytes) -> bytes:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number as in packs' offsets (gitformat-pack), and where what follows begins."""
+    """Return a number as in packs' offsets (gitformat-pack), and where what follows begins."""
     byte = data[position]
     value = byte & 127
     while byte & 128:
@@ -81,17 +81,17 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def flags_of(fixed: bytes | bytearray) -> int:
-    """The flags in the fixed part of an entry."""
+    """Return the flags in the fixed part of an entry."""
     return fixed[60] << 8 | fixed[61]
 
 
 def checksum(data: bytes) -> bytes:
-    """The checksum of what stands before it."""
+    """Return the checksum of what stands before it."""
     return sha1(data, usedforsecurity=False).digest()
 
 
 def signed(*parts: bytes | memoryview) -> bytes:
-    """An index of these parts, with its checksum."""
+    """Return an index of these parts, with its checksum."""
     digest = sha1(usedforsecurity=False)
     for part in parts:
         digest.update(part)
@@ -102,7 +102,10 @@ _OBJECT_ID = 20  # bytes of a tree's id
 
 
 def invalidated(trees: bytes, paths: Iterable[bytes]) -> bytes:
-    """The cache without the ids of the folders of these paths. Raises ValueError if it cannot be read."""
+    """Return the cache without the ids of the folders of these paths.
+
+    Raises ValueError if it cannot be read.
+    """
     folders: set[bytes] = set()
     for path in paths:
         folders.add(b"")
@@ -215,7 +218,7 @@ class IndexFile:
 
     @classmethod
     def empty(cls) -> IndexFile:
-        """An index without entries."""
+        """Return an index without entries."""
         return cls(signed(_HEADER.pack(b"DIRC", 2, 0)))
 
     def __len__(self) -> int:
@@ -227,7 +230,7 @@ class IndexFile:
         return self._entries.conflicted
 
     def entry(self, path: str) -> IndexEntry | None:
-        """The entry of a path, or None."""
+        """Return the entry of a path, or None."""
         at = self._find(os.fsencode(path))
         if at is None:
             return None
@@ -242,7 +245,7 @@ class IndexFile:
         )
 
     def changed(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
-        """The index with entries of these blobs and modes, or without the paths that have None.
+        """Return the index with entries of these blobs and modes, or without the paths that have None.
 
         A changed entry says nothing of the file's times, so Git compares the file itself at its next look.
         Other entries stay as they were; of the extensions, the tree cache stays, without what changed.
@@ -274,7 +277,7 @@ class IndexFile:
     def _rebuilt(
         self, removed: list[bytes], written: Mapping[bytes, tuple[str, int]], extensions: bytes
     ) -> bytes:
-        """The bytes with entries come and gone, in order of their names."""
+        """Return the bytes with entries come and gone, in order of their names."""
         spliced = self._compressed_again if self._version == 4 else self._spliced
         count, parts = spliced({*removed, *written}, written)
         return signed(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
@@ -299,7 +302,7 @@ class IndexFile:
     def _compressed_again(
         self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]
     ) -> tuple[int, list[bytes]]:
-        """Every entry of version 4, where each name is told by the one before it."""
+        """Return every entry of version 4, where each name is told by the one before it."""
         entries = self._entries
         merged = [
             (name, self._head(start))
@@ -370,7 +373,7 @@ class IndexFile:
         return _Entries(names, offsets, position, bool(stages))
 
     def _extensions(self, position: int, changed: list[bytes] | tuple[()]) -> Iterator[bytes]:
-        """The extensions that stay true after a change of these paths, each with its header."""
+        """Yield the extensions that stay true after a change of these paths, each with its header."""
         end = len(self.data) - CHECKSUM
         while position < end:
             name, size = _EXTENSION.unpack_from(self.data, position)

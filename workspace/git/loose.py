@@ -42,12 +42,12 @@ class LargeObject(Exception):
 
 
 def loose_path(common_dir: Path, id: str) -> Path:
-    """Where an object stands, if it is loose."""
+    """Return where an object stands, if it is loose."""
     return Path(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
 def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str, bytes] | None:
-    """The kind and the bytes of an object; None if it is not loose.
+    """Return the kind and the bytes of an object; None if it is not loose.
 
     Raises BrokenObject, or LargeObject for one of more than `most` bytes, which are not all held then.
     """

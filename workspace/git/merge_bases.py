@@ -67,7 +67,7 @@ def _common(one: str, other: str, ancestry: Ancestry) -> list[str]:
     cut: set[str] = set()
 
     def is_doubtful() -> bool:
-        """Whether what was cut off may lead to an ancestor in common that is not here."""
+        """Return True if what was cut off may lead to an ancestor in common that is not here."""
         return any(marks[id] & _BOTH != _BOTH for id in cut)
 
     # Of commits of one second, a child may come after its parent: what it passes on is waited for.

@@ -58,7 +58,7 @@ def read_trailers(message: str) -> dict[str, str]:
 
 
 def client_name(client: str) -> str:
-    """A client's name on one line, at most 100 characters; `unknown` if nothing is left of it."""
+    """Return a client's name on one line, at most 100 characters; `unknown` if nothing is left of it."""
     return " ".join(_clean(client).split())[:MAX_CLIENT] or "unknown"
 
 

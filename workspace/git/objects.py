@@ -82,7 +82,7 @@ class Commit:
 
 
 def parse_tree(data: bytes) -> tuple[Entry, ...]:
-    """The entries of a tree object, in its order; names that are not UTF-8 hold surrogate escapes."""
+    """Return the entries of a tree object, in its order; names that are not UTF-8 hold surrogate escapes."""
     return tuple(
         Entry(name.decode("utf-8", "surrogateescape"), raw.hex(), _MODES.get(mode) or int(mode, 8))
         for mode, name, raw in _TREE_ENTRY.findall(data)
@@ -99,7 +99,7 @@ def tree_bytes(entries: Iterable[Entry]) -> bytes:
 
 
 def parse_commit(id: str, data: bytes) -> Commit:
-    """A commit object's bytes as a value; what is missing in a malformed one is empty."""
+    """Return a commit object's bytes as a value; what is missing in a malformed one is empty."""
     head, _, message = data.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
     for line in head.split(b"\n"):
@@ -121,20 +121,20 @@ def parse_commit(id: str, data: bytes) -> Commit:
 
 
 def object_id(kind: str, data: bytes) -> str:
-    """The id that an object of these bytes has; `kind` is "blob", "tree" or "commit"."""
+    """Return the id that an object of these bytes has; `kind` is "blob", "tree" or "commit"."""
     header = b"%s %d\0" % (kind.encode(), len(data))
     return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
 
 
 def blob_id(data: bytes) -> str:
-    """The id that a blob of these bytes has."""
+    """Return the id that a blob of these bytes has."""
     return object_id("blob", data)
 
 
 def commit_bytes(
     tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
 ) -> bytes:
-    """A commit object's bytes; the message loses NULs and ends with one line break."""
+    """Return a commit object's bytes; the message loses NULs and ends with one line break."""
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {author.line()}", f"committer {committer.line()}"]
     text = message.replace("\0", "").strip("\n")

@@ -55,7 +55,7 @@ class PackedReader(GitReader):
                 self.blob_size(id)
 
     def head(self) -> Head:
-        """The tree, and no branch."""
+        """Return the tree, and no branch."""
         return Head(None, self._tree_id)
 
     def branches(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class PackedReader(GitReader):
         return None
 
     def commit(self, id: str) -> Commit:
-        """A commit of a tree by nobody, without a parent."""
+        """Return a commit of a tree by nobody, without a parent."""
         return Commit(id, id, (), _NOBODY, _NOBODY, "")
 
     def config(self, name: str) -> str | None:
@@ -75,7 +75,7 @@ class PackedReader(GitReader):
         return None
 
     def config_flag(self, name: str, default: bool = False) -> bool:
-        """The default: nothing is configured."""
+        """Return the default: nothing is configured."""
         return default
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:

@@ -114,7 +114,7 @@ def is_closed_to_us(common_dir: Path) -> bool:
 
 
 def _set_modes(common_dir: Path, folder: Path, access: Access) -> None:
-    """Give the folder its modes, and the folders and locks that lie in it."""
+    """Return the folder its modes, and the folders and locks that lie in it."""
     group = common_dir.stat().st_gid
     if access == GROUP and not _give(folder, group):
         access = PRIVATE  # its group would be another than the one that shares the repository
@@ -135,7 +135,7 @@ def _set_modes(common_dir: Path, folder: Path, access: Access) -> None:
 
 
 def _give(path: Path, group: int) -> bool:
-    """Give a file or folder to the group of the repository; False if this user may not."""
+    """Return a file or folder to the group of the repository; False if this user may not."""
     with suppress(OSError):
         if path.lstat().st_gid != group:
             os.chown(path, -1, group, follow_symlinks=False)

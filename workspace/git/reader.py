@@ -63,19 +63,22 @@ class ObjectReader:
         self.common_dir = common_dir
 
     def commit(self, id: str) -> Commit:
-        """A commit by its id."""
+        """Return a commit by its id."""
         return objects.parse_commit(id, self._read(id, ObjectType.COMMIT))
 
     def commit_data(self, id: str, loose: frozenset[str]) -> bytes:
-        """A commit's bytes. Who reads thousands says in which folders loose objects are, as of before."""
+        """Return a commit's bytes.
+
+        Who reads thousands says in which folders loose objects are, as of before.
+        """
         return self._passed(id, "commit", loose) or self._stored(id, ObjectType.COMMIT)
 
     def tree(self, id: str) -> tuple[Entry, ...]:
-        """A tree's entries, in Git's order."""
+        """Return a tree's entries, in Git's order."""
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
     def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
-        """A tree's bytes, as `commit_data` gives those of a commit."""
+        """Return a tree's bytes, as `commit_data` gives those of a commit."""
         return self._passed(id, "tree", loose) or self._stored(id, ObjectType.TREE)
 
     def loose_folders(self) -> frozenset[str]:
@@ -86,7 +89,7 @@ class ObjectReader:
             return frozenset()
 
     def entry(self, tree: str, name: str) -> Entry | None:
-        """The entry of one name in a tree, found without reading the others; None if there is none."""
+        """Return the entry of one name in a tree, found without reading the others; None if there is none."""
         with self._lock:
             try:
                 found = self._tree(tree)[name]
@@ -99,7 +102,7 @@ class ObjectReader:
         return self._comparison.differing(one, other)
 
     def blob(self, id: str) -> bytes:
-        """A blob's bytes."""
+        """Return a blob's bytes."""
         return self._read(id, ObjectType.BLOB)
 
     def data(self, id: str, kind: str) -> bytes:
@@ -107,20 +110,20 @@ class ObjectReader:
         return self._read(id, ObjectType[kind.upper()])
 
     def blob_within(self, id: str, most: int) -> bytes | None:
-        """A blob's bytes; None if it has more than `most`, and these are not read then."""
+        """Return a blob's bytes; None if it has more than `most`, and these are not read then."""
         try:
             return self._read(id, ObjectType.BLOB, most)
         except LargeObject:
             return None
 
     def blob_size(self, id: str) -> int:
-        """A blob's length in bytes, without reading it."""
+        """Return a blob's length in bytes, without reading it."""
         with self._lock:
             self._look_at(id)
             return self._ask(id, lambda: self._repo.odb.read_header(id))[1]
 
     def has(self, id: str) -> bool:
-        """Whether an object of any kind is here."""
+        """Return True if an object of any kind is here."""
         with self._lock:
             return id in self._repo.odb
 
@@ -160,7 +163,7 @@ class ObjectReader:
         return found
 
     def _passed(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
-        """The bytes of a loose object; None for one that is empty or in no file of its own."""
+        """Return the bytes of a loose object; None for one that is empty or in no file of its own."""
         try:
             found = read_loose(self.common_dir, id) if id[:2] in loose else None
         except BrokenObject:
@@ -236,7 +239,7 @@ class ObjectReader:
             raise self._missing(id) from None
 
     def _missing(self, id: str) -> DamagedRepository:
-        """The error for an object that is not there, or is not what its place asks for."""
+        """Return the error for an object that is not there, or is not what its place asks for."""
         return missing(id)
 
     def _know(self, id: str) -> None:
@@ -262,7 +265,7 @@ class AmbiguousId(WorkspaceError):
 
 
 def object_named(repo: pygit2.Repository, name: str) -> str | None:
-    """The id of what a name stands for; None if that is nothing. Raises AmbiguousId.
+    """Return the id of what a name stands for; None if that is nothing. Raises AmbiguousId.
 
     A ref comes before the beginning of an id, and a whole id before a ref, as in Git.
     """
@@ -286,7 +289,7 @@ def object_named(repo: pygit2.Repository, name: str) -> str | None:
 
 
 def short_names(repo: pygit2.Repository) -> tuple[str, ...]:
-    """The names of branches, tags and remote branches, as people write them; sorted."""
+    """Return the names of branches, tags and remote branches, as people write them; sorted."""
     names = (name.decode("utf-8", "surrogateescape") for name in repo.raw_listall_references())
     return tuple(
         sorted({name.removeprefix(start) for name in names for start in _SHORT_OF if name.startswith(start)})
@@ -320,14 +323,14 @@ class GitReader(ObjectReader):
         self.bare = repo.is_bare
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
-        """Another process that is given a reader opens the repository for itself."""
+        """Return another process that is given a reader opens the repository for itself."""
         return GitReader, (self.common_dir,)
 
     def _opened(self) -> pygit2.Repository:
         return open_repository(self._path)
 
     def head(self) -> Head:
-        """What this work tree has checked out."""
+        """Return what this work tree has checked out."""
         with self._lock:
             name = "HEAD"
             for _ in range(worktrees.SYMBOLIC_DEPTH):
@@ -340,13 +343,13 @@ class GitReader(ObjectReader):
             return Head(_branch(name), None)
 
     def branches(self) -> tuple[str, ...]:
-        """The names of the local branches, sorted."""
+        """Return the names of the local branches, sorted."""
         with self._lock:
             raw = self._repo.raw_listall_branches()
         return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
 
     def tip(self, branch: str) -> str | None:
-        """The id of a local branch's commit, read afresh; None if it is unborn or a symbolic ref."""
+        """Return the id of a local branch's commit, read afresh; None if it is unborn or a symbolic ref."""
         with self._lock:
             return self._target(_HEADS + branch)
 
@@ -374,14 +377,14 @@ class GitReader(ObjectReader):
         return descends(Graph(self).parents, id, ancestor, {until})
 
     def is_branch_name(self, branch: str) -> bool:
-        """Whether Git accepts this as a branch's name (git-check-ref-format)."""
+        """Return True if Git accepts this as a branch's name (git-check-ref-format)."""
         try:
             return not branch.startswith("-") and pygit2.reference_is_valid_name(_HEADS + branch)
         except ValueError:
             return False
 
     def boundary(self) -> frozenset[str]:
-        """The commits whose parents a shallow clone left out (gitformat-shallow)."""
+        """Return the commits whose parents a shallow clone left out (gitformat-shallow)."""
         try:
             return frozenset((self.common_dir / "shallow").read_text("ascii").split())
         except FileNotFoundError:
@@ -393,12 +396,12 @@ class GitReader(ObjectReader):
         return (self.common_dir / "shallow").exists()
 
     def ref_names(self) -> tuple[str, ...]:
-        """The names of branches, tags and remote branches, as people write them; sorted."""
+        """Return the names of branches, tags and remote branches, as people write them; sorted."""
         with self._lock:
             return short_names(self._repo)
 
     def find_object(self, name: str) -> str | None:
-        """The id of what a branch, a tag, a ref or the beginning of an id names; else None.
+        """Return the id of what a branch, a tag, a ref or the beginning of an id names; else None.
 
         Raises AmbiguousId.
         """
@@ -406,7 +409,7 @@ class GitReader(ObjectReader):
             return object_named(self._repo, name)
 
     def uncommitted(self) -> tuple[str, ...]:
-        """The paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
+        """Return the paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
 
         In a bare repository there are none, and where the state of the work tree cannot be told.
         """
@@ -427,7 +430,7 @@ class GitReader(ObjectReader):
                 return None
 
     def config_flag(self, name: str, default: bool = False) -> bool:
-        """A value of Git's configuration as a boolean (git-config "boolean")."""
+        """Return a value of Git's configuration as a boolean (git-config "boolean")."""
         with self._lock:
             try:
                 return self._repo.config.get_bool(name)
@@ -435,7 +438,7 @@ class GitReader(ObjectReader):
                 return default
 
     def remotes(self) -> dict[str, str]:
-        """The URL of each remote of Git's settings, by name. It may hold a password."""
+        """Return the URL of each remote of Git's settings, by name. It may hold a password."""
         found: dict[str, str] = {}
         with self._lock:
             for entry in self._repo.config:
@@ -446,16 +449,16 @@ class GitReader(ObjectReader):
         return found
 
     def identity(self) -> tuple[str, str] | None:
-        """The configured `user.name` and `user.email`, or None unless both are set."""
+        """Return the configured `user.name` and `user.email`, or None unless both are set."""
         name, email = self.config("user.name"), self.config("user.email")
         return (name, email) if name and email else None
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
-        """Every work tree, main or linked, in which a branch is checked out or being rebased."""
+        """Return every work tree, main or linked, in which a branch is checked out or being rebased."""
         return worktrees.worktrees_of(branch, self.common_dir, self._main)
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:
-        """The work tree, main or linked, that a Git directory belongs to; None if it has none."""
+        """Return the work tree, main or linked, that a Git directory belongs to; None if it has none."""
         return worktrees.worktree_at(git_dir, self.common_dir, self._main)
 
     @cached_property

@@ -39,7 +39,7 @@ class UnsupportedRepository(WorkspaceError):
 
 
 def not_a_repository(path: Path) -> NotARepository:
-    """The error for a path in which no repository was found."""
+    """Return the error for a path in which no repository was found."""
     if not path.exists():
         return NotARepository("this folder does not exist", fix="Name an existing folder.")
     return NotARepository(
@@ -49,14 +49,14 @@ def not_a_repository(path: Path) -> NotARepository:
 
 
 def unreadable_config() -> UnsupportedRepository:
-    """The error for a configuration file that cannot be parsed."""
+    """Return the error for a configuration file that cannot be parsed."""
     return UnsupportedRepository(
         "its configuration cannot be read", fix="Run `git config --list` there and mend what it reports."
     )
 
 
 def unsupported(settings: Mapping[str, str]) -> UnsupportedRepository | None:
-    """Why a repository with this local configuration (lower-case names) cannot be served, if so."""
+    """Return why a repository with this local configuration (lower-case names) cannot be served, if so."""
     if settings.get("extensions.objectformat", "sha1").lower() != "sha1":
         return UnsupportedRepository(
             "it uses SHA-256 object names", fix="Use a repository with SHA-1 object names."
@@ -82,7 +82,7 @@ def unsupported(settings: Mapping[str, str]) -> UnsupportedRepository | None:
 
 
 def refused(git_dir: Path) -> UnsupportedRepository:
-    """Why libgit2 refused a repository whose configuration is one that Docyard serves."""
+    """Return why libgit2 refused a repository whose configuration is one that Docyard serves."""
     if hasattr(os, "geteuid") and git_dir.stat().st_uid != os.geteuid():
         return UnsupportedRepository(
             "it belongs to another user",
@@ -92,7 +92,7 @@ def refused(git_dir: Path) -> UnsupportedRepository:
 
 
 def foreign(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedRepository | None:
-    """Why a repository that was found from `path` reaches for what is not its own, if it does.
+    """Return why a repository that was found from `path` reaches for what is not its own, if it does.
 
     Its files are to be where its `.git` is, or below. A Git directory that the user names itself may have
     them anywhere, as Git allows. What it shares with others (`commondir`) is to list it as a work tree.
@@ -146,7 +146,7 @@ class DamagedRepository(WorkspaceError):
 
 
 def missing(id: str) -> DamagedRepository:
-    """The error for an object that is not there, or is not what its place asks for."""
+    """Return the error for an object that is not there, or is not what its place asks for."""
     return DamagedRepository("an object of the repository is missing or broken", id=id)
 
 

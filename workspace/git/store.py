@@ -113,7 +113,7 @@ class GitStore(GitReader):
         return self._write(ObjectType.COMMIT, data)
 
     def at(self, worktree: Worktree) -> GitStore:
-        """The same repository seen from one of its work trees, whose attributes and settings count."""
+        """Return the same repository seen from one of its work trees, whose attributes and settings count."""
         if worktree.git_dir == self.git_dir:
             return self
         with self._lock:
@@ -122,7 +122,10 @@ class GitStore(GitReader):
             return self._stores[worktree.git_dir]
 
     def index_file(self, data: bytes) -> IndexFile:
-        """Git's index of these bytes; the last one is not parsed again. Raises what `IndexFile` raises."""
+        """Return Git's index of these bytes; the last one is not parsed again.
+
+        Raises what `IndexFile` raises.
+        """
         with self._lock:
             if self._index is None or self._index.data != data:
                 self._index = IndexFile(data)
@@ -147,13 +150,13 @@ class GitStore(GitReader):
         )
 
     def foreign_filter(self, path: str) -> bool:
-        """Whether Git would run a program or change the encoding when it checks this path out."""
+        """Return True if Git would run a program or change the encoding when it checks this path out."""
         with self._lock:
             names = ("filter", "working-tree-encoding")
             return any(isinstance(self._repo.get_attr(path, name), str) for name in names)
 
     def checked_out(self, id: str, path: str) -> bytes:
-        """A blob's bytes as Git writes them to a path of the work tree, by its end-of-line rules."""
+        """Return a blob's bytes as Git writes them to a path of the work tree, by its end-of-line rules."""
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
                 return self.blob(id)
@@ -231,7 +234,7 @@ def durable_objects(durable: bool = True) -> Iterator[None]:
 
 
 def staged(git: GitReader) -> dict[str, Entry]:
-    """The entries of Git's index by path; of one that is in conflict, the last version.
+    """Return the entries of Git's index by path; of one that is in conflict, the last version.
 
     Raises DamagedRepository if the index cannot be read.
     """
@@ -259,7 +262,7 @@ def is_ignored(git: GitReader, path: str) -> bool:
 
 
 def merge_base(git: GitReader, one: str, other: str) -> str | None:
-    """The best common ancestor of two commits (git-merge-base); None if their histories have none."""
+    """Return the best common ancestor of two commits (git-merge-base); None if their histories have none."""
     with git._lock:
         try:
             found = git._repo.merge_base(one, other)

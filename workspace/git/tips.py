@@ -22,19 +22,19 @@ class Tips:
         self._git = git
 
     def here(self, branch: str) -> str | None:
-        """The commit of a local branch; None if there is none, or none that can be read."""
+        """Return the commit of a local branch; None if there is none, or none that can be read."""
         with suppress(DamagedRepository):
             return self._git.tip(branch)
         return None
 
     def fetched(self, branch: str) -> tuple[str, ...]:
-        """The different commits that remotes had the branch at, that of `origin` first."""
+        """Return the different commits that remotes had the branch at, that of `origin` first."""
         names = self._remote_names.get(branch, ())
         found = (self._commit(f"refs/remotes/{name}") for name in names)
         return tuple(dict.fromkeys(id for id in found if id is not None))
 
     def of(self, branch: str) -> str | None:
-        """The commit of a local branch; where there is none, as in a fresh clone, of a remote's."""
+        """Return the commit of a local branch; where there is none, as in a fresh clone, of a remote's."""
         return self.here(branch) or next(iter(self.fetched(branch)), None)
 
     @cached_property

@@ -40,7 +40,7 @@ class TreeChange:
 
 
 def walk(git: GitReader, tree: str) -> Iterator[tuple[str, Entry]]:
-    """Every path below a tree that is not a folder, with its entry, in Git's order."""
+    """Yield every path below a tree that is not a folder, with its entry, in Git's order."""
     stack = [("", iter(git.tree(tree)))]
     while stack:
         prefix, entries = stack[-1]
@@ -54,7 +54,7 @@ def walk(git: GitReader, tree: str) -> Iterator[tuple[str, Entry]]:
 
 
 def find(git: GitReader, tree: str, path: str) -> Entry | None:
-    """The entry at a path, which may be a folder; None if there is none."""
+    """Return the entry at a path, which may be a folder; None if there is none."""
     *folders, last = path.split("/")
     for folder in folders:
         entry = git.entry(tree, folder)
@@ -65,7 +65,7 @@ def find(git: GitReader, tree: str, path: str) -> Entry | None:
 
 
 def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
-    """The paths at which two trees differ, folders opened up; None stands for an empty tree.
+    """Yield the paths at which two trees differ, folders opened up; None stands for an empty tree.
 
     Only folders whose ids differ are read, so the cost follows the change and not the size of the trees.
     """

@@ -83,12 +83,12 @@ def worktree_at(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree 
 
 
 def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
-    """The Git directories, a bare repository's included, whose HEAD points to a branch."""
+    """Return the Git directories, a bare repository's included, whose HEAD points to a branch."""
     return tuple(git_dir for git_dir in git_dirs(common_dir) if _is_on(git_dir, branch, common_dir))
 
 
 def git_dirs(common_dir: Path) -> tuple[Path, ...]:
-    """The Git directories of all work trees: the common one, and one for each that is linked to it."""
+    """Return the Git directories of all work trees: the common one, and one for each that is linked to it."""
     try:
         return common_dir, *sorted((common_dir / "worktrees").iterdir())
     except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
@@ -96,18 +96,18 @@ def git_dirs(common_dir: Path) -> tuple[Path, ...]:
 
 
 def operation(git_dir: Path) -> str | None:
-    """What a person has begun in a work tree and not finished, such as "a merge"; None if nothing."""
+    """Return what a person has begun in a work tree and not finished, such as "a merge"; None if nothing."""
     return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
 
 
 def common_dir_of(git_dir: Path) -> Path:
-    """The Git directory that a work tree's own Git directory shares with the others; often itself."""
+    """Return the Git directory that a work tree's own Git directory shares with the others; often itself."""
     pointer = read_line(git_dir / "commondir")
     return (git_dir / pointer).resolve() if pointer else git_dir
 
 
 def read_line(path: Path) -> str:
-    """A small file's text without the spaces around it; empty if there is no such file."""
+    """Return a small file's text without the spaces around it; empty if there is no such file."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -115,7 +115,7 @@ def read_line(path: Path) -> str:
 
 
 def is_same(one: Path, two: Path) -> bool:
-    """Whether two paths lead to one file or folder."""
+    """Return True if two paths lead to one file or folder."""
     try:
         return one.samefile(two)
     except OSError:
@@ -123,7 +123,7 @@ def is_same(one: Path, two: Path) -> bool:
 
 
 def _belongs(main: Path, common_dir: Path) -> bool:
-    """Whether a folder is the main work tree of a Git directory, which stands in it or apart."""
+    """Return True if a folder is the main work tree of a Git directory, which stands in it or apart."""
     dot_git = main / ".git"
     if dot_git.exists():
         return _leads_to(dot_git, common_dir)
@@ -131,7 +131,7 @@ def _belongs(main: Path, common_dir: Path) -> bool:
 
 
 def _leads_to(dot_git: Path, git_dir: Path) -> bool:
-    """Whether a `.git`, a folder or a file with a pointer, leads to a Git directory."""
+    """Return True if a `.git`, a folder or a file with a pointer, leads to a Git directory."""
     if dot_git.is_dir():
         return is_same(dot_git, git_dir)
     pointer = read_line(dot_git)
@@ -156,7 +156,7 @@ def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
 
 
 def _returns_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
-    """Whether a work tree stands on a branch, or will stand there after its rebase or bisection."""
+    """Return True if a work tree stands on a branch, or will stand there after its rebase or bisection."""
     if _is_on(git_dir, branch, common_dir):
         return True
     rebasing = (read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name"))

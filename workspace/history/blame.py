@@ -59,7 +59,7 @@ class Blame:
     def of(
         self, start: Station, most: int, progress: Callable[[int, int, str], None] | None
     ) -> tuple[BlamedLine, ...]:
-        """Each line of the text at a station. `most` limits the work, in commits looked at."""
+        """Return each line of the text at a station. `most` limits the work, in commits looked at."""
         self._text = self._lines(start.place)
         self._first = self._versions.line(start.place)
         self._ask(start, {line: line for line in range(len(self._text))})
@@ -123,7 +123,7 @@ class Blame:
             )
 
     def _lines(self, place: Place) -> Sequence[bytes]:
-        """The lines of a version; a parent's are asked for again when its own turn comes."""
+        """Return the lines of a version; a parent's are asked for again when its own turn comes."""
         if place not in self._split:
             text = self._versions.text(place) or b""
             self._left -= len(text) // _PER_STEP

@@ -129,7 +129,7 @@ class Change:
 
 
 def kind_of(old: Place, new: Place, versions: Versions, *, is_elsewhere: bool) -> str:
-    """What happened between two places of the same thing, the older perhaps in another document."""
+    """Return what happened between two places of the same thing, the older perhaps in another document."""
     if not new.is_there:
         return REMOVED
     if not old.is_there:
@@ -168,7 +168,7 @@ class Told:
 
 
 def told(commit: Commit) -> Told:
-    """What a commit says. Times out of the years 1970 to 9999 are shown as the nearest of these."""
+    """Return what a commit says. Times out of the years 1970 to 9999 are shown as the nearest of these."""
     trailers = read_trailers(commit.message)
     return Told(
         commit=commit.id,
@@ -192,7 +192,7 @@ _MOST = 20_000  # commits that are looked at; what came before them is not told
 
 
 def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip: str) -> tuple[Change, ...]:
-    """The changes, found from a tip backward, each with the proposal that brought its commit."""
+    """Return the changes, found from a tip backward, each with the proposal that brought its commit."""
     silent = {change.commit for change in changes if change.proposal is None}
     if not silent or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
         return tuple(changes)

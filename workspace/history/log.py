@@ -137,7 +137,7 @@ class History:
         *,
         progress: Callable[[int, int, str], None] | None = None,
     ) -> tuple[BlamedLine, ...]:
-        """Which commit wrote each line of a document, or of a section with its subsections.
+        """Return which commit wrote each line of a document, or of a section with its subsections.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded, NotADocument.
         """
@@ -151,11 +151,11 @@ class History:
         return self._blames.get((snapshot.commit, *place.address), blame.of, start, BLAMED, progress)
 
     def commit(self, id: str) -> Told:
-        """Who made a commit, when, and by which client. Raises DamagedRepository."""
+        """Return who made a commit, when, and by which client. Raises DamagedRepository."""
         return told(self._git.commit(id))
 
     def _place(self, snapshot: Snapshot, path: str, fragment: str | None) -> Place:
-        """Where an address leads in the snapshot; an absent place where it names nothing."""
+        """Return where an address leads in the snapshot; an absent place where it names nothing."""
         name = read_fragment(fragment).section if fragment else None
         entry = snapshot.entry(path)
         if entry is None or not snapshot.config.is_document(path):
@@ -174,7 +174,7 @@ class History:
         return self._versions(snapshot).place(path, blob, section)
 
     def _unknown(self, snapshot: Snapshot, path: str, fragment: str | None) -> WorkspaceError:
-        """The error for an address at which nothing is, or ever was."""
+        """Return the error for an address at which nothing is, or ever was."""
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:
             return section_not_found(snapshot.document(path), read_fragment(fragment).section)
@@ -184,7 +184,7 @@ class History:
         return Versions(self._git, self._read, self._cache, snapshot.config.limits.document_bytes)
 
     def _trail(self, snapshot: Snapshot, place: Place) -> tuple[Trail, Mapping[str, Trail]]:
-        """The trail of a place, and those of its address that began at other commits."""
+        """Return the trail of a place, and those of its address that began at other commits."""
         assert snapshot.commit is not None
         # Which paths count as documents, and how much of one is read, is a part of what was found.
         config = snapshot.config
@@ -203,7 +203,7 @@ class History:
         return trail, known
 
     def _notes(self, trail: Trail) -> tuple[str, ...]:
-        """What could not be read of a history that was followed to its end."""
+        """Return what could not be read of a history that was followed to its end."""
         notes: list[str] = []
         if trail.unread and self._graph.is_shallow:
             notes.append(

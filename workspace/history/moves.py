@@ -80,7 +80,7 @@ class Following:
         return self._within(place, path, renames.come[path]) or self._elsewhere(place, renames)
 
     def blob(self, tree: str, path: str) -> str | None:
-        """The blob at a path; folders that many trees share are looked into once."""
+        """Return the blob at a path; folders that many trees share are looked into once."""
         asked: list[tuple[str, str]] = []
         at: str | None = tree
         rest = path
@@ -96,7 +96,7 @@ class Following:
         return at
 
     def document(self, path: str, blob: str) -> Document | None:
-        """A version of a document; None for one that is not to be read, or is too much by now."""
+        """Return a version of a document; None for one that is not to be read, or is too much by now."""
         key = (path, blob)
         if key not in self._documents:
             self._documents[key] = self._read(path, blob)
@@ -119,7 +119,7 @@ class Following:
         return Renames(self._git, old, new, self._is_document)
 
     def _within(self, place: Place, path: str, blob: str) -> Place | None:
-        """The same section in another version of its document."""
+        """Return the same section in another version of its document."""
         document = self.document(path, blob)
         if document is None or place.document is None or place.section is None:
             return None
@@ -127,7 +127,7 @@ class Following:
         return Place(path, document, section) if section else None
 
     def _elsewhere(self, place: Place, renames: Renames) -> Place | None:
-        """The same section in another document that differs between the same two trees."""
+        """Return the same section in another document that differs between the same two trees."""
         if place.document is None or place.section is None or place.section.is_preamble:
             return None
         words = telling_text(place.document, place.section)
@@ -138,7 +138,7 @@ class Following:
         return Place(found[0].path, *found) if found else None
 
     def _beside(self, renames: Renames, words: bytes) -> Iterator[tuple[Document | None, Document]]:
-        """The documents that differ and hold these words, as they were and as they became."""
+        """Yield the documents that differ and hold these words, as they were and as they became."""
         others = {**{path: (None, blob) for path, blob in renames.come.items()}, **renames.changed}
         if len(others) > _LOOKED_INTO:
             return
@@ -174,11 +174,11 @@ class Moves:
 
     @classmethod
     def of(cls, moved: Mapping[str, str]) -> Moves:
-        """Moves by a list: for each old path of a document the one that it has now."""
+        """Move by a list: for each old path of a document the one that it has now."""
         return _ListedMoves(moved)
 
     def find(self, tip: Snapshot, path: str, fragment: str | None = None) -> Move | None:
-        """Where an address leads at a tip in which it names nothing; None if it was not moved.
+        """Return where an address leads at a tip in which it names nothing; None if it was not moved.
 
         At most the last 1,000 commits are asked. What cannot be read of them tells nothing.
         """
@@ -258,7 +258,7 @@ class _Search:
         return Move(*place.address, moved)
 
     def _origin(self, path: str, fragment: str | None) -> tuple[int, Place] | None:
-        """The youngest state in which an address named something, by its age, and what it named."""
+        """Return the youngest state in which an address named something, by its age, and what it named."""
         newer: str | None = None
         for age, state in enumerate(self._states):
             try:

@@ -64,7 +64,7 @@ class Edit(NamedTuple):
 
 
 def edit_between(new: bytes, old: bytes) -> Edit | None:
-    """The edit from one version of a text back to another; None where it may concern a heading."""
+    """Return the edit from one version of a text back to another; None where it may concern a heading."""
     first = common_prefix(new, old)
     # Looked at as whole lines: what a line means depends on how it begins.
     first = new.rfind(b"\n", 0, first) + 1
@@ -86,7 +86,7 @@ def _has_words(text: bytes, first: int, last: int) -> bool:
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
+    """Return how many bytes two texts begin with alike."""
     most = min(len(one), len(other))
     at = 0
     while at < most and one[at : at + _BLOCK] == other[at : at + _BLOCK]:
@@ -97,7 +97,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def common_suffix(one: bytes, other: bytes, prefix: int) -> int:
-    """How many bytes two texts end with alike, beside those that they begin with."""
+    """Return how many bytes two texts end with alike, beside those that they begin with."""
     most = min(len(one), len(other)) - prefix
     at = 0
     while at + _BLOCK <= most and _tail(one, at, _BLOCK) == _tail(other, at, _BLOCK):
@@ -150,7 +150,7 @@ class Origins:
         self._is_elsewhere = False
 
     def of(self, place: Place, tree: str, parent: str, blob: str | None) -> Origin:
-        """Where a place of a tree was in a parent's tree, which has `blob` at its path."""
+        """Return where a place of a tree was in a parent's tree, which has `blob` at its path."""
         self._work, self._is_elsewhere = 0, False
         found = self._found(place, tree, parent, blob)
         return Origin(found, self._work, self._is_elsewhere)
@@ -171,7 +171,7 @@ class Origins:
         return self._same_section(place, path, renames.gone[path]) or self._missing(place, renames, path)
 
     def _of_absent(self, place: Place, tree: str, parent: str, blob: str | None) -> Place:
-        """The place of a name that meant nothing: does it mean something in the parent?"""
+        """Return the place of a name that meant nothing: does it mean something in the parent?"""
         if blob is None:
             if place.blob is None or place.key is None:
                 return absent(place.path, place.key)
@@ -192,7 +192,7 @@ class Origins:
         return self._versions.named(path, key, blob)
 
     def _within(self, place: Place, tree: str, parent: str, blob: str) -> Place:
-        """A section in another version of its document, or in another document."""
+        """Return a section in another version of its document, or in another document."""
         self._work += _COMPARED
         old, new = self._versions.data(blob), self._versions.data(place.blob or "")
         if old is None or new is None:
@@ -207,7 +207,7 @@ class Origins:
         return self._missing(place, self._renames(parent, tree), place.path, blob)
 
     def _missing(self, place: Place, renames: Renames, path: str, blob: str | None = None) -> Place:
-        """What is in none of the versions of its own document."""
+        """Return what is in none of the versions of its own document."""
         return self._elsewhere(place, renames) or absent(path, place.key, blob or renames.gone[path])
 
     def _same_section(self, place: Place, path: str, blob: str) -> Place | None:
@@ -219,7 +219,7 @@ class Origins:
         return self._versions.place(path, blob, found) if found else None
 
     def _section(self, place: Place) -> tuple[Document | None, Section | None]:
-        """The section that stands at a place; an edit beside it may have changed its key meanwhile."""
+        """Return the section that stands at a place; an edit beside it may have changed its key meanwhile."""
         document = self._document(place.path, place.blob or "")
         if document is None or place.key is None:
             return document, None
@@ -229,7 +229,7 @@ class Origins:
         return document, section
 
     def _elsewhere(self, place: Place, renames: Renames) -> Place | None:
-        """The section of another document that the same commit took away."""
+        """Return the section of another document that the same commit took away."""
         if place.key is None:
             return None
         document, section = self._section(place)
@@ -245,7 +245,7 @@ class Origins:
         return self._versions.place(path, blob, found[1])
 
     def _beside(self, renames: Renames, path: str) -> Iterator[tuple[Document | None, Document]]:
-        """The other documents of a commit, as they became and as they were."""
+        """Yield the other documents of a commit, as they became and as they were."""
         others: dict[str, tuple[str, str | None]] = {
             **{gone: (blob, None) for gone, blob in renames.gone.items()},
             **{changed: (before, after) for changed, (before, after) in renames.changed.items()},
@@ -266,7 +266,7 @@ class Origins:
         self._work += _PARSED + self._versions.git.blob_size(blob) // _PER_STEP
 
     def _renamed_from(self, renames: Renames, path: str) -> str | None:
-        """The path that a document which came had before."""
+        """Return the path that a document which came had before."""
         blob = renames.come.get(path)
         if blob is None:
             return None

@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 def absent(path: str, key: str | None, blob: str | None = None) -> Place:
-    """The place of what is not there; `blob` is the document that lacks the section."""
+    """Return the place of what is not there; `blob` is the document that lacks the section."""
     return Place(path, key, blob, 0, -1)
 
 
@@ -63,32 +63,32 @@ class Versions:
         self.is_cut = False
 
     def data(self, blob: str) -> bytes | None:
-        """The bytes of a version; None for one that is too large."""
+        """Return the bytes of a version; None for one that is too large."""
         data = self._read(blob, self.most)
         self.is_cut |= data is None
         return data
 
     def text(self, place: Place) -> bytes | None:
-        """The bytes at a place; None where there are none, or too many."""
+        """Return the bytes at a place; None where there are none, or too many."""
         data = self.data(place.blob) if place.blob is not None and place.is_there else None
         if data is None:
             return None
         return data if place.key is None else data[place.start : place.end]
 
     def size(self, place: Place) -> int:
-        """How many bytes stand at a place."""
+        """Return how many bytes stand at a place."""
         if place.blob is None or not place.is_there:
             return 0
         return self.git.blob_size(place.blob) if place.key is None else place.end - place.start
 
     def line(self, place: Place) -> int:
-        """The line of its document on which a place begins, counted from 1."""
+        """Return the line of its document on which a place begins, counted from 1."""
         if place.blob is None or place.start == 0:
             return 1
         return Lines(self.data(place.blob) or b"").line_at(place.start) + 1
 
     def document(self, path: str, blob: str) -> Document | None:
-        """A version, parsed; None for one that is too large, or no text."""
+        """Return a version, parsed; None for one that is too large, or no text."""
         if self.git.blob_size(blob) > self.most:
             self.is_cut = True
             return None
@@ -98,7 +98,7 @@ class Versions:
             return None
 
     def place(self, path: str, blob: str, section: Section | None) -> Place:
-        """The place of a section of a version; None stands for all of it."""
+        """Return the place of a section of a version; None stands for all of it."""
         if section is None:
             return Place(path, None, blob)
         return Place(path, section.key, blob, section.start, extent(section))

@@ -86,7 +86,7 @@ class Steps:
         return Station(commit, place), passed
 
     def take(self, station: Station) -> Step:
-        """The step back from a station. What cannot be read of the history is told, not raised."""
+        """Return the step back from a station. What cannot be read of the history is told, not raised."""
         commit, place = station
         try:
             node = self._graph.node(commit)
@@ -122,11 +122,11 @@ class Steps:
         return Step(parents, against, work, unread)
 
     def _created(self, place: Place) -> Before | None:
-        """What a first commit did: it made what is there."""
+        """Return what a first commit did: it made what is there."""
         return Before(None, absent(place.path, place.key), False) if place.is_there else None
 
     def _same(self, one: Place, other: Place) -> bool:
-        """Whether a place is as it was: neither there, or at the same address with the same text."""
+        """Return True if a place is as it was: neither there, or at the same address with the same text."""
         if not one.is_there or not other.is_there:
             return one.is_there == other.is_there
         return one.address == other.address and self._same_text(one, other)
@@ -163,7 +163,7 @@ class Frontier:
         return bool(self._waiting)
 
     def add(self, station: Station) -> bool:
-        """Adds a station; whether it is new."""
+        """Add a station; whether it is new."""
         if not self.meet(station):
             return False
         self._count += 1
@@ -171,7 +171,7 @@ class Frontier:
         return True
 
     def meet(self, station: Station) -> bool:
-        """Marks a station as met; whether it is new."""
+        """Mark a station as met; whether it is new."""
         commit, place = station
         key = (commit, place.path, place.key, place.start)
         if key in self._met:
@@ -180,11 +180,11 @@ class Frontier:
         return True
 
     def pop(self) -> Station:
-        """Takes the youngest."""
+        """Take the youngest."""
         return heappop(self._waiting)[2]
 
     def copy(self) -> Frontier:
-        """The same stations, to go on from by another way."""
+        """Return the same stations, to go on from by another way."""
         other = Frontier(self._graph)
         other._waiting, other._met, other._count = [*self._waiting], {*self._met}, self._count
         return other
@@ -249,7 +249,7 @@ class Trail:
                 progress(work - left, work, "Reading the history")
 
     def _join(self, known: Mapping[str, Trail], station: Station) -> bool:
-        """Takes over what is known from a station on, to the same end as if it was walked here."""
+        """Take over what is known from a station on, to the same end as if it was walked here."""
         other = known.get(station.commit)
         if other is None or other.start != station:
             return False

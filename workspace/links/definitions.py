@@ -76,7 +76,7 @@ class _Leaf(NamedTuple):
 
 
 def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition]:
-    """The definition that counts for each label: the first (CommonMark §4.7)."""
+    """Return the definition that counts for each label: the first (CommonMark §4.7)."""
     found: dict[str, Definition] = {}
     for link in links_of(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
@@ -88,7 +88,7 @@ def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition
 
 
 def labels_of(document: Document) -> list[Label]:
-    """The labels of all definitions, those too that do not count because another comes first."""
+    """Return the labels of all definitions, those too that do not count because another comes first."""
     found = [Label(item.label, item.label_start, item.label_end) for item in _footnotes(document)]
     for leaf in _leaves(document, LeafKind.DEFINITION):
         definition = read_definition(leaf.text)
@@ -100,7 +100,7 @@ def labels_of(document: Document) -> list[Label]:
 
 
 def uses_of(document: Document, labels: Collection[str]) -> list[Use]:
-    """The uses of some labels, or what would be one if the label had a definition."""
+    """Return the uses of some labels, or what would be one if the label had a definition."""
     if not labels:
         return []
     known = frozenset(labels)
@@ -135,7 +135,7 @@ def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[Use]:
 
 
 def _footnotes(document: Document) -> Iterator[Definition]:
-    """The definitions of footnotes outside every list and quotation."""
+    """Yield the definitions of footnotes outside every list and quotation."""
     lines, data = document.lines, document.data
     for leaf in _leaves(document):
         found = list(_FOOTNOTE.finditer(leaf.text))
@@ -156,7 +156,7 @@ def _footnotes(document: Document) -> Iterator[Definition]:
 
 
 def _continued(document: Document, line: int) -> int:
-    """The line behind those that go on with a footnote: indented, with blank lines between."""
+    """Return the line behind those that go on with a footnote: indented, with blank lines between."""
     lines = document.lines
     end = line
     while line < len(lines):
@@ -171,7 +171,7 @@ def _continued(document: Document, line: int) -> int:
 
 
 def _leaves(document: Document, kind: LeafKind = LeafKind.INLINE) -> Iterator[_Leaf]:
-    """The text of each block of a kind that may hold a link."""
+    """Yield the text of each block of a kind that may hold a link."""
     leaves, place = leaves_of(document)
 
     def offset_in(leaf: Leaf) -> Callable[[int], int]:
@@ -201,7 +201,7 @@ class Undefined(NamedTuple):
 
 
 def undefined(before: Overlay, after: Overlay, survival: Survival) -> Iterator[Undefined]:
-    """The references that one operation kept, but not the definition that they had."""
+    """Yield the references that one operation kept, but not the definition that they had."""
     for path in sorted(survival.paths):
         try:
             old = before.find(path)
@@ -239,7 +239,7 @@ def _undefined(old: Document, after: Overlay, survival: Survival) -> Iterator[Un
 
 
 def _definitions(document: Document) -> dict[str, Link]:
-    """The definition that counts for each label."""
+    """Return the definition that counts for each label."""
     found: dict[str, Link] = {}
     for link in links_of(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
@@ -248,7 +248,7 @@ def _definitions(document: Document) -> dict[str, Link]:
 
 
 def _kept(document: Document, survival: Survival) -> set[str]:
-    """The labels whose definition the operation did not write."""
+    """Return the labels whose definition the operation did not write."""
     written = survival.written(document)
     return {
         label
@@ -258,13 +258,13 @@ def _kept(document: Document, survival: Survival) -> set[str]:
 
 
 def _meets(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether one of some spans in order holds a byte of [start, end)."""
+    """Return True if one of some spans in order holds a byte of [start, end)."""
     place = bisect_left(spans, start + 1, key=lambda span: span[1])
     return place < len(spans) and spans[place][0] < end
 
 
 def _without_footnote(old: Document, after: Overlay, survival: Survival) -> Iterator[Undefined]:
-    """The uses of footnotes that are there no more."""
+    """Yield the uses of footnotes that are there no more."""
     rules = after.snapshot.config.links
     gone = [
         label
@@ -287,7 +287,7 @@ def _without_footnote(old: Document, after: Overlay, survival: Survival) -> Iter
 
 
 def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether the lines of some spans may hold a definition."""
+    """Return True if the lines of some spans may hold a definition."""
     data, stop = old.data, 0
     for start, end in spans:
         if end < stop:  # on a line that was looked at

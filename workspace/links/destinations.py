@@ -47,7 +47,7 @@ _IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
 def enclosed(destination: str, enclosure: Enclosure) -> str:
-    """A destination as it is written between its marks; reading that gives the destination.
+    """Return a destination as it is written between its marks; reading that gives the destination.
 
     Only what no escape can hold (a space in `BARE`, a line break) is percent-encoded.
     """
@@ -117,7 +117,7 @@ class _Style(NamedTuple):
 
 
 def spell(link: Link, source: str, target: Target, world: World, written: bytes | None = None) -> bytes:
-    """The bytes of a destination by which `link`, in the document `source`, leads to `target`.
+    """Return the bytes of a destination by which `link`, in the document `source`, leads to `target`.
 
     `target.path` is the file or folder itself, `target.fragment` comes decoded. `written` are the bytes of
     the old destination: they are given back where they lead there already.
@@ -183,7 +183,7 @@ def _style(old: Parts, enclosure: Enclosure) -> _Style:
 
 
 def _path(path: str, source: str, world: World, style: _Style, *, is_folder: bool = False) -> str:
-    """A path as the style has it: from the root if it can be, else relative to the source's folder."""
+    """Return a path as the style has it: from the root if it can be, else relative to the source's folder."""
     root = world.rules.root
     inside = path if not root else path.removeprefix(f"{root}/")
     slash = "/" if is_folder else ""
@@ -198,7 +198,10 @@ def _path(path: str, source: str, world: World, style: _Style, *, is_folder: boo
 
 
 def relative_path(path: str, folder: str) -> str:
-    """A path as it is written in a document of a folder; both count from the root. Empty for the folder."""
+    """Return a path as it is written in a document of a folder; both count from the root.
+
+    Empty for the folder.
+    """
     to = path.split("/") if path else []
     parts = folder.split("/") if folder else []
     shared = 0
@@ -208,7 +211,7 @@ def relative_path(path: str, folder: str) -> str:
 
 
 def _fragment(old: Parts, target: Target, style: _Style) -> str:
-    """The fragment with its `#`: as it stood where it says the same."""
+    """Return the fragment with its `#`: as it stood where it says the same."""
     if target.fragment is None:
         return ""
     if old.fragment and unquote(old.fragment[1:]) == target.fragment:
@@ -217,7 +220,7 @@ def _fragment(old: Parts, target: Target, style: _Style) -> str:
 
 
 def _escaped(text: str, style: _Style) -> str:
-    """A path or fragment with percent escapes where they are needed, and where the style has them."""
+    """Return a path or fragment with percent escapes where they are needed, and where the style has them."""
     text = _ALWAYS_ESCAPED.sub(_percent, text).replace("?", "%3F")
     if style.escapes_spaces:
         text = _SPACE.sub(_percent, text)

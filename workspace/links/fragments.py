@@ -43,7 +43,7 @@ def github_slug(text: str) -> str:
 
 
 def mkdocs_slug(text: str) -> str:
-    """What `slugify` of Python-Markdown's `toc` extension makes of a heading's text: ASCII alone."""
+    """Return what `slugify` of Python-Markdown's `toc` extension makes of a heading's text: ASCII alone."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
 
@@ -56,7 +56,7 @@ class UnderscoredIds:
         self._next: dict[str, str] = {}
 
     def give(self, name: str) -> str:
-        """The name, if nothing has it yet, else the next that is free."""
+        """Return the name, if nothing has it yet, else the next that is free."""
         passed: list[str] = []
         while name in self._taken or not name:
             passed.append(name)
@@ -113,7 +113,7 @@ class LinkedHeading(NamedTuple):
 
 
 def all_headings(document: Document) -> Sequence[LinkedHeading]:
-    """Every heading of a document in order, those in lists and quotations included."""
+    """Return every heading of a document in order, those in lists and quotations included."""
     if not may_have_nested_headings(document.data):
         return [
             _read(at.heading_start, at.heading.block.source, at.heading.text, at.heading.title)
@@ -145,7 +145,7 @@ def _with_spaces(title: str, words: str) -> str | None:
 def derived(
     headings: Sequence[LinkedHeading], dialect: Dialect, written: set[str]
 ) -> Iterable[tuple[str, int]]:
-    """The fragments that the dialect's renderer makes of headings, each with its byte.
+    """Return the fragments that the dialect's renderer makes of headings, each with its byte.
 
     `written` are the names that authors gave to places of the document.
     """
@@ -162,14 +162,14 @@ def derived(
 
 
 def with_braces(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    """The fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
+    """Return the fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
     if not any(heading.is_anchored for heading in headings):
         return ()
     return _github([at._replace(words=at.source, text=_text_with_braces(at)) for at in headings])
 
 
 def _text_with_braces(heading: LinkedHeading) -> str | None:
-    """A heading's text with its anchor, where that is known already."""
+    """Return a heading's text with its anchor, where that is known already."""
     braces = heading.source.removeprefix(heading.words)
     is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
     return heading.text + braces if heading.text is not None and is_plain else None
@@ -204,7 +204,7 @@ def _without_braces(heading: LinkedHeading) -> LinkedHeading:
 
 
 def _visible(heading: LinkedHeading) -> str:
-    """A heading's text as a renderer has it."""
+    """Return a heading's text as a renderer has it."""
     if heading.text is not None:
         return heading.text
     # A line end is no part of a slug, though it would be read as a space.
@@ -252,12 +252,12 @@ DOCUMENT = Place(0, None)
 
 
 def names_of(document: Document, dialect: Dialect) -> Mapping[str, Place]:
-    """Each name of a document with its place; read once for each dialect."""
+    """Return each name of a document with its place; read once for each dialect."""
     return document.derive(_names, dialect)
 
 
 def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:
-    """The place that a decoded fragment leads to; None if there is none. Letter case counts."""
+    """Return the place that a decoded fragment leads to; None if there is none. Letter case counts."""
     name = fragment.partition(_DIRECTIVE)[0]
     found = names.get(name)
     if found is None and name.startswith(_USER_CONTENT):
@@ -315,7 +315,10 @@ def _place(section: Section) -> Place:
 
 
 def _explicit(document: Document) -> Iterator[tuple[str, int]]:
-    """The names that an author wrote, each with its byte. Those in or above a heading are the heading's."""
+    """Yield the names that an author wrote, each with its byte.
+
+    Those in or above a heading are the heading's.
+    """
     of_headings: dict[str, list[Section]] = {}
     for section in document.sections:
         for name in (*filter(None, (section.anchor,)), *section.aliases):

@@ -104,7 +104,7 @@ class Inbound(Protocol):
     """What knows, or finds out, which documents may link to a path."""
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """The documents of a snapshot that may hold a link to one of these paths, in order of paths.
+        """Return the documents of a snapshot that may hold a link to one of these paths, in order of paths.
 
         Those of the paths that are documents are among them: a document may link to itself.
         """
@@ -124,7 +124,7 @@ class ScannedInbound:
 
 
 def scan(snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collection[str]) -> Iterator[str]:
-    """Those of some documents, each with its blob, that may link to one of the paths."""
+    """Yield those of some documents, each with its blob, that may link to one of the paths."""
     rules = snapshot.config.links
     sought = [Sought.of(path, rules.root) for path in dict.fromkeys(paths)]
     own = frozenset(paths)
@@ -169,7 +169,7 @@ class Sought(NamedTuple):
 
 
 def may_link(path: str, data: bytes, sought: Iterable[Sought], *, wiki: bool = False) -> bool:
-    """Whether the bytes of a document may hold a link to something that is sought."""
+    """Return True if the bytes of a document may hold a link to something that is sought."""
     lowered = data.lower()
     if wiki and b"[[" in data:
         folded = str(data, "utf-8", "replace").casefold()
@@ -187,7 +187,7 @@ def may_link(path: str, data: bytes, sought: Iterable[Sought], *, wiki: bool = F
 
 
 def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
-    """Whether a name stands somewhere behind what may stand before one."""
+    """Return True if a name stands somewhere behind what may stand before one."""
     found = pattern.search(lowered)
     while found:
         start = found.start()
@@ -210,7 +210,7 @@ def _hides_letters(lowered: bytes) -> bool:
 
 
 def _names(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
-    """A name as it is, and as wiki links are compared, but for the case of ASCII letters."""
+    """Yield a name as it is, and as wiki links are compared, but for the case of ASCII letters."""
     plain = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
     for form in dict.fromkeys((plain, name.casefold())):
         letters = max(_LETTERS.findall(form), key=len, default="").encode()
@@ -219,7 +219,7 @@ def _names(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]
 
 
 def _spellings(character: str) -> bytes:
-    """A pattern of the ways to write a character in a destination; ASCII letters are in lower case."""
+    """Return a pattern of the ways to write a character in a destination; ASCII letters are in lower case."""
     if character.isascii() and character.isalnum():
         return character.encode()
     raw = character.encode("utf-8", "surrogateescape")
@@ -246,7 +246,7 @@ class Affected(NamedTuple):
 
     @classmethod
     def of(cls, before: Overlay, after: Overlay, survival: Survival) -> Affected:
-        """What one operation, which made `after` of `before`, may have done to links."""
+        """Return what one operation, which made `after` of `before`, may have done to links."""
         rules = before.snapshot.config.links
         world: OverlayWorld | None = None
         paths: set[str] = set()
@@ -272,7 +272,7 @@ class Affected(NamedTuple):
         )
 
     def may_mean(self, link: Link, source: str) -> bool:
-        """Whether a link of the document `source` may mean one of the paths, by its spelling."""
+        """Return True if a link of the document `source` may mean one of the paths, by its spelling."""
         if link.kind is LinkKind.WIKI:
             return True
         target = read_target(link.destination, source, self.rules)
@@ -280,7 +280,7 @@ class Affected(NamedTuple):
 
 
 def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRules) -> bool:
-    """Whether a name of a place may be gone, or lead to another place, after an edit of a document."""
+    """Return True if a name of a place may be gone, or lead to another place, after an edit of a document."""
     if len(old.sections) == len(new.sections) and all(
         _is_same(one, other, survival.place(old.path, one.heading_start) == (new.path, other.heading_start))
         and (old.source(one) == new.source(other) or not _may_name(old.source(one) + new.source(other)))
@@ -303,7 +303,7 @@ def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRul
 
 
 def _is_same(one: Section, other: Section, is_kept: bool) -> bool:
-    """Whether a section has the names that it had."""
+    """Return True if a section has the names that it had."""
     if one.heading is None or other.heading is None:
         return one.heading is other.heading
     return (
@@ -321,7 +321,7 @@ def _may_name(text: bytes) -> bool:
 
 
 def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
-    """The paths as they are, without their endings, and the folders that they may be the pages of."""
+    """Return the paths as they are, without their endings, and the folders that they may be the pages of."""
     spelled: set[str | None] = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -340,7 +340,7 @@ def _world(after: Overlay) -> OverlayWorld:
 
 
 def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
-    """The folders above a path that are no more."""
+    """Yield the folders above a path that are no more."""
     folder = path.rpartition("/")[0]
     while folder and not world.exists(folder):
         yield folder
@@ -348,7 +348,7 @@ def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
 
 
 def _shadowed(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
-    """The documents that links may no longer mean because one has come to the path `new`."""
+    """Yield the documents that links may no longer mean because one has come to the path `new`."""
     from workspace.links.world import OverlayWorld
 
     world = OverlayWorld(before)

@@ -57,7 +57,7 @@ class Destination(NamedTuple):
 
 
 def read_destination(text: str, at: int, end: int) -> Destination | None:
-    """The destination that begins at a position, which is no white space; None if none does."""
+    """Return the destination that begins at a position, which is no white space; None if none does."""
     if text.startswith("<", at, end):
         found = _ANGLE.match(text, at, end)
         return Destination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
@@ -91,13 +91,13 @@ def read_parentheses(text: str, at: int, end: int) -> Destination | None:
 
 
 def read_label(text: str, at: int, end: int) -> str | None:
-    """The link label whose bracket opens at a position, as it is written; None if there is none."""
+    """Return the link label whose bracket opens at a position, as it is written; None if there is none."""
     found = _LABEL.match(text, at, end)
     return found[1] if found else None
 
 
 def read_definition(text: str) -> tuple[str, Destination] | None:
-    """The label and the destination of a link definition, which is all of the text."""
+    """Return the label and the destination of a link definition, which is all of the text."""
     label = read_label(text, 0, len(text))
     if label is None:
         return None
@@ -156,14 +156,14 @@ _ADDRESSES = {
 
 
 def read_html(text: str) -> Iterator[Span | Name]:
-    """The links and names of a block of raw HTML."""
+    """Yield the links and names of a block of raw HTML."""
     for found in _TAG_OR_OTHER.finditer(text):
         if found["tag"] and (tag := TAG.match(text, found.start())):
             yield from read_tag(tag)
 
 
 def read_tag(tag: re.Match[str]) -> Iterator[Span | Name]:
-    """The link and the names of a tag, a match of `TAG`. The first attribute of a name counts."""
+    """Yield the link and the names of a tag, a match of `TAG`. The first attribute of a name counts."""
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
@@ -216,7 +216,7 @@ class _Opener(NamedTuple):
 def read_inline(
     text: str, start: int, end: int, labels: Container[str] = frozenset(), *, wiki: bool = False
 ) -> list[Span | Name]:
-    """The links and HTML names of a text's part [start, end), by the place where each ends.
+    """Return the links and HTML names of a text's part [start, end), by the place where each ends.
 
     `labels` are those of the document's definitions, normalized; `wiki` turns on `[[links]]`.
     """
@@ -265,7 +265,7 @@ class _Walk:
         return self._found
 
     def _behind_code(self, start: int, at: int) -> int:
-        """The position behind a code span, or behind the ticks of none."""
+        """Return the position behind a code span, or behind the ticks of none."""
         if self._runs is None:
             self._runs = {}
             for run in _TICKS.finditer(self._text, self._start, self._end):
@@ -275,7 +275,7 @@ class _Walk:
         return runs[following] + at - start if following < len(runs) else at
 
     def _behind_angle(self, start: int) -> int:
-        """The position behind an autolink or raw HTML, or behind `<`."""
+        """Return the position behind an autolink or raw HTML, or behind `<`."""
         text, end = self._text, self._end
         if link := _AUTOLINK.match(text, start, end):
             self._found.append(
@@ -300,7 +300,7 @@ class _Walk:
         return start + 1
 
     def _opened(self, start: int, at: int) -> int:
-        """The position behind an opening bracket, or behind a wiki link."""
+        """Return the position behind an opening bracket, or behind a wiki link."""
         if self._wiki and (link := _WIKI.match(self._text, start, self._end)):
             # In a table's cell the mark before the link's text is `\|`.
             target = link[1].removesuffix("\\").rstrip(" ")
@@ -385,7 +385,7 @@ def regions(text: str) -> list[tuple[int, int]]:
 
 
 def delimiter_columns(text: str, start: int, end: int) -> int:
-    """How many cells a delimiter row has; 0 if the line is none."""
+    """Return how many cells a delimiter row has; 0 if the line is none."""
     found = cells(text, start, end)
     return len(found) if all(_DELIMITER.fullmatch(text, *cell) for cell in found) else 0
 
@@ -402,7 +402,7 @@ def _rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
 
 
 def cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The cells of a line; the pipes at both its ends may be left out."""
+    """Return the cells of a line; the pipes at both its ends may be left out."""
     while start < end and text[start] in " \t":
         start += 1
     while start < end and text[end - 1] in " \t":

@@ -106,14 +106,14 @@ _ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
 
 def as_text(data: bytes) -> str:
-    """Bytes as a text of as many characters."""
+    """Return bytes as a text of as many characters."""
     if data.isascii() and b"\0" not in data:
         return data.decode("ascii")
     return codecs.charmap_decode(data, "strict", _DECODED)[0]
 
 
 def meaning(text: str) -> str:
-    """What such a text says: its bytes as UTF-8, with U+FFFD for what is none."""
+    """Return what such a text says: its bytes as UTF-8, with U+FFFD for what is none."""
     if text.isascii():
         return text
     return codecs.charmap_encode(text, "strict", _ENCODED)[0].decode("utf-8", "replace")
@@ -143,7 +143,7 @@ class Name(NamedTuple):
 
 
 def destination_of(text: str, part: Span | Name, *, in_cell: bool = False) -> str:
-    """What a link's destination says; nothing for a name. In a table's cell `\\|` stands for `|`."""
+    """Return what a link's destination says; nothing for a name. In a table's cell `\\|` stands for `|`."""
     if isinstance(part, Name):
         return ""
     raw = text[part.destination_start : part.destination_end]
@@ -156,7 +156,7 @@ def destination_of(text: str, part: Span | Name, *, in_cell: bool = False) -> st
 
 
 def attribute_value(text: str) -> str:
-    """What an HTML attribute says: its entities resolved, and no white space around it."""
+    """Return what an HTML attribute says: its entities resolved, and no white space around it."""
     if "&" in text:
         from html import unescape
 
@@ -175,7 +175,7 @@ class Body(NamedTuple):
 
 
 def body_of(document: Document) -> Body:
-    """The text below a document's front matter."""
+    """Return the text below a document's front matter."""
     begin = document.front_matter_end
     source = as_text(document.data[begin:])
     text = _LINE_ENDS.sub("\n", source)
@@ -199,7 +199,7 @@ class Leaves(NamedTuple):
 
 
 def leaves_of(document: Document) -> Leaves:
-    """The leaves of a document; they are kept with it. Raises LimitExceeded for too many blocks."""
+    """Return the leaves of a document; they are kept with it. Raises LimitExceeded for too many blocks."""
     return document.derive(_leaves)
 
 

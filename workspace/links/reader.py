@@ -119,7 +119,7 @@ _ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
 
 
 def may_have_definitions(text: str) -> bool:
-    """Whether a text that begins with a line end may hold link definitions."""
+    """Return True if a text that begins with a line end may hold link definitions."""
     return "]:" in text and _DEFINITION.search(text) is not None
 
 
@@ -174,7 +174,7 @@ class _Lines:
         return found, unsure
 
     def _behind(self, token: re.Match[str], kind: str) -> int:
-        """The position behind what a token begins. Raises _Unsure."""
+        """Return the position behind what a token begins. Raises _Unsure."""
         match kind:
             case "link":
                 return self._link(token)
@@ -240,7 +240,7 @@ class _Lines:
         return tag.end()
 
     def _fence(self, token: re.Match[str]) -> int:
-        """The line end behind a code fence."""
+        """Return the line end behind a code fence."""
         text, number = self._text, token.re.groupindex["fence"]
         indent, marks = len(token[number + 1]), token[number + 2]
         unit_end = self._units[bisect_right(self._units, token.start() + 1)]
@@ -264,7 +264,7 @@ class _Lines:
         return self._behind_code(found.end())
 
     def _table(self, token: re.Match[str]) -> int:
-        """The line end behind a table each row of which begins with a pipe."""
+        """Return the line end behind a table each row of which begins with a pipe."""
         text = self._text
         start, end = token.span()
         delimiters = text.rindex("\n", start, end)
@@ -298,7 +298,7 @@ class _Lines:
         return end
 
     def _behind_code(self, end: int) -> int:
-        """The line end behind a code fence, or behind what may be indented code right after it."""
+        """Return the line end behind a code fence, or behind what may be indented code right after it."""
         return self._indented(end) if _DEEP_LINE.match(self._text, end) else end
 
     def _line_end(self, at: int) -> int:
@@ -315,7 +315,7 @@ _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")
 
 
 def read_leaf_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[Span | Name, str]]:
-    """The links and names of a text that stands at `shift`, and what the destination of each says.
+    """Return the links and names of a text that stands at `shift`, and what the destination of each says.
 
     A reference has the destination of its definition.
     """
@@ -367,7 +367,7 @@ def _read_inline(
 
 
 def _moved(part: Span | Name, leaf: Leaf, shift: int) -> Span | Name:
-    """A part of a leaf by its place in the document's text."""
+    """Return a part of a leaf by its place in the document's text."""
     start = shift + leaf.place(part.start)
     if isinstance(part, Name):
         return part._replace(start=start)
@@ -381,12 +381,12 @@ def _moved(part: Span | Name, leaf: Leaf, shift: int) -> Span | Name:
 
 
 def links_of(document: Document, wiki: bool = False) -> Links:
-    """The links and names of a document as `read_links` finds them; they are kept with it."""
+    """Return the links and names of a document as `read_links` finds them; they are kept with it."""
     return document.derive(read_links, wiki=wiki)
 
 
 def read_links(document: Document, *, wiki: bool = False) -> Links:
-    """The links and names of a document; `wiki` turns on `[[links]]`."""
+    """Return the links and names of a document; `wiki` turns on `[[links]]`."""
     begin = document.front_matter_end
     body = document.data[begin:]
     if b"[" not in body and b"<" not in body:
@@ -405,7 +405,7 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
 
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
-    """The links and names of a document as `read_links` finds them, by the parser alone."""
+    """Return the links and names of a document as `read_links` finds them, by the parser alone."""
     text, place = body_of(document)
     found = read_leaf_links(text, 0, wiki=wiki)
     return _links(text, found, place, document.front_matter_lines + 1)

@@ -78,19 +78,19 @@ class Parts(NamedTuple):
 
 
 def split_destination(destination: str) -> Parts:
-    """A destination's path, query and fragment (RFC 3986 §3)."""
+    """Return a destination's path, query and fragment (RFC 3986 §3)."""
     rest, mark, fragment = destination.partition("#")
     path, question, query = rest.partition("?")
     return Parts(path, question + query, mark + fragment)
 
 
 def is_external(destination: str) -> bool:
-    """Whether a destination has a scheme or a host."""
+    """Return True if a destination has a scheme or a host."""
     return destination.startswith("//") or _SCHEME.match(destination) is not None
 
 
 def read_target(destination: str, source: str, rules: LinkRules) -> Target | None:
-    """What a destination in the document `source` names; None for what is served elsewhere.
+    """Return what a destination in the document `source` names; None for what is served elsewhere.
 
     A relative path counts from the document's folder, one that begins with a slash from `rules.root`; an
     empty one is the document itself. Escapes that are no UTF-8 stay as they are.
@@ -130,17 +130,17 @@ def meant_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
 
 
 def document_suffixes(rules: LinkRules) -> tuple[str, ...]:
-    """The endings that a destination may leave out, where it may."""
+    """Return the endings that a destination may leave out, where it may."""
     return ENDINGS if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
 
 
 def without_suffix(path: str) -> str:
-    """The path of a document without its ending; any other path as it is."""
+    """Return the path of a document without its ending; any other path as it is."""
     return path.removesuffix(next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), ""))
 
 
 def index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:
-    """The files that stand for a folder, the first to be asked for first."""
+    """Return the files that stand for a folder, the first to be asked for first."""
     names = _README_FIRST if rules.dialect is Dialect.GITHUB else _INDEX_NAMES
     more = ("index.mdx", "README.mdx") if rules.dialect is Dialect.DOCUSAURUS else ()
     return tuple(f"{folder}/{name}" if folder else name for name in (*names, *more))
@@ -156,7 +156,7 @@ def _decoded(written: str) -> str:
 
 
 def joined(base: str, path: str) -> str | None:
-    """A path from a folder, its dots followed; None if it leaves the repository."""
+    """Return a path from a folder, its dots followed; None if it leaves the repository."""
     parts = base.split("/") if base else []
     for part in path.split("/"):
         if part == "..":
@@ -216,24 +216,24 @@ class World(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether a file, folder, link or submodule stands at a path; "" is the root."""
+        """Return True if a file, folder, link or submodule stands at a path; "" is the root."""
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder or submodule stands there."""
+        """Return True if a folder or submodule stands there."""
         ...
 
     def entries(self, folder: str) -> Collection[str]:
-        """The names in a folder; none where there is no such folder."""
+        """Return the names in a folder; none where there is no such folder."""
         ...
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None for what is no document, or one that cannot be read."""
         ...
 
 
 def resolve(world: World, source: str, link: Link) -> Resolved:
-    """What a link of the document `source` leads to."""
+    """Return what a link of the document `source` leads to."""
     if link.kind is LinkKind.AUTOLINK:
         return Resolved(Status.EXTERNAL, None)
     if link.kind is LinkKind.WIKI:
@@ -257,7 +257,7 @@ def _shows_lines(destination: str) -> bool:
 
 
 def resolve_fragment(world: World, target: Target, path: str) -> Resolved:
-    """Whether a target's fragment is there, where its file is. Only documents are asked."""
+    """Return whether a target's fragment is there, where its file is. Only documents are asked."""
     document = world.document(path) if target.fragment is not None else None
     if document is None or target.fragment is None:
         return Resolved(Status.OK, target, path)
@@ -293,7 +293,7 @@ def _at(world: World, path: str, target: Target) -> str | None:
 
 
 def _with_ending(world: World, path: str) -> str | None:
-    """The document whose ending a destination left out, where the dialect allows it."""
+    """Return the document whose ending a destination left out, where the dialect allows it."""
     if not world.rules.omits_endings or not path:
         return None
     spelled = (path + suffix for suffix in document_suffixes(world.rules))
@@ -301,7 +301,7 @@ def _with_ending(world: World, path: str) -> str | None:
 
 
 def resolve_wiki(world: World, source: str, destination: str) -> Resolved:
-    """What a wiki link in the document `source` leads to.
+    """Return what a wiki link in the document `source` leads to.
 
     A page is a path from its own folder or from the root, with or without its ending; else the one document
     whose name it is, in any letter case. Of several headings, as in `Page#A#B`, the last counts.
@@ -321,7 +321,7 @@ def resolve_wiki(world: World, source: str, destination: str) -> Resolved:
 
 
 def find_page(world: World, source: str, page: str) -> str | None:
-    """The file that a page's name means; None if there is none, or if several documents have it."""
+    """Return the file that a page's name means; None if there is none, or if several documents have it."""
     for path in page_paths(source, page, world.rules.root):
         if world.exists(path) and not world.is_folder(path):
             return path
@@ -333,7 +333,7 @@ def find_page(world: World, source: str, page: str) -> str | None:
 
 
 def page_paths(source: str, page: str, root: str) -> Iterator[str]:
-    """The paths that a page's name may mean as a path, the likeliest first."""
+    """Yield the paths that a page's name may mean as a path, the likeliest first."""
     for base in (source.rpartition("/")[0], root):
         path = joined(base, page)
         if path:
@@ -347,7 +347,7 @@ def _stem(page: str) -> str:
 
 
 def _titled(document: Document, heading: str) -> Place | None:
-    """The first section of a title, in any letter case."""
+    """Return the first section of a title, in any letter case."""
     return document.derive(_titles).get(_folded(heading))
 
 
@@ -364,7 +364,7 @@ def _folded(title: str) -> str:
 
 
 def spell_wiki(link: Link, source: str, target: Target, world: World) -> str:
-    """A wiki link's destination for a target: a name alone if it was one and suffices, else a path.
+    """Return a wiki link's destination for a target: a name alone if it was one and suffices, else a path.
 
     Nothing in it can be escaped, so that a name with brackets or bars cannot be written: the old one stays.
     """
@@ -438,7 +438,7 @@ def _path(world: World, path: str) -> str | None:
 
 
 def _in_right_case(world: World, folder: str) -> str:
-    """A folder as it is spelled, where only letter case differs; else the folder as it is."""
+    """Return a folder as it is spelled, where only letter case differs; else the folder as it is."""
     if world.is_folder(folder):
         return folder
     found = ""
@@ -453,7 +453,7 @@ def _in_right_case(world: World, folder: str) -> str:
 
 
 def _shared(path: str, other: str) -> int:
-    """How many folders two paths have in common, from the root on."""
+    """Return how many folders two paths have in common, from the root on."""
     pairs = zip(path.split("/"), other.split("/"), strict=False)
     return next((number for number, (one, two) in enumerate(pairs) if one != two), 0)
 

@@ -75,12 +75,12 @@ class Survival:
 
     @classmethod
     def of_removal(cls, path: str) -> Survival:
-        """What is left when a document is removed: nothing."""
+        """Return what is left when a document is removed: nothing."""
         return cls((), documents={path: None})
 
     @classmethod
     def of_creation(cls, path: str) -> Survival:
-        """What is kept when a document is made: nothing, for nothing was there."""
+        """Return what is kept when a document is made: nothing, for nothing was there."""
         return cls((), documents={path: path})
 
     def followed_by(self, later: Survival) -> Survival:
@@ -97,7 +97,7 @@ class Survival:
         return Survival(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
 
     def _parts(self, piece: Piece) -> Iterator[Piece]:
-        """What this operation kept of the bytes that a piece of an earlier one says are there."""
+        """Yield what this operation kept of the bytes that a piece of an earlier one says are there."""
         start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
         if not self._is_touched(piece.new_path):
             yield piece
@@ -113,7 +113,7 @@ class Survival:
                 yield Piece(piece.old_path, old, old + last - first, part.new_path, new)
 
     def _origin(self, path: str, offset: int) -> Offset | None:
-        """Where a byte that stands there now was before; None if it was written by the operation."""
+        """Return where a byte that stands there now was before; None if it was written by the operation."""
         if path not in self._all_new_paths:
             return path, offset
         for piece in self._by_new_path.get(path, ()):
@@ -133,11 +133,11 @@ class Survival:
         return tuple(sorted({path for path in found if path is not None}))
 
     def document(self, path: str) -> str | None:
-        """Where a document is now; None if it was removed."""
+        """Return where a document is now; None if it was removed."""
         return self.documents.get(path, path)
 
     def place(self, path: str, offset: int) -> Offset | None:
-        """Where a byte is now; None if it was not kept."""
+        """Return where a byte is now; None if it was not kept."""
         renamed = self.renamed.get((path, offset))
         if renamed is not None:
             return renamed
@@ -147,7 +147,7 @@ class Survival:
         return None if piece is None else (piece.new_path, piece.new_start + offset - piece.old_start)
 
     def span(self, path: str, start: int, end: int) -> Offset | None:
-        """Where the bytes [start, end) begin now, if all of them were kept and are still together."""
+        """Return where the bytes [start, end) begin now, if all of them were kept and are still together."""
         if not self._is_touched(path):
             return path, start
         piece = self._piece(path, start)
@@ -191,7 +191,7 @@ class Survival:
         return path in self._by_path or path in self.documents
 
     def _piece(self, path: str, offset: int) -> Piece | None:
-        """The piece that holds a byte."""
+        """Return the piece that holds a byte."""
         pieces = self._by_path.get(path, ())
         at = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
         return pieces[at] if at >= 0 and offset < pieces[at].old_end else None

@@ -55,7 +55,7 @@ class Anchored(NamedTuple):
 def give_anchors(
     overlay: Overlay, nameless: Mapping[str, Iterable[int]], survival: Survival
 ) -> tuple[Anchored, Survival]:
-    """Gives headings anchors, by path and by the byte where each one's line begins.
+    """Return headings anchors, by path and by the byte where each one's line begins.
 
     A heading whose anchor would lead elsewhere, or cannot be written, is left. The survival that is answered
     is that of both: of what came before, and of this.
@@ -91,7 +91,7 @@ def give_anchors(
 def _with_anchor(
     document: Document, section: Section, form: AnchorForm, dialect: Dialect
 ) -> tuple[Document, list[Splice]] | None:
-    """A document with an anchor on one heading; None where that would not lead there."""
+    """Return a document with an anchor on one heading; None where that would not lead there."""
     if section.anchor is not None or not section.has_heading:
         return None
     name = section.address
@@ -152,7 +152,7 @@ class _Meant(NamedTuple):
 
 
 def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound) -> Relinked:
-    """Mends the links in `after`, which one operation made of `before`, and says which."""
+    """Mend the links in `after`, which one operation made of `before`, and says which."""
     affected = Affected.of(before, after, survival)
     lost = list(undefined(before, after, survival))
     if not affected.paths and not lost:
@@ -195,7 +195,7 @@ class _Mending:
         self.nameless: dict[str, set[int]] = {}
 
     def look(self, source: str) -> None:
-        """Looks at the links of a document as it was, wherever each of them stands now."""
+        """Look at the links of a document as it was, wherever each of them stands now."""
         try:
             document = self._before.find(source)
         except LimitExceeded:
@@ -223,7 +223,7 @@ class _Mending:
                 self._mend(was, at[0], now)
 
     def tell(self, lost: Sequence[Undefined]) -> None:
-        """Tells of references whose definition is gone: broken, or left with another one."""
+        """Tell of references whose definition is gone: broken, or left with another one."""
         for link, path, start, is_text in lost:
             document = self._after.document(path)
             moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
@@ -245,7 +245,7 @@ class _Mending:
                 yield link, other
 
     def _place_of(self, source: str, link: Link) -> tuple[str, int] | None:
-        """Where a link's destination stands now, if it was kept."""
+        """Return where a link's destination stands now, if it was kept."""
         start, end = link.destination_start, link.destination_end
         if start < end:
             return self._survival.span(source, start, end)
@@ -254,7 +254,7 @@ class _Mending:
         return None if before is None else (before[0], before[1] + 1)
 
     def _links_at(self, path: str, known: Document) -> Mapping[int, Link]:
-        """The links of a document as it is now, by where their destinations begin."""
+        """Return the links of a document as it is now, by where their destinations begin."""
         document = self._after.find(path)
         if document is None:
             return {}
@@ -263,7 +263,7 @@ class _Mending:
         return {link.destination_start: link for link in found if link.kind is not LinkKind.REFERENCE}
 
     def _mend(self, was: Resolved, source: str, link: Link) -> None:
-        """Spells a link anew if it leads elsewhere now."""
+        """Spell a link anew if it leads elsewhere now."""
         spelled = source, link.destination, link.kind
         if spelled not in self._resolved:
             self._resolved[spelled] = resolve(self._new, source, link)
@@ -288,7 +288,7 @@ class _Mending:
         self._splices.setdefault(source, []).append((splice, link))
 
     def _meant(self, was: Resolved) -> _Meant | None:
-        """Where what a link meant is now; None if it is gone."""
+        """Return where what a link meant is now; None if it is gone."""
         assert was.path is not None
         path = self._affected.vanished.get(was.path, was.path)
         if path is None:
@@ -300,7 +300,7 @@ class _Mending:
         return None if place is None else _Meant(*place)
 
     def _is_written(self, now: Resolved) -> bool:
-        """Whether a link leads to what the operation wrote in place of what it meant."""
+        """Return True if a link leads to what the operation wrote in place of what it meant."""
         document = self._after.find(now.path) if now.place and now.path else None
         if document is None or now.place is None:
             return False
@@ -311,7 +311,7 @@ class _Mending:
         return at >= 0 and now.place.offset < spans[at][1]
 
     def _target(self, was: Resolved, meant: _Meant, link: Link) -> Target | None:
-        """What to spell; None if the place has no name."""
+        """Return what to spell; None if the place has no name."""
         fragment = was.target.fragment if was.target else None
         document = self._new.document(meant.path) if was.place else None
         if meant.offset is None:
@@ -332,7 +332,7 @@ class _Mending:
         return broken_link(document, link)
 
     def done(self) -> Relinked:
-        """Writes what was found into the documents."""
+        """Write what was found into the documents."""
         files: dict[str, int] = {}
         revised: list[tuple[Document, Document]] = []
         for path, found in sorted(self._splices.items()):
@@ -350,19 +350,19 @@ class _Mending:
 
 
 def _same_bytes(old: Document, link: Link, new: Document, now: Link) -> bool:
-    """Whether the destination of a link is written as it was."""
+    """Return True if the destination of a link is written as it was."""
     one = old.data[link.destination_start : link.destination_end]
     return link.kind is now.kind and one == new.data[now.destination_start : now.destination_end]
 
 
 def _is_meant(now: Resolved, was: Resolved, meant: _Meant) -> bool:
-    """Whether a link leads to the place in a document that it is to lead to."""
+    """Return True if a link leads to the place in a document that it is to lead to."""
     if meant.offset is None:
         return was.place is None or now.place == DOCUMENT
     return now.place is not None and now.place.offset == meant.offset
 
 
 def broken_link(document: Document, link: Link) -> BrokenLink:
-    """A link as an answer names it."""
+    """Return a link as an answer names it."""
     section = document.section_at(link.start)
     return BrokenLink(document.path, section.key if section else PREAMBLE, link.line, shown(link.destination))

@@ -32,7 +32,7 @@ class Doubt(NamedTuple):
 
 
 def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doubt]:
-    """The links that an operation added to documents and that lead nowhere in `after`."""
+    """Return the links that an operation added to documents and that lead nowhere in `after`."""
     world: World | None = None
     found: list[Doubt] = []
     for path in survival.new_paths:
@@ -55,7 +55,7 @@ def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doub
 
 
 def warnings(overlay: Overlay, doubted: Sequence[Doubt]) -> tuple[str, ...]:
-    """What is to be said of doubts that are still justified when a batch has run; five are named."""
+    """Return what is to be said of doubts that are still justified when a batch has run; five are named."""
     world = _world(overlay)
     found: list[tuple[Link, Resolved]] = []
     for path in dict.fromkeys(doubt.path for doubt in doubted):
@@ -70,7 +70,7 @@ def warnings(overlay: Overlay, doubted: Sequence[Doubt]) -> tuple[str, ...]:
 
 
 def _links(document: Document, overlay: Overlay) -> Iterator[Link]:
-    """The links of a document that have a destination of their own."""
+    """Yield the links of a document that have a destination of their own."""
     # Imported here because the parser is, and most edits do without.
     from workspace.links.link import LinkKind
     from workspace.links.reader import links_of
@@ -115,7 +115,7 @@ def _may_hold_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:
-    """Whether one of some spans in order holds a byte of a link."""
+    """Return True if one of some spans in order holds a byte of a link."""
     place = bisect_left(spans, link.start + 1, key=lambda span: span[1])
     return place < len(spans) and spans[place][0] < link.end
 

@@ -47,17 +47,17 @@ class OverlayWorld:
         return by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - gone)
 
     def exists(self, path: str) -> bool:
-        """Whether anything stands at a path; "" is the root."""
+        """Return True if anything stands at a path; "" is the root."""
         if not path:
             return True
         return self._laid.get(path) is True or self._kind(path) is not None
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder or submodule stands there."""
+        """Return True if a folder or submodule stands there."""
         return not path or (not self._laid.get(path) and self._kind(path) is True)
 
     def entries(self, folder: str) -> Collection[str]:
-        """The names in a folder."""
+        """Return the names in a folder."""
         entry = self._snapshot.entry(folder) if folder else None
         tree = entry.id if entry and entry.is_tree else None if folder else self._snapshot.tree
         prefix = f"{folder}/" if folder else ""
@@ -73,7 +73,7 @@ class OverlayWorld:
         return (path for path, is_there in self._laid.items() if is_there)
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None for what is no document, or one that cannot be read."""
         if path not in self._laid:
             entry = self._snapshot.entry(path)
             if entry is None or not entry.is_blob or not self._snapshot.config.is_document(path):
@@ -84,7 +84,7 @@ class OverlayWorld:
             return None
 
     def _kind(self, path: str) -> bool | None:
-        """Whether what stands at a path that is not laid is a folder; None if nothing does."""
+        """Return whether what stands at a path that is not laid is a folder; None if nothing does."""
         if path not in self._kinds:
             self._kinds[path] = self._kind_of(path)
         return self._kinds[path]
@@ -116,7 +116,7 @@ def _folders_above(paths: Iterable[str]) -> frozenset[str]:
 
 
 def by_stem(paths: Iterable[str]) -> Mapping[str, Collection[str]]:
-    """Paths by the stem of their name, in lower case."""
+    """Return paths by the stem of their name, in lower case."""
     found: dict[str, list[str]] = {}
     for path in sorted(paths):
         found.setdefault(path.rpartition("/")[2].rpartition(".")[0].lower(), []).append(path)

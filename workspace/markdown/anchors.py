@@ -54,7 +54,7 @@ class HeadingText(NamedTuple):
     aliases: tuple[str, ...]
 
     def with_words(self, words: str) -> str:
-        """The heading's inline Markdown with other words between the same anchors."""
+        """Return the heading's inline Markdown with other words between the same anchors."""
         return f"{self.prefix}{_with_literal_marks(words, is_last=not self.suffix)}{self.suffix}"
 
 
@@ -73,7 +73,7 @@ class _Tail(NamedTuple):
 
 
 def read_heading(source: str) -> HeadingText:
-    """Takes a heading's anchors off its words. Braces or an angle name it, else its last HTML anchor."""
+    """Take a heading's anchors off its words. Braces or an angle name it, else its last HTML anchor."""
     source = source.strip()
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
@@ -215,17 +215,17 @@ def split_html(text: str) -> tuple[str, str, str]:
 
 
 def html_names(text: str) -> tuple[str, ...]:
-    """The names of HTML anchors in a text, in order."""
+    """Return the names of HTML anchors in a text, in order."""
     return tuple(name for tag in _HTML.findall(text) for name in _HTML_NAME.findall(tag))
 
 
 def is_anchor_line(line: str) -> bool:
-    """Whether a line holds HTML anchors and nothing else."""
+    """Return True if a line holds HTML anchors and nothing else."""
     return _HTML_LINE.match(line.rstrip()) is not None
 
 
 def is_valid_name(name: str) -> bool:
-    """Whether a name can be written as an anchor in every form."""
+    """Return True if a name can be written as an anchor in every form."""
     return _VALID_NAME.match(name) is not None
 
 
@@ -254,7 +254,7 @@ def insertion(source: str, name: str, form: AnchorForm) -> tuple[str, str]:
 
 
 def write_heading(words: str, name: str, form: AnchorForm) -> str:
-    """A heading's inline Markdown with its anchor."""
+    """Return a heading's inline Markdown with its anchor."""
     behind, text = insertion(words, name, form)
     if form is AnchorForm.HTML:
         return text + _with_literal_marks(words, is_last=True)

@@ -48,7 +48,7 @@ class _Open(NamedTuple):
 
 
 def nested_blocks(data: bytes) -> tuple[Block, ...]:
-    """The blocks of a text in order, each byte that is not blank in one of them.
+    """Return the blocks of a text in order, each byte that is not blank in one of them.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
@@ -91,7 +91,7 @@ _KINDS = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITE
 def _filled(
     data: bytes, starts: Sequence[int], found: Sequence[_Open], line: int, stop: int
 ) -> tuple[Block, ...]:
-    """The blocks of the lines [line, stop); lines that the parser makes nothing of are blocks too."""
+    """Return the blocks of the lines [line, stop); lines that the parser makes nothing of are blocks too."""
     blocks: list[Block] = []
     for item in found:
         blocks += _between(data, starts, line, item.line)
@@ -105,7 +105,7 @@ def _filled(
 
 
 def _between(data: bytes, starts: Sequence[int], line: int, stop: int) -> list[Block]:
-    """The lines [line, stop) as one block, if they are not blank."""
+    """Return the lines [line, stop) as one block, if they are not blank."""
     while line < stop and not data[starts[line] : starts[line + 1]].strip(BLANK):
         line += 1
     if line >= stop:
@@ -114,7 +114,7 @@ def _between(data: bytes, starts: Sequence[int], line: int, stop: int) -> list[B
 
 
 def _end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
-    """The end of the last of some lines that is not blank, before its line ending."""
+    """Return the end of the last of some lines that is not blank, before its line ending."""
     while stop > line + 1 and not data[starts[stop - 1] : starts[stop]].strip(BLANK):
         stop -= 1
     return starts[stop - 1] + len(data[starts[stop - 1] : starts[stop]].rstrip(b"\r\n"))

@@ -42,13 +42,13 @@ class Leaf(NamedTuple):
     places: Sequence[int]
 
     def place(self, position: int) -> int:
-        """Where a character of its text stands in the source."""
+        """Return where a character of its text stands in the source."""
         line = bisect_right(self.starts, position) - 1
         return self.places[line] + position - self.starts[line]
 
 
 def read_leaves(text: str) -> list[Leaf]:
-    """The leaves of a text whose lines end in LF, in order; those without `[` and `<` are left out.
+    """Return the leaves of a text whose lines end in LF, in order; those without `[` and `<` are left out.
 
     A footnote (`[^1]: word`) is no link definition but text. Raises LimitExceeded for too many blocks.
     """
@@ -111,7 +111,7 @@ def _leaf_state() -> type[StateBlock]:
 
 
 def lines_as_leaf(state: StateBlock, kind: LeafKind, begin: int, end: int) -> Leaf:
-    """Lines without their indentation."""
+    """Return lines without their indentation."""
     texts = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]] for line in range(begin, end)
     ]
@@ -128,7 +128,7 @@ def _leaf(kind: LeafKind, text: str, ends: Sequence[int]) -> Leaf:
 
 
 def _definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
-    """The library's rule of link definitions, which keeps where they stand."""
+    """Return the library's rule of link definitions, which keeps where they stand."""
     from markdown_it.rules_block import reference
 
     first = state.bMarks[startLine] + state.tShift[startLine]
@@ -166,7 +166,7 @@ def _inline_parser() -> MarkdownIt:
 
 
 def plain_text(source: str) -> str:
-    """Inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
+    """Return inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
 
     A text that is too long for a heading keeps its marks.
     """
@@ -181,7 +181,7 @@ def plain_text(source: str) -> str:
 
 
 def _without_ticks(source: str) -> str | None:
-    """A text whose only markup are code spans between single ticks; None for any other."""
+    """Return a text whose only markup are code spans between single ticks; None for any other."""
     pieces = source.split("`")
     words, spans = pieces[::2], pieces[1::2]
     if len(words) == len(spans) or "\n" in source:

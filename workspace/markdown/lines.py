@@ -37,38 +37,38 @@ class Lines:
         return len(self.starts) - 1
 
     def offset(self, line: int) -> int:
-        """The byte at which a line begins; the text's end for every line past the last."""
+        """Return the byte at which a line begins; the text's end for every line past the last."""
         return self.starts[line] if line < len(self.starts) else len(self.data)
 
     def line_at(self, offset: int) -> int:
-        """The line on which a byte stands."""
+        """Return the line on which a byte stands."""
         return max(0, min(bisect_right(self.starts, offset) - 1, len(self) - 1))
 
     def raw(self, line: int) -> bytes:
-        """One line without its ending."""
+        """Return one line without its ending."""
         return self.data[self.offset(line) : self.offset(line + 1)].rstrip(b"\r\n")
 
 
 def line_ending(data: bytes) -> bytes:
-    """The line ending that a text uses: that of its first line, LF for a text of one line."""
+    """Return the line ending that a text uses: that of its first line, LF for a text of one line."""
     found = LINE_END_BYTES.search(data)
     return found.group() if found else b"\n"
 
 
 def with_ending(text: str, ending: bytes) -> bytes:
-    """A text as UTF-8 with every line ended as its document ends them."""
+    """Return a text as UTF-8 with every line ended as its document ends them."""
     return LINE_END_BYTES.sub(ending, text.encode())
 
 
 def before_ending(data: bytes, end: int) -> int:
-    """The end of a line without its line ending, where it has one."""
+    """Return the end of a line without its line ending, where it has one."""
     if data[max(0, end - 2) : end] == b"\r\n":
         return end - 2
     return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end
 
 
 def with_newlines(text: str) -> str:
-    """A document's text with LF line ends, as a caller's content has them."""
+    """Return a document's text with LF line ends, as a caller's content has them."""
     return LINE_END.sub("\n", text)
 
 
@@ -76,5 +76,5 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 def split_lines(text: bytes) -> list[bytes]:
-    """The lines of a text with their endings: LF, CRLF or CR (CommonMark 0.31 §2.1)."""
+    """Return the lines of a text with their endings: LF, CRLF or CR (CommonMark 0.31 §2.1)."""
     return _LINE.findall(text)

@@ -70,7 +70,7 @@ def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -
 
 
 def all_headings(text: str) -> list[Heading]:
-    """Every heading of a text without front matter, in order, those in lists and quotations included.
+    """Return every heading of a text without front matter, in order, those in lists and quotations included.
 
     Raises LimitExceeded for a text of too many blocks.
     """
@@ -85,7 +85,7 @@ def may_have_nested_headings(data: bytes) -> bool:
 
 
 def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
-    """The headings among tokens; `deepest` is how many blocks may enclose one, None for any number."""
+    """Yield the headings among tokens; `deepest` is how many blocks may enclose one, None for any number."""
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
             (line, end), source = token.map, tokens[position + 1].content
@@ -107,7 +107,7 @@ def absorbs(text: str, following: str) -> bool:
 
 
 def closed_outline(text: str) -> Outline | None:
-    """The outline of a text; None if it ends in an open code fence, comment or HTML block."""
+    """Return the outline of a text; None if it ends in an open code fence, comment or HTML block."""
     found = read_outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None
@@ -115,7 +115,7 @@ def closed_outline(text: str) -> Outline | None:
 
 
 def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
-    """The list items outside quotations, and how deep lists and quotations are nested."""
+    """Return the list items outside quotations, and how deep lists and quotations are nested."""
     items: list[ListItem] = []
     open_items: list[int] = []
     quotations = depth = deepest = 0

@@ -40,7 +40,7 @@ _SPARE = 4
 
 
 def too_many_blocks() -> LimitExceeded:
-    """The error of a text of more blocks than are read."""
+    """Return the error of a text of more blocks than are read."""
     return LimitExceeded(
         f"the text has over {MAX_TOKENS:,} beginnings and ends of blocks, which is more than is read",
         fix="Split it into several documents.",
@@ -49,7 +49,7 @@ def too_many_blocks() -> LimitExceeded:
 
 
 def check_lines(count: int) -> None:
-    """Raises LimitExceeded for a text of more lines than are read."""
+    """Raise LimitExceeded for a text of more lines than are read."""
     if count > MAX_LINES:
         raise LimitExceeded(
             f"the text has {count:,} lines, and at most {MAX_LINES:,} are read",
@@ -60,7 +60,7 @@ def check_lines(count: int) -> None:
 
 
 def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
-    """Whether a text may have more blocks than are read, as far as can be told without reading it.
+    """Return True if a text may have more blocks than are read, as far as can be told without reading it.
 
     A mark of a list or a quotation begins and ends up to two, and a line one more and its text.
     """
@@ -77,7 +77,7 @@ _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
 
 
 def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) -> list[Token]:
-    """The blocks of a text that stands at `first_line`, as tokens. Only a document has front matter.
+    """Return the blocks of a text that stands at `first_line`, as tokens. Only a document has front matter.
 
     Raises LimitExceeded for a text of too many blocks.
     """
@@ -108,7 +108,7 @@ def block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = 
 
 
 def bounded_state() -> type[StateBlock]:
-    """A state of the block parser that raises LimitExceeded at too many blocks."""
+    """Return a state of the block parser that raises LimitExceeded at too many blocks."""
     from markdown_it.rules_block import StateBlock
 
     class BoundedState(StateBlock):
@@ -121,7 +121,7 @@ def bounded_state() -> type[StateBlock]:
 
 
 def _bounded_blocks(state_class: type[StateBlock]) -> ParserBlock:
-    """A block parser that reads what is nested too deeply as text.
+    """Return a block parser that reads what is nested too deeply as text.
 
     The library's own takes a list that is nested too deeply for the end of the document, and loses every
     heading after it.

@@ -103,7 +103,7 @@ class Unsure(Exception):
 
 
 def find_headings(text: bytes, top: int) -> Iterator[tuple[Heading, int, int]]:
-    """The headings at the top level of a text, in order, with the line ends before and behind each.
+    """Yield the headings at the top level of a text, in order, with the line ends before and behind each.
 
     The text begins with a line end, above line 0, and ends with one; the walk begins at `top`, another. Lines
     end in LF only, and no byte is NUL. Raises Unsure.
@@ -127,7 +127,7 @@ class _Walk:
         self._is_listed = False
 
     def headings(self) -> Iterator[tuple[Heading, int, int]]:
-        """The headings in order, with the line ends before and behind each. Raises Unsure."""
+        """Yield the headings in order, with the line ends before and behind each. Raises Unsure."""
         text, at = self._text, self._top
         line = text.count(b"\n", 1, at + 1)
         counted = at + 1
@@ -156,14 +156,14 @@ class _Walk:
             yield Heading(level, line, after, source, is_setext), start, at
 
     def _atx(self, found: re.Match[bytes], end: int) -> tuple[int, int, str]:
-        """The level, the beginning and the words of a heading of #s that ends at `end`."""
+        """Return the level, the beginning and the words of a heading of #s that ends at `end`."""
         start, (first, mark) = found.start(), found.span(_HEADING)
         if first - start > _LOW and self._may_be_listed(start):
             raise Unsure
         return mark - first, start, _words(self._text[mark:end])
 
     def _setext(self, found: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
-        """The same of a heading that a line of `=` or `-` ends; None for a thematic break, or text."""
+        """Return the same of a heading that a line of `=` or `-` ends; None for a thematic break, or text."""
         start, (first, last) = found.start(), found.span(_UNDERLINE)
         is_equals, is_low = self._text[first] == _EQUALS, first - start <= _LOW
         paragraph = self._paragraph(start, is_low) if below_text else None
@@ -175,7 +175,7 @@ class _Walk:
         return None
 
     def _passed(self, found: re.Match[bytes], end: int) -> int:
-        """The end of the fence or the HTML that begins on the line that ends at `end`."""
+        """Return the end of the fence or the HTML that begins on the line that ends at `end`."""
         text, start = self._text, found.start()
         first, last = found.span(found.lastindex or 0)
         if found.lastindex == _FENCE:
@@ -196,13 +196,13 @@ class _Walk:
         return behind
 
     def _lines_above(self, start: int) -> tuple[int, bool]:
-        """Where the lines begin that lead to a place without a blank one, and whether no more do."""
+        """Return where the lines begin that lead to a place without a blank one, and whether no more do."""
         floor = max(self._top, self._seen)
         blank = self._text.rfind(b"\n\n", floor, start)
         return (floor, floor == self._top) if blank < 0 else (blank + 1, True)
 
     def _html_end(self, start: int) -> int:
-        """The end of the HTML that hides a line without a blank one above it; 0 if none does."""
+        """Return the end of the HTML that hides a line without a blank one above it; 0 if none does."""
         text = self._text
         place, is_first = self._lines_above(start)
         if text.find(b"<", place, start) < 0:
@@ -250,7 +250,7 @@ class _Walk:
         return None
 
     def _may_be_listed(self, start: int) -> bool:
-        """Whether a list that began above a place may still be open there."""
+        """Return True if a list that began above a place may still be open there."""
         text, place = self._text, self._listed_to
         if place <= self._top:
             place, self._is_listed = self._top, False
@@ -268,7 +268,7 @@ def _closing_fence(character: bytes, length: int) -> re.Pattern[bytes]:
 
 
 def _words(line: bytes) -> str:
-    """What stands behind the #s of a heading, without those that close it (CommonMark 0.31 §4.2)."""
+    """Return what stands behind the #s of a heading, without those that close it (CommonMark 0.31 §4.2)."""
     words = line.rstrip(b" \t")
     if words.endswith(b"#"):
         kept = words.rstrip(b"#")
@@ -305,7 +305,7 @@ class Scanned(NamedTuple):
 
 
 def scan(data: bytes) -> Scanned | None:
-    """The headings of a document; None where only the parser can tell them."""
+    """Return the headings of a document; None where only the parser can tell them."""
     first = len(BOM) if data.startswith(BOM) else 0
     # With a line end before the first line and after the last, one expression fits them all.
     text = b"\n" + data[first:] + b"\n"

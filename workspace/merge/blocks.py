@@ -90,24 +90,24 @@ class Piece(NamedTuple):
 
 
 def label_of(definition: re.Match[bytes]) -> bytes:
-    """What a link definition or a footnote is called, in the form in which two names are compared."""
+    """Return what a link definition or a footnote is called, in the form in which two names are compared."""
     return b" ".join(definition[1].lower().split())
 
 
 def task_parts(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """The first paragraph of a task: up to its box, what is in the box, and the rest."""
+    """Return the first paragraph of a task: up to its box, what is in the box, and the rest."""
     found = _TASK.fullmatch(head)
     return (found[1], found[2], found[3]) if found else None
 
 
 def head_parts(head: bytes) -> tuple[bytes, ...] | None:
-    """The first paragraph of a list item: its mark (a task's with its box apart), and the rest."""
+    """Return the first paragraph of a list item: its mark (a task's with its box apart), and the rest."""
     found = _MARK.match(head)
     return task_parts(head) or ((found.group(), head[found.end() :]) if found else None)
 
 
 def pieces_of(data: bytes) -> tuple[Piece, ...]:
-    """The pieces of a text. Raises LimitExceeded for a text of too many blocks."""
+    """Return the pieces of a text. Raises LimitExceeded for a text of too many blocks."""
     return _pieces(data, nested_blocks(data), 0) if data else ()
 
 
@@ -128,7 +128,7 @@ def _pieces(data: bytes, blocks: Sequence[Block], position: int) -> tuple[Piece,
 
 
 def _definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
-    """A block of definitions as the spans of each; any other as the one that it is."""
+    """Return a block of definitions as the spans of each; any other as the one that it is."""
     if block.kind is BlockKind.ITEM or not DEFINITION.match(data, block.start):
         return [(block.start, block.end)]
     starts = [found.start() for found in DEFINITION.finditer(data, block.start, block.end)]
@@ -178,7 +178,7 @@ class Alignment(NamedTuple):
 
 
 def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
-    """Pairs the blocks of two versions."""
+    """Pair the blocks of two versions."""
     origins: dict[int, int] = {}
     first, last = _same_ends(base, other)
     origins.update((place, place) for place in range(first))
@@ -201,7 +201,7 @@ def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
 
 
 def _same_ends(base: Sequence[Piece], other: Sequence[Piece]) -> tuple[int, int]:
-    """How many blocks are equal at the beginning, and how many of the rest at the end."""
+    """Return how many blocks are equal at the beginning, and how many of the rest at the end."""
     shortest = min(len(base), len(other))
     first = next((place for place in range(shortest) if base[place].text != other[place].text), shortest)
     rest = shortest - first
@@ -236,7 +236,7 @@ def _pair_unique(
     origins: dict[int, int],
     feature: Callable[[Piece], Hashable],
 ) -> None:
-    """Pairs blocks of which a feature is found once on each side."""
+    """Pair blocks of which a feature is found once on each side."""
     taken = set(origins.values())
     had = {place: feature(base[place]) for place in inner[0] if place not in taken}
     has = {place: feature(other[place]) for place in inner[1] if place not in origins}
@@ -248,7 +248,7 @@ def _pair_unique(
 
 
 def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
-    """What stands between the pairs that are in the same order on both sides."""
+    """Yield what stands between the pairs that are in the same order on both sides."""
     row = [origins[place] for place in range(other) if place in origins]
     places = {origin: place for place, origin in origins.items()}
     start = first = 0
@@ -259,7 +259,7 @@ def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
 
 
 def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: dict[int, int]) -> None:
-    """Pairs what is left of a gap, in order: blocks with most words in common, or the only two."""
+    """Pair what is left of a gap, in order: blocks with most words in common, or the only two."""
     taken = set(origins.values()) if gap.start < gap.end else set()
     olds = [place for place in range(gap.start, gap.end) if place not in taken]
     news = [place for place in range(gap.first, gap.last) if place not in origins]
@@ -282,7 +282,7 @@ def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: 
 
 
 def _words(piece: Piece) -> Counter[bytes]:
-    """The words of a block, without the number of an item."""
+    """Return the words of a block, without the number of an item."""
     return Counter(_WORD.findall(piece.text if piece.said is None else piece.said))
 
 

@@ -42,7 +42,7 @@ class UnrelatedHistories(WorkspaceError):
 
 
 def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None) -> Merge:
-    """What a merge of `theirs` makes of `ours`; nothing if ours has it already.
+    """Return what a merge of `theirs` makes of `ours`; nothing if ours has it already.
 
     Both are commits of one repository. Where they have several bases (a criss-cross), a unit of a document,
     or another file, is merged only if every base gives the same, because a base made of several would be
@@ -97,7 +97,7 @@ def _agreed(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
 
 
 def _agreed_document(merges: Sequence[Merge], path: str, decisions: Decisions) -> MergedDocument | None:
-    """What merges agree on in a document that all of them have merged; None for a file as a whole."""
+    """Return what merges agree on in a document that all of them have merged; None for a file as a whole."""
     ours, theirs = merges[0].ours, merges[0].theirs
     entries = [file_at(side, path) for side in (ours, theirs)]
     moved = {name for merge in merges for pair in merge.moved.items() for name in pair}
@@ -125,7 +125,7 @@ def _conflicting(merge: Merge) -> list[str]:
 
 
 def _outcome(merge: Merge, path: str) -> tuple[object, ...]:
-    """What a merge says of a path: what it makes of it, and which of its units are in conflict."""
+    """Return what a merge says of a path: what it makes of it, and which of its units are in conflict."""
     units = {
         (found.conflict.unit, found.conflict.ours, found.conflict.theirs)
         for found in merge.conflicts
@@ -179,7 +179,7 @@ def commit_merge(
     confirm: Callable[[], None] | None = None,
     person: Person | None = None,
 ) -> Merged:
-    """Merges a commit into a branch, as one commit with both as parents; nothing is rewritten.
+    """Merge a commit into a branch, as one commit with both as parents; nothing is rewritten.
 
     The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is made
     again with the new tip, and `check`, which may raise what refuses it, is asked again. `confirm` is asked

@@ -112,7 +112,10 @@ class Conflicts:
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
     def decide(self, conflict: Conflict) -> bytes | None:
-        """The bytes of a unit in conflict: what a resolution says, else ours. Raises InvalidResolution."""
+        """Return the bytes of a unit in conflict: what a resolution says, else ours.
+
+        Raises InvalidResolution.
+        """
         resolution = self._resolutions.get(conflict.unit)
         if resolution is None:
             self._found.setdefault(conflict.unit, conflict)
@@ -129,12 +132,12 @@ class Conflicts:
                 return fitted(conflict, resolution.content, self._ending)
 
     def is_new(self, unit: UnitId) -> bool:
-        """Whether a unit is decided by new content."""
+        """Return True if a unit is decided by new content."""
         resolution = self._resolutions.get(unit)
         return resolution is not None and resolution.choice is Choice.CONTENT
 
     def is_for_theirs(self, conflict: Conflict) -> bool:
-        """Whether a unit that has no text of its own, such as a place, is decided for theirs.
+        """Return True if a unit that has no text of its own, such as a place, is decided for theirs.
 
         Raises InvalidResolution for new content.
         """
@@ -149,11 +152,11 @@ class Conflicts:
         return resolution is not None and resolution.choice is Choice.THEIRS
 
     def saved(self) -> tuple[int, int]:
-        """How much was found by now, for `back_to`."""
+        """Return how much was found by now, for `back_to`."""
         return len(self._found), len(self._resolved)
 
     def back_to(self, saved: tuple[int, int]) -> None:
-        """Forgets what was found since: it is a part of something larger that is in conflict."""
+        """Forget what was found since: it is a part of something larger that is in conflict."""
         while len(self._found) > saved[0]:
             self._found.popitem()
         while len(self._resolved) > saved[1]:
@@ -177,7 +180,7 @@ T = TypeVar("T")
 
 
 def three_way(base: T, ours: T, theirs: T) -> T | Clash:
-    """The value that a merge takes, or CLASH."""
+    """Return the value that a merge takes, or CLASH."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else CLASH

@@ -38,7 +38,7 @@ def agreed(
     theirs: Document,
     resolutions: Mapping[UnitId, Resolution],
 ) -> MergedDocument | None:
-    """The document on which the merges over several bases agree, and the units on which they do not.
+    """Return the document on which the merges over several bases agree, and the units on which they do not.
 
     None where they have other sections, or what is doubtful cannot be put back as it is in ours.
     Raises InvalidResolution.
@@ -79,7 +79,7 @@ def agreed(
 
 
 def _outline(document: Document) -> list[tuple[str, int, int | None]]:
-    """The sections of a document: their addresses, their levels, and what they stand below."""
+    """Return the sections of a document: their addresses, their levels, and what they stand below."""
     return [(item.key, item.level, item.parent) for item in document.sections]
 
 
@@ -88,7 +88,7 @@ def _unbased(conflict: Conflict) -> Conflict:
 
 
 def _section_of(unit: UnitId) -> tuple[UnitKind, str]:
-    """Whether a unit is a part of a section's text or its heading, and of which section."""
+    """Return whether a unit is a part of a section's text or its heading, and of which section."""
     if unit.kind is UnitKind.TASK:
         return UnitKind.TEXT, unit.where.rpartition("[")[0]
     return unit.kind, unit.where
@@ -104,7 +104,7 @@ def _part(document: Document, section: Section, kind: UnitKind) -> _Part:
 
 
 def _version(document: Document, key: str, kind: UnitKind) -> bytes | None:
-    """What one side has there; None where no section is called so."""
+    """Return what one side has there; None where no section is called so."""
     section = next((item for item in document.sections if item.key == key), None)
     return None if section is None else _part(document, section, kind).text
 

@@ -56,7 +56,7 @@ _SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 def is_accounted(
     base: Document | None, ours: Document, theirs: Document, merged: Document, told: Iterable[bytes]
 ) -> bool:
-    """Whether each line that a side added is there, and each that it removed is gone.
+    """Return True if each line that a side added is there, and each that it removed is gone.
 
     Lines of front matter, those that say nothing (a fence, a rule) and those that are `told` in a conflict
     are left out. Of a line that stood several times in base, and that both sides have, they may have removed
@@ -78,14 +78,14 @@ def is_accounted(
 
 
 def _lines(document: Document | None) -> Counter[bytes]:
-    """The lines of a document below its front matter."""
+    """Return the lines of a document below its front matter."""
     if document is None:
         return Counter()
     return Counter(document.data[document.front_matter_end :].removeprefix(BOM).splitlines())
 
 
 def _said(lines: Counter[bytes]) -> Counter[bytes]:
-    """What lines say, without what a merge may write anew."""
+    """Return what lines say, without what a merge may write anew."""
     found: Counter[bytes] = Counter()
     for line, times in lines.items():
         marks = _MARKS.match(line)
@@ -115,12 +115,12 @@ def disputed_definitions(base: Side | None, ours: Side, theirs: Side) -> set[Id]
 
 
 def _labels(document: Document) -> set[bytes]:
-    """What may be a name: it is not told yet whether it stands in a fence."""
+    """Return what may be a name: it is not told yet whether it stands in a fence."""
     return {label_of(found) for found in DEFINITION.finditer(document.data)}
 
 
 def _definitions(side: Side, labels: set[bytes]) -> dict[bytes, dict[Id, list[bytes]]]:
-    """What the sections of a side say that some names mean: by name, and then by section."""
+    """Return what the sections of a side say that some names mean: by name, and then by section."""
     found: dict[bytes, dict[Id, list[bytes]]] = {}
     for id in side.sections:
         text = side.text(id)
@@ -134,7 +134,7 @@ def _definitions(side: Side, labels: set[bytes]) -> dict[bytes, dict[Id, list[by
 
 
 def clashing(document: Document, row: Sequence[Id], base: Side | None, ours: Side, theirs: Side) -> set[Id]:
-    """The sections of theirs whose address, or name below their parent, one of ours took as well.
+    """Return the sections of theirs whose address, or name below their parent, one of ours took as well.
 
     `row` are the ids of the document's sections that have bytes, in order.
     """
@@ -156,7 +156,7 @@ def clashing(document: Document, row: Sequence[Id], base: Side | None, ours: Sid
 
 
 def _is_named_anew(id: Id, base: Side | None, side: Side) -> bool:
-    """Whether a side added a section, or gave it the name that it has."""
+    """Return True if a side added a section, or gave it the name that it has."""
     now = side.sections.get(id)
     was = base.sections.get(id) if base else None
     return now is not None and (was is None or (was.slug, was.anchor) != (now.slug, now.anchor))
@@ -186,7 +186,7 @@ def merge_documents(
     theirs: Document,
     resolutions: Mapping[UnitId, Resolution] = _NONE,
 ) -> MergedDocument:
-    """What both sides made of `base` (None where both added the document), and what cannot be merged.
+    """Return what both sides made of `base` (None where both added the document), and what cannot be merged.
 
     Raises InvalidResolution for a decision that cannot be; LimitExceeded for too many lines or blocks.
     """
@@ -230,7 +230,7 @@ def _ended(document: Document, ending: bytes) -> Document:
 
 
 def _merged(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes | None:
-    """The merged document; None if it would not be read as what it was made of."""
+    """Return the merged document; None if it would not be read as what it was made of."""
     was, mine, yours = sides(base, ours, theirs)
     left_out: set[Id] = set()
     as_ours: set[Id] = set()
@@ -266,7 +266,7 @@ def _merged(base: Document | None, ours: Document, theirs: Document, conflicts: 
 def _remembered(
     base: Side | None, ours: Side, theirs: Side, ids: set[Id], conflicts: Conflicts, saved: tuple[int, int]
 ) -> tuple[int, int]:
-    """Keeps the conflicts of clashing addresses before all that are found in the next round."""
+    """Keep the conflicts of clashing addresses before all that are found in the next round."""
     conflicts.back_to(saved)
     for id in sorted(ids):
         _is_wanted(base, ours, theirs, id, conflicts)
@@ -287,7 +287,7 @@ def _is_wanted(base: Side | None, ours: Side, theirs: Side, id: Id, conflicts: C
 
 
 def _mark(base: Document | None, ours: Document, theirs: Document) -> bytes:
-    """The byte-order mark, if the merged document has one."""
+    """Return the byte-order mark, if the merged document has one."""
     marks = [document is not None and document.data.startswith(BOM) for document in (base, ours, theirs)]
     has_mark = three_way(*marks)
     return BOM if has_mark is True or (has_mark is CLASH and marks[1]) else b""
@@ -316,7 +316,7 @@ class _Writing:
         self._as_ours, self._disputed = as_ours, disputed
 
     def section(self, id: Id) -> _Written:
-        """A section's heading and own text, merged."""
+        """Return a section's heading and own text, merged."""
         base, ours, theirs = (side if side and id in side.sections else None for side in self._sides)
         level = self._tree.levels[id]
         if ours is None or theirs is None:
@@ -368,7 +368,7 @@ class _Writing:
         return Naming(_key(id, *self._sides), task)
 
     def joined(self, head: bytes, written: Mapping[Id, _Written]) -> bytes:
-        """The bytes of the merged document."""
+        """Return the bytes of the merged document."""
         row = [id for id in self._tree.levels if written[id].data]
         parts = [head]
         above: Id | None = None
@@ -410,7 +410,7 @@ class _Writing:
 
 
 def _is_sound(document: Document, tree: Placed, written: Mapping[Id, _Written]) -> bool:
-    """Whether the document is read as the sections that it was made of, each where it belongs."""
+    """Return True if the document is read as the sections that it was made of, each where it belongs."""
     row = [id for id in tree.levels if written[id].data]
     ids: dict[int, Id] = {}
     found = [section for section in document.sections if document.source(section).strip(BLANK)]

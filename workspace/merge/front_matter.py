@@ -42,7 +42,7 @@ class Inside(NamedTuple):
 
 
 def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | None:
-    """A key of which all three versions differ, merged inside; None for what clashes.
+    """Return a key of which all three versions differ, merged inside; None for what clashes.
 
     `base` is None where both sides added the key. The lines are those of the side that changed their
     comments, else ours, with what differs in their value written anew.
@@ -68,7 +68,7 @@ def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | Non
 
 
 def merged_value(base: object, ours: object, theirs: object) -> object | Clash:
-    """The list or mapping that both sides made of another one; CLASH for what cannot be told.
+    """Return the list or mapping that both sides made of another one; CLASH for what cannot be told.
 
     Items of lists are words and numbers, known by what they say. Two that took the place of the same one
     clash, and so do two orders. A mapping is merged one level deep, the lists in it as well.
@@ -81,7 +81,7 @@ def merged_value(base: object, ours: object, theirs: object) -> object | Clash:
 
 
 def _value(lines: bytes | None) -> tuple[str, object] | None:
-    """The one key of some lines, and what it says; None where they cannot be read by themselves."""
+    """Return the one key of some lines, and what it says; None where they cannot be read by themselves."""
     if lines is None:
         return None
     try:
@@ -120,7 +120,7 @@ def _identified(items: Sequence[object]) -> dict[_Id, object]:
 
 
 def _are_replaced_apart(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
-    """Whether both sides put something else in the place of the same item."""
+    """Return True if both sides put something else in the place of the same item."""
     common = set(base).intersection(ours, theirs)
     stretches = [_stretches(row, common) for row in (base, ours, theirs)]
     known = set(base)
@@ -132,7 +132,7 @@ def _are_replaced_apart(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequen
 
 
 def _stretches(row: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
-    """What stands between the items that all have, by the one before it."""
+    """Return what stands between the items that all have, by the one before it."""
     found: dict[_Id | None, list[_Id]] = {}
     last: _Id | None = None
     for item in row:
@@ -183,7 +183,7 @@ COMMENTS = "#"
 
 
 def merged_metadata(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes:
-    """The front matter of three versions with its marks; empty where there is none."""
+    """Return the front matter of three versions with its marks; empty where there is none."""
     heads = [b"" if document is None else head_of(document) for document in (base, ours, theirs)]
     merged = three_way(None if base is None else heads[0], heads[1], heads[2])
     if merged is not CLASH:
@@ -224,7 +224,7 @@ def merged_metadata(base: Document | None, ours: Document, theirs: Document, con
 def _inside(
     name: str, versions: tuple[bytes | None, bytes | None, bytes | None], conflicts: Conflicts
 ) -> tuple[bytes | None, Mapping[str, object]]:
-    """The lines of a key that both sides changed, and what it says where both changes are in it."""
+    """Return the lines of a key that both sides changed, and what it says where both changes are in it."""
     base, ours, theirs = versions
     inside = merged_lines(base, ours, theirs) if ours and theirs else None
     if inside is None:
@@ -233,12 +233,12 @@ def _inside(
 
 
 def head_of(document: Document) -> bytes:
-    """The front matter of a document with its marks, without a byte-order mark."""
+    """Return the front matter of a document with its marks, without a byte-order mark."""
     return document.data[: document.front_matter_end].removeprefix(BOM)
 
 
 def key_lines(head: bytes) -> Mapping[str, bytes] | None:
-    """The lines of front matter by the key to which they belong; its marks are the keys "" and "---".
+    """Return the lines of front matter by the key to which they belong; its marks are the keys "" and "---".
 
     None where a key stands there twice, or the lines cannot be told apart.
     """
@@ -265,7 +265,7 @@ def key_lines(head: bytes) -> Mapping[str, bytes] | None:
 
 
 def _says(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
-    """Whether front matter says of each key what it should: as the side it is from, or a value."""
+    """Return True if front matter says of each key what it should: as the side it is from, or a value."""
     from workspace.document.document import Document
 
     read = Document.parse(head)

@@ -23,7 +23,7 @@ def merged_order(
     is_for_theirs: Callable[[Id], bool],
     goes_before: Callable[[Id | None, Id, Id], bool] | None = None,
 ) -> list[Id]:
-    """The `members` in order; each of them stands in ours or theirs.
+    """Return the `members` in order; each of them stands in ours or theirs.
 
     What one side moved goes where it moved it, and what it added stands behind what it follows there. At one
     place ours come first, unless `goes_before` says of what stands before, one of theirs and one of ours that
@@ -65,7 +65,10 @@ def merged_order(
 def _readings(
     base: Sequence[Id], ours: Sequence[Id], theirs: Sequence[Id], common: Collection[Id]
 ) -> list[tuple[set[Id], set[Id]]]:
-    """What each side may have moved: of two that swapped, either. First what keeps both sides most apart."""
+    """Return what each side may have moved: of two that swapped, either.
+
+    First what keeps both sides most apart.
+    """
     mine, yours = ([displaced(base, row), displaced(base[::-1], row[::-1])] for row in (ours, theirs))
     return sorted(product(mine, yours), key=lambda pair: len((pair[0] & pair[1]).intersection(common)))
 
@@ -102,7 +105,7 @@ def _laid(
 def _moved_apart(
     ours: Sequence[Id], theirs: Sequence[Id], both: Collection[Id], common: Collection[Id]
 ) -> list[Id]:
-    """What both sides moved, and not to one place."""
+    """Return what both sides moved, and not to one place."""
     stands, stood = (_predecessors(row, common) for row in (ours, theirs))
     return [item for item in ours if item in both and stands[item] != stood[item]]
 
@@ -126,7 +129,7 @@ def _unheeded(
     moved_by_them: set[Id],
     common: Collection[Id],
 ) -> list[Id]:
-    """What one side put behind a neighbour that stands behind it in the merged row.
+    """Return what one side put behind a neighbour that stands behind it in the merged row.
 
     Where the same two were turned by one side alone, its order must hold.
     """

@@ -25,7 +25,7 @@ _MARK = b"---\n"
 
 
 def fitted(conflict: Conflict, content: bytes | None, ending: bytes) -> bytes | None:
-    """New content of a unit without the blank lines around it, its lines ending as the document's do.
+    """Return new content of a unit without the blank lines around it, its lines ending as the document's do.
 
     None, as for blank content, takes the unit away. A file as a whole is as it is given, and so is what was
     copied from one of the versions. Raises InvalidResolution for what would be read as something else there.

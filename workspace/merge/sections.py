@@ -70,16 +70,16 @@ class Side:
         self.closing = data[position:] if self.before else b""
 
     def heading(self, id: Id) -> tuple[Document, Section]:
-        """A section with its document."""
+        """Return a section with its document."""
         return self.document, self.sections[id]
 
     def text(self, id: Id) -> bytes:
-        """A section's own text, without its heading and the blank lines around it."""
+        """Return a section's own text, without its heading and the blank lines around it."""
         start, end = own_span(self.document, self.sections[id])
         return self.document.data[start:end]
 
     def lead(self, id: Id) -> bytes | None:
-        """What stands between a section's heading and its text; None where one of them is missing."""
+        """Return what stands between a section's heading and its text; None where one of them is missing."""
         section = self.sections[id]
         start, end = own_span(self.document, section)
         if section.heading is None or section.body == section.start or start >= end:
@@ -87,13 +87,13 @@ class Side:
         return self.document.data[end_of_text(self.document.data, section.start, section.body) : start]
 
     def whole(self, id: Id) -> bytes:
-        """A section with all below it."""
+        """Return a section with all below it."""
         section, data = self.sections[id], self.document.data
         start = start_of_text(data, section.start, section.tree_end)
         return data[start : end_of_text(data, start, section.tree_end)]
 
     def below(self, id: Id) -> Sequence[Id]:
-        """All sections below one."""
+        """Return all sections below one."""
         found: list[Id] = []
         waiting = [*self.children.get(id, ())]
         while waiting:
@@ -109,13 +109,13 @@ def core(document: Document, section: Section) -> tuple[int, int]:
 
 
 def own_span(document: Document, section: Section) -> tuple[int, int]:
-    """The bytes [start, end) of a section's own text, without the blank lines around it."""
+    """Return the bytes [start, end) of a section's own text, without the blank lines around it."""
     start = start_of_text(document.data, section.body, section.end)
     return start, end_of_text(document.data, start, section.end)
 
 
 def sides(base: Document | None, ours: Document, theirs: Document) -> tuple[Side | None, Side, Side]:
-    """The three versions. What both sides added with one address is the same section."""
+    """Return the three versions. What both sides added with one address is the same section."""
     left = {} if base is None else {item.position: ("base", item.position) for item in base.sections}
     mine, yours = (
         {} if base is None else SectionMatch(base, side, Evidence.TEXT).pairs for side in (ours, theirs)
@@ -148,7 +148,7 @@ class Placed(NamedTuple):
 
 
 def placed(base: Side | None, ours: Side, theirs: Side, kept: Collection[Id], conflicts: Conflicts) -> Placed:
-    """The merged tree of sections. What both sides moved differently stands as in ours."""
+    """Return the merged tree of sections. What both sides moved differently stands as in ours."""
     return _Places(base, ours, theirs, kept, conflicts).placed()
 
 
@@ -160,7 +160,7 @@ class _Places:
         self._kept, self._conflicts = kept, conflicts
 
     def placed(self) -> Placed:
-        """The merged tree."""
+        """Return the merged tree."""
         ids = [id for id in dict.fromkeys([*self._ours.sections, *self._theirs.sections]) if id in self._kept]
         standing = {id: self._standing(id) for id in ids}
         self._break_circles(standing)
@@ -179,7 +179,7 @@ class _Places:
     def _ordered(
         self, parent: Id | None, members: Mapping[Id | None, list[Id]], standing: Mapping[Id, Standing]
     ) -> list[Id]:
-        """What stands below a section, or at the top, in order."""
+        """Return what stands below a section, or at the top, in order."""
         found = members.get(parent, [])
         if len(found) < 2:
             return found
@@ -252,7 +252,7 @@ class _Places:
 
 
 def _place(side: Side | None, id: Id) -> bytes | None:
-    """What a section stands below and behind, by their addresses."""
+    """Return what a section stands below and behind, by their addresses."""
     if side is None or id not in side.sections:
         return None
     parent = side.standing[id].parent
@@ -265,7 +265,7 @@ def _place(side: Side | None, id: Id) -> bytes | None:
 
 
 def kept_sections(base: Side | None, ours: Side, theirs: Side, conflicts: Conflicts) -> set[Id]:
-    """The ids of the sections that the merged document has.
+    """Return the ids of the sections that the merged document has.
 
     A section that one side removed and in which the other one changed, moved or added something is one
     conflict, with all that stands below it.
@@ -303,7 +303,7 @@ def _groups(other: Side, removed: set[Id]) -> dict[Id, list[Id]]:
 
 
 def _moved(base: Side, other: Side, removed: set[Id]) -> set[Id]:
-    """What a side put elsewhere among its siblings, of some sections."""
+    """Return what a side put elsewhere among its siblings, of some sections."""
     found: set[Id] = set()
     for parent in {base.standing[id].parent for id in removed}:
         found |= surely_displaced(base.children[parent], other.children.get(parent, []))
@@ -311,7 +311,7 @@ def _moved(base: Side, other: Side, removed: set[Id]) -> set[Id]:
 
 
 def _is_changed(base: Side, other: Side, id: Id, removed: set[Id]) -> bool:
-    """Whether a side changed a section that the other one removed, or put something below it."""
+    """Return True if a side changed a section that the other one removed, or put something below it."""
     below = set(other.children.get(id, ())) - removed
     if not below.issubset(base.children.get(id, ())):
         return True

@@ -56,7 +56,7 @@ class Separators:
         return found if len(LINE_END_BYTES.findall(found)) > 1 else usual
 
     def _merged(self, id: Id, above: Id | None) -> bytes | None:
-        """What stands before a block in the versions that have it below that one, or below any."""
+        """Return what stands before a block in the versions that have it below that one, or below any."""
         had = [
             version.pieces[id].before
             if id in version.pieces and (previous[id] == above or (above is None and previous[id] != HEAD))
@@ -70,7 +70,7 @@ class Separators:
         return ours if merged is CLASH else merged
 
     def _of_list(self, above: Id, id: Id) -> bytes:
-        """What parts the items of the list that one of two comes from, or the definitions."""
+        """Return what parts the items of the list that one of two comes from, or the definitions."""
         series = self._series(id)
         for version, previous, following in zip(
             reversed(self._versions), reversed(self._previous), reversed(self._next), strict=True
@@ -153,7 +153,7 @@ def merged_text(
 
 
 def is_costly(text: bytes) -> bool:
-    """Whether a text may have more blocks than are merged, or deeper ones; told without reading it."""
+    """Return True if a text may have more blocks than are merged, or deeper ones; told without reading it."""
     if _NESTED.search(text):
         return True
     # A blank line ends a paragraph, and a mark of a list or quotation begins a block.
@@ -214,7 +214,7 @@ class _Row:
         return (name,) if name else (after, piece.text)
 
     def merged(self) -> tuple[list[bytes], bytes]:
-        """The blocks of the merged row, and the text that they make.
+        """Return the blocks of the merged row, and the text that they make.
 
         Raises _Inseparable, LimitExceeded.
         """
@@ -237,7 +237,7 @@ class _Row:
         return [piece.text for piece in pieces_of(chosen)] if id in self._new else [chosen]
 
     def _goes_on(self, above: Id | None, id: Id, other: Id) -> bool:
-        """Whether a block goes on with a list that another one would end."""
+        """Return True if a block goes on with a list that another one would end."""
         series = None if above is None else self._series(above)
         return series is not None and self._series(id) == series != self._series(other)
 
@@ -245,7 +245,7 @@ class _Row:
         return next(version.pieces[id] for version in self._versions if id in version.pieces).series
 
     def _chosen(self, id: Id) -> bytes | None:
-        """The bytes of a block in the merged row; None if it is not there."""
+        """Return the bytes of a block in the merged row; None if it is not there."""
         base, ours, theirs = (version.pieces.get(id) for version in self._versions)
         texts = [None if piece is None else piece.text for piece in (base, ours, theirs)]
         merged = three_way(*texts)
@@ -261,7 +261,7 @@ class _Row:
         return self._conflicts.decide(Conflict(unit, texts[0], texts[1], texts[2]))
 
     def _item(self, base: Piece, ours: Piece, theirs: Piece) -> bytes | None:
-        """A list item merged in its parts; None where they cannot be."""
+        """Return a list item merged in its parts; None where they cannot be."""
         if not (base.is_item and ours.is_item and theirs.is_item):
             return None
         head = merged_head(base.head, ours.head, theirs.head)
@@ -286,7 +286,7 @@ class _Row:
         return self._conflicts.is_for_theirs(Conflict(unit, *places))
 
     def _place(self, version: Version, id: Id) -> bytes | None:
-        """What a block stands below and behind in a version, if it is there."""
+        """Return what a block stands below and behind in a version, if it is there."""
         if id not in version.pieces:
             return None
         ids = version.ids
@@ -333,7 +333,7 @@ def _check_replaced(
     one: tuple[Sequence[Piece], Alignment],
     other: tuple[Sequence[Piece], Alignment],
 ) -> None:
-    """Raises _Inseparable where one side replaced what the other side touched, unless both did the same."""
+    """Raise _Inseparable where one side replaced what the other side touched, unless both did the same."""
     texts, alignment = one
     others, touched = other
     if not alignment.replaced:

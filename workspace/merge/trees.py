@@ -51,7 +51,7 @@ class Side(NamedTuple):
     renames: Mapping[str, str]
 
     def locate(self, path: str, entry: Entry) -> Located:
-        """Where a file of the base is here; one that was removed is where it was, and nothing."""
+        """Return where a file of the base is here; one that was removed is where it was, and nothing."""
         path = self.renames.get(path, path)
         change = self.changes.get(path)
         return Located(path, change.new if change is not None else entry)
@@ -67,7 +67,7 @@ class Side(NamedTuple):
 
 
 def sides_of(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> tuple[Side, Side]:
-    """What each of two commits did to a base.
+    """Return what each of two commits did to a base.
 
     A document that one side renamed, and of which the other has too little left to tell, was renamed by both
     if it came to the same place.
@@ -110,7 +110,7 @@ class Room:
         self._names: dict[str, Mapping[str, Collection[str]]] = {}
 
     def taken(self, path: str) -> str | None:
-        """The path in ours that keeps a file from standing at a path; None if there is none.
+        """Return the path in ours that keeps a file from standing at a path; None if there is none.
 
         It is the path itself, a file where a folder is needed, or a twin: a name that some disks take for the
         same. Twins that stand beside each other in theirs may do so here. Raises InvalidPath for a path in a
@@ -143,7 +143,7 @@ class Room:
         return None
 
     def _named(self, folder: str) -> Mapping[str, Collection[str]]:
-        """The names in a folder of ours, by what twins have in common."""
+        """Return the names in a folder of ours, by what twins have in common."""
         if folder not in self._names:
             found: dict[str, list[str]] = {}
             entry = self._ours.entry(folder[:-1]) if folder else None
@@ -213,15 +213,15 @@ class Decisions:
         return tuple(self._resolved)
 
     def of(self, path: str) -> Mapping[UnitId, Resolution]:
-        """The resolutions for one document."""
+        """Return the resolutions for one document."""
         return self._resolutions.get(path, {})
 
     def is_decided(self, path: str) -> bool:
-        """Whether there is a resolution for a file as a whole."""
+        """Return True if there is a resolution for a file as a whole."""
         return WHOLE in self.of(path)
 
     def add(self, path: str, merged: MergedDocument) -> None:
-        """Takes over what the merge of a document has found."""
+        """Take over what the merge of a document has found."""
         for conflict in merged.conflicts:
             self._found[path, conflict.unit] = FileConflict(path, conflict)
         self._resolved |= {(path, unit): None for unit in merged.resolved}
@@ -244,7 +244,10 @@ class Decisions:
                 return Whole(None) if resolution.content is None else resolution.content
 
     def takes_their_place(self, base: Located, ours: Located, theirs: Located) -> bool:
-        """Whether a file that both sides renamed goes to the path of theirs. Raises InvalidResolution."""
+        """Return True if a file that both sides renamed goes to the path of theirs.
+
+        Raises InvalidResolution.
+        """
         resolution = self._resolution(ours.path, PLACE)
         if resolution is None:
             self._add_place(ours.path, base.path, ours.path, theirs.path)
@@ -325,14 +328,14 @@ class Merge(NamedTuple):
         return found.ours if side is self.ours else found.theirs
 
     def entry(self, path: str) -> bytes | Entry | None:
-        """What stands at a path after the merge: new bytes, an entry of ours or theirs, or nothing."""
+        """Return what stands at a path after the merge: new bytes, an entry of ours or theirs, or nothing."""
         change = self.changes.get(path)
         if isinstance(change, bytes):
             return change
         return change.entry if change is not None else self.ours.entry(path)
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a regular file after the merge; None if none is there."""
+        """Return the bytes of a regular file after the merge; None if none is there."""
         found = self.entry(path)
         if found is None or isinstance(found, bytes):
             return found
@@ -342,7 +345,7 @@ class Merge(NamedTuple):
 def merge_snapshots(
     base: Snapshot, ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None
 ) -> Merge:
-    """Merges two commits that have a base in common; `resolutions` decide conflicts, by path and unit.
+    """Merge two commits that have a base in common; `resolutions` decide conflicts, by path and unit.
 
     Raises InvalidResolution, InvalidConfig.
     """
@@ -367,7 +370,7 @@ class _Merging:
         self._left: dict[str, Sources] = {}
 
     def merge(self) -> Merge:
-        """Merges file by file, then looks whether there is room for what comes."""
+        """Merge file by file, then looks whether there is room for what comes."""
         for path, change in sorted(self._theirs.changes.items()):
             if change.old is not None:
                 self._merge_file(Located(path, change.old))
@@ -430,7 +433,7 @@ class _Merging:
                 self._changes[place] = change
 
     def _place(self, base: Located, ours: Located, theirs: Located) -> str:
-        """Where a file stands that both sides have."""
+        """Return where a file stands that both sides have."""
         if theirs.path in (base.path, ours.path):
             return ours.path
         if ours.path == base.path or self._decisions.takes_their_place(base, ours, theirs):
@@ -464,7 +467,7 @@ class _Merging:
             self._changes[path] = change
 
     def _content(self, base: Located | None, ours: Located, theirs: Located) -> bytes | Whole | None:
-        """What a file holds after the merge; None if that is what it holds in ours."""
+        """Return what a file holds after the merge; None if that is what it holds in ours."""
         here, there, old = ours.entry, theirs.entry, base.entry if base else None
         assert here is not None
         assert there is not None
@@ -486,7 +489,7 @@ class _Merging:
         return None if blob_id(merged.data) == here.id else merged.data
 
     def _document(self, base: Located | None, ours: Located, theirs: Located) -> MergedDocument | None:
-        """The documents of both sides made one; None where the files are to be taken as wholes."""
+        """Return the documents of both sides made one; None where the files are to be taken as wholes."""
         entries = [located.entry for located in (base, ours, theirs) if located is not None]
         # New bytes carry no mode of their own.
         if any(entry is None or entry.mode != FILE_MODE for entry in entries):
@@ -524,7 +527,7 @@ class _Merging:
                         self._changes[old] = change
 
     def _is_given(self, path: str, taken: str) -> bool:
-        """Whether it was decided that what comes takes the place of a file."""
+        """Return True if it was decided that what comes takes the place of a file."""
         here = file_at(self._ours.snapshot, path)
         if taken != path or here is None:
             self._decisions.leave(path, taken)
@@ -541,7 +544,7 @@ class _Merging:
 
 
 def file_at(snapshot: Snapshot, path: str) -> Entry | None:
-    """What stands at a path, if it is no folder."""
+    """Return what stands at a path, if it is no folder."""
     entry = snapshot.entry(path)
     return None if entry is None or entry.is_tree else entry
 

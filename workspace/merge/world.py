@@ -46,7 +46,7 @@ class MergedWorld:
         return by_stem((self._ours.documents.keys() - self._gone) | made)
 
     def exists(self, path: str) -> bool:
-        """Whether anything stands at a path; "" is the root."""
+        """Return True if anything stands at a path; "" is the root."""
         if not path or path in self._named:
             return True
         change = self._merge.changes.get(path)
@@ -61,7 +61,7 @@ class MergedWorld:
         return any(f"{path}/{below}" not in self._gone for below, _ in walk(self._ours.git, entry.id))
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder or submodule stands there."""
+        """Return True if a folder or submodule stands there."""
         if not path or path in self._named:
             return True
         found = self._merge.entry(path)
@@ -70,7 +70,7 @@ class MergedWorld:
         return found.mode == SUBMODULE_MODE or (found.is_tree and self.exists(path))
 
     def entries(self, folder: str) -> Collection[str]:
-        """The names in a folder."""
+        """Return the names in a folder."""
         entry = self._ours.entry(folder) if folder else None
         tree = entry.id if entry and entry.is_tree else None if folder else self._ours.tree
         names = {item.name for item in self._ours.git.tree(tree)} if tree else set()
@@ -80,7 +80,7 @@ class MergedWorld:
         return names | self._named.get(folder, set())
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None for what is no document, or one that cannot be read."""
         if path not in self._documents:
             self._documents[path] = self._read(path)
         return self._documents[path]
@@ -111,6 +111,6 @@ class MergedWorld:
 
 
 def _above(path: str) -> list[str]:
-    """The folders above a path, the root included."""
+    """Return the folders above a path, the root included."""
     names = path.split("/")[:-1]
     return ["/".join(names[:depth]) for depth in range(len(names) + 1)]

@@ -46,7 +46,7 @@ class Reach:
         self._known: dict[str, frozenset[str]] = {}
 
     def of(self, globs: Sequence[str]) -> frozenset[str]:
-        """The paths that any of the globs stands for; without a glob, all."""
+        """Return the paths that any of the globs stands for; without a glob, all."""
         if not globs:
             return self._paths
         return frozenset().union(*map(self._of, globs))
@@ -63,7 +63,7 @@ class Reach:
         return found
 
     def _matching(self, text: str, names: Mapping[str, str], above: str) -> frozenset[str]:
-        """The paths of which a glob stands for the name, or for what of it is below the root."""
+        """Return the paths of which a glob stands for the name, or for what of it is below the root."""
         plain = plain_part(text)
         likely = [(path, name) for path, name in names.items() if plain in name]
         if not likely:
@@ -77,7 +77,7 @@ class Reach:
 
 
 def _folded(name: str) -> str:
-    """What names that are one file on some disks have in common, composed: `?` stands for a letter."""
+    """Return what names that are one file on some disks have in common, composed: `?` stands for a letter."""
     return unicodedata.normalize("NFC", twin_key(name))
 
 
@@ -137,7 +137,7 @@ class Protected(WorkspaceError):
 
 
 def touched(snapshot: Snapshot, changes: Changes) -> tuple[Touched, ...]:
-    """What changes to a commit touch, in order of paths.
+    """Return what changes to a commit touch, in order of paths.
 
     Documents are read for their types only where a rule of the commit asks for them.
     Raises InvalidConfig, LimitExceeded.
@@ -157,7 +157,7 @@ def touched(snapshot: Snapshot, changes: Changes) -> tuple[Touched, ...]:
 
 
 def governing(config: WorkspaceConfig, touched: Sequence[Touched]) -> tuple[Governed, ...]:
-    """The rules that govern any of the paths, in the order of the file."""
+    """Return the rules that govern any of the paths, in the order of the file."""
     found = []
     reach = Reach([one.path for one in touched], config.root)
     settings = {one.path for one in touched if is_settings(one.path)}
@@ -205,7 +205,7 @@ def types_of(taxonomy: Taxonomy, path: str, data: bytes) -> frozenset[str]:
 
 
 def check_direct(snapshot: Snapshot, changes: Changes) -> None:
-    """Raises Protected if a change to this commit needs a proposal, by the rules of the commit itself."""
+    """Raise Protected if a change to this commit needs a proposal, by the rules of the commit itself."""
     if not snapshot.config.protect:
         return
     governed = governing(snapshot.config, touched(snapshot, changes))
@@ -214,13 +214,13 @@ def check_direct(snapshot: Snapshot, changes: Changes) -> None:
 
 
 def is_settings(path: str) -> bool:
-    """Whether rules, or the types of documents, are read from a file of this path."""
+    """Return True if rules, or the types of documents, are read from a file of this path."""
     name = twin_key(path)  # which on many disks is the same file
     return name == CONFIG_PATH or name.startswith(SETTINGS_FOLDER) or name.rpartition("/")[2] == MANIFEST
 
 
 def named(paths: Sequence[str]) -> str:
-    """A few of some paths, as they stand in a message."""
+    """Return a few of some paths, as they stand in a message."""
     shown = ", ".join(paths[:_NAMED])
     more = len(paths) - _NAMED
     return f"{shown} and {more:,} more" if more > 0 else shown

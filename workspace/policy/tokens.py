@@ -65,7 +65,7 @@ class Person(NamedTuple):
 
 
 def is_same(one: Person, other: Person) -> bool:
-    """Whether two tokens are one person's, who is known by the address."""
+    """Return True if two tokens are one person's, who is known by the address."""
     return one.email.casefold() == other.email.casefold()
 
 
@@ -80,7 +80,7 @@ class Known(NamedTuple):
 
 
 def valid_person(token: str, name: str, email: str) -> Person:
-    """A person with a token of this name. Raises InvalidPerson."""
+    """Return a person with a token of this name. Raises InvalidPerson."""
     if not TOKEN_NAME.fullmatch(token):
         suggestion = re.sub("[^a-z0-9.-]+", "-", token[:_SUGGESTED].lower()).strip("-.")
         example = f", such as '{suggestion}'" if TOKEN_NAME.fullmatch(suggestion) else ""
@@ -167,7 +167,7 @@ class TokenFile:
         self._last: tuple[tuple[int, ...], Mapping[str, Known]] | None = None
 
     def read(self) -> Mapping[str, Known]:
-        """What is kept; nothing where there is no file. Raises UnsafeTokens, DamagedTokens."""
+        """Return what is kept; nothing where there is no file. Raises UnsafeTokens, DamagedTokens."""
         if self._path.parent.is_symlink():
             raise UnsafeTokens("it lies behind a link", "Make `docyard` in the Git folder a folder.")
         try:
@@ -233,7 +233,7 @@ class TokenFile:
 
 
 def encode(kept: Mapping[str, Known]) -> bytes:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     tokens = [
         {
             "token": name,
@@ -247,7 +247,7 @@ def encode(kept: Mapping[str, Known]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Known]:
-    """What the bytes of a file say. Raises DamagedTokens."""
+    """Return what the bytes of a file say. Raises DamagedTokens."""
     if len(data) > MAX_BYTES:
         raise DamagedTokens("it is too large")
     try:
@@ -326,7 +326,7 @@ class Keyring(Protocol):
     """What tells whose token a name is."""
 
     def known(self, token: str) -> Known | None:
-        """The person and the key of a token's name; None if none of that name is known."""
+        """Return the person and the key of a token's name; None if none of that name is known."""
 
 
 class Tokens:
@@ -340,14 +340,14 @@ class Tokens:
         self._file = TokenFile(common_dir)
 
     def add(self, token_name: str, name: str, email: str) -> str:
-        """Makes a token, and gives its secret, which is kept nowhere. Raises InvalidPerson, TokenExists."""
+        """Make a token, and gives its secret, which is kept nowhere. Raises InvalidPerson, TokenExists."""
         person = valid_person(token_name, name, email)
         secret = f"docyard_{person.token}_{secrets.token_hex(_RANDOM)}"
         self._keep(person, _digest(secret))
         return secret
 
     def trust(self, secret: str, name: str, email: str) -> Person:
-        """Makes a token that was made elsewhere known here, for this person.
+        """Make a token that was made elsewhere known here, for this person.
 
         Raises InvalidToken for what has no token's form, InvalidPerson, and TokenExists for another of its
         name. The same one can be given again, with another name or address.
@@ -360,22 +360,22 @@ class Tokens:
         return person
 
     def revoke(self, name: str) -> Person:
-        """Takes a token away: its approvals, old ones too, no longer count here. Raises UnknownToken."""
+        """Take a token away: its approvals, old ones too, no longer count here. Raises UnknownToken."""
         with self._file.changing() as kept:
             if name not in kept:
                 raise _unknown(name, kept)
             return kept.pop(name).person
 
     def list(self) -> tuple[Person, ...]:
-        """The people whose tokens are known, in order of the tokens' names."""
+        """Return the people whose tokens are known, in order of the tokens' names."""
         return tuple(known.person for _, known in sorted(self._file.read().items()))
 
     def all(self) -> Mapping[str, Known]:
-        """Every token by its name, as they are now."""
+        """Return every token by its name, as they are now."""
         return self._file.read()
 
     def person(self, secret: str) -> Person:
-        """The person whose token this is. Raises InvalidToken."""
+        """Return the person whose token this is. Raises InvalidToken."""
         digest = _digest(secret)
         found = None
         # All are compared, and each in constant time, so that nothing is told by how long it takes.
@@ -387,11 +387,11 @@ class Tokens:
         return found
 
     def known(self, token: str) -> Known | None:
-        """The person and the key of a token's name; None if none of that name is known here."""
+        """Return the person and the key of a token's name; None if none of that name is known here."""
         return self._file.read().get(token)
 
     def key(self, token_name: str) -> bytes | None:
-        """The key of a token's seals; None if none of that name is known here."""
+        """Return the key of a token's seals; None if none of that name is known here."""
         known = self.known(token_name)
         return None if known is None else known.key
 

@@ -52,7 +52,7 @@ def seal(key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: st
 def is_sealed(
     found: str | None, key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: str, token: str
 ) -> bool:
-    """Whether this is a seal, made with the key, on just this verdict."""
+    """Return True if this is a seal, made with the key, on just this verdict."""
     if found is None:
         return False
     expected = _mac(key, found[:_NONCE], proposal, target, verdict, commit, token)
@@ -142,7 +142,7 @@ def verdicts(
 
 
 def why_void(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | None:
-    """Why a verdict does not count for the proposal as it is; None if it does.
+    """Return why a verdict does not count for the proposal as it is; None if it does.
 
     `void_by` says it of approvals by the id of their event, as far as tokens tell.
     """
@@ -161,12 +161,12 @@ def why_void(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | None:
 
 
 def address_of(person: Person) -> str:
-    """What tells whether two tokens are one person's."""
+    """Return what tells whether two tokens are one person's."""
     return person.email.casefold()
 
 
 def _is_own(author: Author, person: Person) -> bool:
-    """Whether a person opened the proposal; a client did so itself, in whoever's name it commits."""
+    """Return True if a person opened the proposal; a client did so itself, in whoever's name it commits."""
     if author.known_by is KnownBy.CLIENT:
         return False
     is_same_token = author.known_by is KnownBy.TOKEN and author.label == person.token

@@ -49,7 +49,7 @@ class Standing(NamedTuple):
 
 
 def place_of(document: Document, slug: str | None, quote: str = "") -> Place:
-    """What a new comment is about: a section, or the whole document, or words that are quoted from it.
+    """Return what a new comment is about: a section, or the whole document, or words that are quoted from it.
 
     Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidWords for words that are not there.
     """
@@ -67,7 +67,7 @@ def place_of(document: Document, slug: str | None, quote: str = "") -> Place:
 
 
 def standing(comment: Comment, tip: Snapshot) -> Standing | None:
-    """Where the text of a comment is at a commit; None for a comment that is on no text."""
+    """Return where the text of a comment is at a commit; None for a comment that is on no text."""
     place = comment.place
     if place is None:
         return None
@@ -107,7 +107,7 @@ def _is_named(found: Followed, slug: str | None) -> bool:
 
 
 def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | None:
-    """What a place of the comment's commit is at a tip; None where it is gone."""
+    """Return what a place of the comment's commit is at a tip; None where it is gone."""
     if commit is None or tip.tree is None or not tip.git.has(commit):
         return _named(place, tip)
     following = Following(tip.git, tip.config.is_document, _READ)
@@ -135,7 +135,7 @@ def _stepwise(following: Following, start: Followed, commit: str, tip: Snapshot)
 
 
 def _named(place: Place, tip: Snapshot) -> Followed | None:
-    """What the address of a place means at a tip."""
+    """Return what the address of a place means at a tip."""
     following = Following(tip.git, tip.config.is_document, _READ)
     return _at(following, tip.tree, place) if tip.tree is not None else None
 
@@ -160,7 +160,7 @@ def _digest(data: bytes) -> str:
 
 
 def _says(data: bytes, quote: str) -> bool:
-    """Whether a text holds these words, however its lines are broken."""
+    """Return True if a text holds these words, however its lines are broken."""
     return " ".join(quote.split()) in " ".join(data.decode("utf-8", "replace").split())
 
 
@@ -269,7 +269,7 @@ class Sieve:
 
 
 def _is_at(place: tuple[str, str | None], at: At) -> bool:
-    """Whether a place is another one, or below it."""
+    """Return True if a place is another one, or below it."""
     (file, address), (path, slug) = place, at
     address = address or ""
     return file == path and (slug is None or address == slug or address.startswith(f"{slug}/"))

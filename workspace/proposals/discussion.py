@@ -60,7 +60,7 @@ _MOST_HEADS = 20
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Events in the one order that all who have the same events see; each id once."""
+    """Return events in the one order that all who have the same events see; each id once."""
     known = {event.id: event for event in sorted(events, key=_key, reverse=True)}
     awaited = {id: {one for one in _before(event) if one in known} for id, event in known.items()}
     followers: dict[str, list[str]] = {}
@@ -100,7 +100,7 @@ def _key(event: Event) -> tuple[datetime, str]:
 
 
 def once(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Events without those that repeat an earlier one: two clones may say the same with the same key.
+    """Return events without those that repeat an earlier one: two clones may say the same with the same key.
 
     So it is where both hear it from a forge before they hear of each other. What was answered stays.
     """
@@ -148,13 +148,13 @@ _SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
 
 def first_name(name: str) -> str:
-    """The name that a file was given first."""
+    """Return the name that a file was given first."""
     found = _SECOND_NAME.search(name)
     return name[: found.start()] + name[found.end() :] if found else name
 
 
 def union(versions: Iterable[Files]) -> dict[str, str]:
-    """All files of some versions of a folder, in order of names."""
+    """Return all files of some versions of a folder, in order of names."""
     blobs: dict[str, set[str]] = {}
     for files in versions:
         for name, blob in files.items():
@@ -209,7 +209,7 @@ def fitting(sizes: Mapping[File, int]) -> list[File]:
 
 
 def check_room(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
-    """Raises InvalidWords unless new events, each with its bytes, have room beside so many files and bytes.
+    """Raise InvalidWords unless new events, each with its bytes, have room beside so many files and bytes.
 
     Remarks may fill half of the room only, and what clients say three quarters, so that no flood of either
     keeps a person from a verdict or from closing the proposal.
@@ -321,7 +321,7 @@ class Discussion:
         return tuple(sorted(self._folders)[:MOST_PROPOSALS])
 
     def of(self, proposal: str) -> Said:
-        """What is said of a proposal; nothing of one that is not known."""
+        """Return what is said of a proposal; nothing of one that is not known."""
         trees = self._folders.get(proposal)
         if trees is None:
             return Said()
@@ -384,7 +384,7 @@ class Discussion:
         return ParsedDiscussion(trees, said, sizes, events, missing)
 
     def _sizes(self, every: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
-        """The bytes of files; without those that cannot be read."""
+        """Return the bytes of files; without those that cannot be read."""
         found: dict[Key, int] = {}
         for key in every:
             size = known.get(key)

@@ -75,11 +75,11 @@ class EventLog:
         self._cache = DiscussionCache.empty()
 
     def read(self) -> Discussion:
-        """What is said, as of now."""
+        """Return what is said, as of now."""
         return self._said_at(_commits(Tips(self._git)))
 
     def steady(self, look: Callable[[Discussion], T]) -> T:
-        """What a look at the words comes to that looks at other branches too.
+        """Return what a look at the words comes to that looks at other branches too.
 
         It is taken again where something was said meanwhile: words that are older than the branches would
         tell of a proposal what it never was, such as that it is merged while it only goes forward.
@@ -109,7 +109,7 @@ class EventLog:
         confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> Appended:
-        """Adds words of one proposal, each after the one before it, as one commit.
+        """Add words of one proposal, each after the one before it, as one commit.
 
         `seen` is what the author had read; without it, all that is there. What was said of the proposal with
         the idempotency key `request` is not said again. `confirm` is asked in the writer's turn, before
@@ -164,11 +164,11 @@ class EventLog:
         return Appended(published, tuple(events))
 
     def repeated(self, proposal: str, request: str | None) -> Appended | None:
-        """What was said of a proposal with an idempotency key, if anything was."""
+        """Return what was said of a proposal with an idempotency key, if anything was."""
         return self._repeated(proposal, _digest(request))
 
     def take_in(self, theirs: str, signature: Signature) -> str:
-        """Brings what is said in another commit to the branch, and returns the branch's commit.
+        """Bring what is said in another commit to the branch, and returns the branch's commit.
 
         The branch goes forward to that commit where nothing is lost by it, else a merge commit holds the
         files of both: no file ever conflicts, and one that was deleted there stays. A file that stands where
@@ -212,7 +212,7 @@ class EventLog:
         return publish_with_retry(store, BRANCH, batch, durable=self._durable)
 
     def _united(self, base: str | None, others: Sequence[str]) -> Changes:
-        """What the union with other commits changes in the files of a base."""
+        """Return what the union with other commits changes in the files of a base."""
         here = folders(self._git, base) if base is not None else {}
         there = [folders(self._git, other) for other in others]
         changes: Changes = {}
@@ -249,7 +249,7 @@ def _commits(tips: Tips) -> tuple[str, ...]:
 
 
 def check_same(earlier: Appended, words: Sequence[Words]) -> None:
-    """Raises KeyReused where other words were said with the same key.
+    """Raise KeyReused where other words were said with the same key.
 
     What their writer does not choose may differ: by the time of a retry, the branches may have moved.
     """
@@ -264,5 +264,5 @@ def check_same(earlier: Appended, words: Sequence[Words]) -> None:
 
 
 def _digest(request: str | None) -> str | None:
-    """What is kept of an idempotency key."""
+    """Return what is kept of an idempotency key."""
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest() if request else None

@@ -224,7 +224,7 @@ Words = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Closed 
 
 
 def title(text: str) -> str:
-    """A title on one line, its white space single. Raises InvalidWords if it is empty or too long."""
+    """Return a title on one line, its white space single. Raises InvalidWords if it is empty or too long."""
     found = one_line(_encodable(text, "title"))
     if not found:
         raise InvalidWords(
@@ -235,7 +235,7 @@ def title(text: str) -> str:
 
 
 def text(words: str, field: str, *, may_be_empty: bool = False) -> str:
-    """A text of several lines, ended by LF, without control characters. Raises InvalidWords."""
+    """Return a text of several lines, ended by LF, without control characters. Raises InvalidWords."""
     _check_length(words, MAX_TEXT, field, "Shorten it, or say it in several comments.")
     found = plain(_encodable(words, field))
     if not found and not may_be_empty:
@@ -244,12 +244,12 @@ def text(words: str, field: str, *, may_be_empty: bool = False) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text without control characters, its white space single."""
+    """Return a text without control characters, its white space single."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def plain(text: str) -> str:
-    """A text without control characters other than tabs and ends of lines, which are LF."""
+    """Return a text without control characters other than tabs and ends of lines, which are LF."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
@@ -317,14 +317,14 @@ class Unreadable(ValueError):
 
 
 def checked(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """The fields of an object, each by its check; what has none is left out. Raises Unreadable."""
+    """Return the fields of an object, each by its check; what has none is left out. Raises Unreadable."""
     if not isinstance(found, dict):
         raise Unreadable("it has no words")
     return {name: check(found.get(name)) for name, check in checks.items()}
 
 
 def text_field(most: int) -> Callable[[object], str]:
-    """A text of so many characters at most, with no lone surrogates."""
+    """Return a text of so many characters at most, with no lone surrogates."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
@@ -335,7 +335,7 @@ def text_field(most: int) -> Callable[[object], str]:
 
 
 def title_field(found: object) -> str:
-    """A title, on one line."""
+    """Return a title, on one line."""
     shown = one_line(text_field(MAX_TITLE)(found))
     if not shown:
         raise Unreadable("its title is empty")
@@ -343,12 +343,12 @@ def title_field(found: object) -> str:
 
 
 def said(found: object) -> str:
-    """What was said: nothing is an empty text."""
+    """Return what was said: nothing is an empty text."""
     return plain(text_field(MAX_TEXT)(found)) if found is not None else ""
 
 
 def branch(found: object) -> str:
-    """The name of a branch."""
+    """Return the name of a branch."""
     name = text_field(_MAX_NAME)(found)
     if not name or one_line(name) != name:
         raise Unreadable("a branch is none")
@@ -356,7 +356,7 @@ def branch(found: object) -> str:
 
 
 def target(found: object) -> str:
-    """The branch into which a proposal asks to be merged."""
+    """Return the branch into which a proposal asks to be merged."""
     name = branch(found)
     # What a proposal is merged into holds documents: not what is said, and not another proposal.
     if name == DISCUSSION or name.startswith(BRANCHES):
@@ -365,7 +365,7 @@ def target(found: object) -> str:
 
 
 def matching(pattern: re.Pattern[str]) -> Callable[[object], str]:
-    """An id of a form."""
+    """Return an id of a form."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or not pattern.fullmatch(found):
@@ -376,7 +376,7 @@ def matching(pattern: re.Pattern[str]) -> Callable[[object], str]:
 
 
 def one_of(choices: Callable[[str], Any]) -> Check:
-    """A value of an enumeration."""
+    """Return a value of an enumeration."""
 
     def check(found: object) -> object:
         try:
@@ -388,12 +388,12 @@ def one_of(choices: Callable[[str], Any]) -> Check:
 
 
 def optional(check: Callable[[object], Any]) -> Callable[[object], Any]:
-    """What a check takes, or nothing."""
+    """Return what a check takes, or nothing."""
     return lambda found: None if found is None else check(found)
 
 
 def time_field(found: object) -> datetime:
-    """A time in UTC, to the millisecond. Raises Unreadable."""
+    """Return a time in UTC, to the millisecond. Raises Unreadable."""
     match = _IS_TIME.fullmatch(found) if isinstance(found, str) else None
     if match is None:
         raise Unreadable("it has no time")
@@ -406,7 +406,7 @@ def time_field(found: object) -> datetime:
 
 
 def author_field(found: object) -> Author:
-    """Who spoke. Raises Unreadable."""
+    """Return who spoke. Raises Unreadable."""
     fields = checked(
         found,
         {
@@ -421,21 +421,21 @@ def author_field(found: object) -> Author:
 
 
 def after(found: object) -> tuple[str, ...]:
-    """The ids of events that were there before, 50 at most. Raises Unreadable."""
+    """Return the ids of events that were there before, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_AFTER:
         raise Unreadable("what it comes after is no short list")
     return tuple(matching(_IS_EVENT)(id) for id in found)
 
 
 def commits(found: object) -> tuple[str, ...]:
-    """A list of commits, 50 at most. Raises Unreadable."""
+    """Return a list of commits, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_COMMITS:
         raise Unreadable("its commits are no short list")
     return tuple(commit(id) for id in found)
 
 
 def place(found: object) -> Place:
-    """The document, section and words that a comment is about. Raises Unreadable."""
+    """Return the document, section and words that a comment is about. Raises Unreadable."""
     checks = {
         "path": text_field(_MAX_PATH),
         "slug": optional(text_field(_MAX_PATH)),
@@ -497,7 +497,10 @@ def encode(
     after: tuple[str, ...] = (),
     request: str | None = None,
 ) -> tuple[str, bytes]:
-    """The name of an event's file, and its bytes. Raises Unreadable for what could not be read again."""
+    """Return the name of an event's file, and its bytes.
+
+    Raises Unreadable for what could not be read again.
+    """
     if isinstance(words, Unknown):
         raise Unreadable("words of an unknown kind are only read")
     data: dict[str, object] = {
@@ -523,7 +526,7 @@ def encode(
 
 
 def decode(proposal: str, name: str, data: bytes) -> Event:
-    """The event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
+    """Return the event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
     if len(data) > MAX_BYTES:
         raise Unreadable("it is too large")
     try:
@@ -549,7 +552,7 @@ def decode(proposal: str, name: str, data: bytes) -> Event:
 
 
 def _name(time: datetime, data: bytes) -> str:
-    """A name that sorts by time, and that every system can store."""
+    """Return a name that sorts by time, and that every system can store."""
     compact = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
     return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID]}.json"
 

@@ -51,7 +51,7 @@ class Landings:
         self._beside: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_REMEMBERED)
 
     def find(self, target: str, asked: Mapping[str, Asked]) -> dict[str, Landing]:
-        """Those of the proposals that the history of a commit of their target holds, by their ids."""
+        """Return those of the proposals that the history of a commit of their target holds, by their ids."""
         oldest = self._oldest(asked)
         way = self._graph.first_parents(target, most=_MOST, since=oldest)
         found: dict[str, Landing] = {}
@@ -77,14 +77,14 @@ class Landings:
         return found
 
     def _oldest(self, asked: Mapping[str, Asked]) -> int:
-        """The time before which none of the proposals was taken in."""
+        """Return the time before which none of the proposals was taken in."""
         times = [time for one in asked.values() if (time := self._graph.time(one.base or one.tip or ""))]
         return min(times, default=0)
 
     def _found_beside(
         self, way: Sequence[Node], on_way: Set[str], oldest: int, asked: Mapping[str, Asked]
     ) -> dict[str, Landing]:
-        """Those of the proposals that were taken in by a merge which came in beside the way itself.
+        """Return those of the proposals that were taken in by a merge which came in beside the way itself.
 
         Anyone's branch may hold a commit that names a proposal, so what it took in must stand on what the
         proposal was begun on.
@@ -99,7 +99,7 @@ class Landings:
         return found
 
     def _merges_beside(self, commit: Node, on_way: Set[str], oldest: int) -> tuple[str, ...]:
-        """The merges of proposals that came in by other parents of a commit, the oldest first.
+        """Return the merges of proposals that came in by other parents of a commit, the oldest first.
 
         They are those of the commit's history, so they are kept; what is older is not looked at.
         """

@@ -101,7 +101,7 @@ class Told(NamedTuple):
     bases: frozenset[str] = frozenset()
 
     def base_of(self, tip: str | None) -> str | None:
-        """The commit of the target that a tip stands on.
+        """Return the commit of the target that a tip stands on.
 
         Where several bring it forward at once, what was said last need not be where the branch came to.
         """
@@ -109,7 +109,7 @@ class Told(NamedTuple):
 
 
 def told(events: Sequence[Event]) -> Told | None:
-    """What events in order come to; None unless one opens the proposal, of which the first counts."""
+    """Return what events in order come to; None unless one opens the proposal, of which the first counts."""
     opening = next((event for event in events if isinstance(event.words, Opened)), None)
     if opening is None or not isinstance(opening.words, Opened):
         return None
@@ -304,11 +304,11 @@ class Proposals:
         self._had: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
 
     def all(self, discussion: Discussion) -> tuple[Proposal, ...]:
-        """Every proposal of which an opening can be read, the one that was opened last first."""
+        """Return every proposal of which an opening can be read, the one that was opened last first."""
         return self._standing(discussion, discussion.proposals)
 
     def one(self, discussion: Discussion, name: str) -> Proposal:
-        """The proposal of an id, or of a branch that is named after it. Raises ProposalNotFound."""
+        """Return the proposal of an id, or of a branch that is named after it. Raises ProposalNotFound."""
         id = read_id(name)
         found = self._standing(discussion, (id,)) if id is not None else ()
         if not found:
@@ -343,7 +343,7 @@ class Proposals:
         return kept[1]
 
     def _commits_of(self, words: Told, tip: str | None) -> frozenset[str]:
-        """Those of the commits that a proposal is known to have had that its tip still has."""
+        """Return those of the commits that a proposal is known to have had that its tip still has."""
         if tip is None:
             return frozenset()
         commits = frozenset([*words.commits, *(review.commit for review in words.reviews)])

@@ -45,7 +45,7 @@ class FileChange:
 
 
 def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileChange, ...]:
-    """The files that a batch really changes, sorted by path; what it leaves as it was is left out.
+    """Return the files that a batch really changes, sorted by path; what it leaves as it was is left out.
 
     Raises:
         PathBlocked: a link or a submodule is at one of the paths, and nothing is taken whole there.
@@ -69,7 +69,7 @@ def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileCh
 
 
 def _taken(path: str, old: Entry | None, new: Entry | None) -> Iterator[FileChange]:
-    """The change of a path at which something is taken whole, if it is one."""
+    """Yield the change of a path at which something is taken whole, if it is one."""
     if new is not None and (old is None or (old.id, old.mode) != (new.id, new.mode)):
         yield FileChange(path, old, new.id, new.mode)
     elif new is None and old is not None:

@@ -238,7 +238,7 @@ class WorkFiles:
         return bool(status.st_mode & stat.S_IXUSR)
 
     def _holds(self, target: Path, file: WorkFile) -> bool:
-        """Whether a file holds exactly the new bytes, in the new mode."""
+        """Return True if a file holds exactly the new bytes, in the new mode."""
         found = lstat(target)
         if file.new is None or found is None or not stat.S_ISREG(found.st_mode):
             return False
@@ -247,7 +247,7 @@ class WorkFiles:
         return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
 
     def _spelled(self, path: str) -> str | None:
-        """How the name of a file is spelled on the disk, where it is found by another; else None."""
+        """Return how the name of a file is spelled on the disk, where it is found by another; else None."""
         file = self._root / path
         if lstat(file) is None:
             return None
@@ -357,7 +357,7 @@ class Checkout:
             os.utime(path, ns=(mtime, mtime))
 
     def record(self, journal: Journal, name: str) -> Journal:
-        """The journal with what will happen to this work tree."""
+        """Return the journal with what will happen to this work tree."""
         files, folders = self._files.plan(self._changes)
         return replace(
             journal,

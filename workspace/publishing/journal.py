@@ -69,13 +69,13 @@ class Journal:
     folders: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """One line of JSON, and one with its SHA-256."""
+        """Return one line of JSON, and one with its SHA-256."""
         text = json.dumps({"version": VERSION, **asdict(self)}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
     @classmethod
     def decode(cls, data: bytes) -> Journal | None:
-        """The journal of these bytes; None if they are not whole. Raises UnknownJournal."""
+        """Return the journal of these bytes; None if they are not whole. Raises UnknownJournal."""
         text, _, digest = data.partition(b"\n")
         if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
             return None

@@ -172,7 +172,7 @@ class LinkedLock:
 
 
 def shown(path: Path, common_dir: Path) -> str:
-    """A file's name for people: relative, beginning with `.git` where that is the folder's name."""
+    """Return a file's name for people: relative, beginning with `.git` where that is the folder's name."""
     name = path.relative_to(common_dir).as_posix()
     return f".git/{name}" if common_dir.name == ".git" else name
 

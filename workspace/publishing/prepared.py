@@ -58,7 +58,7 @@ def _renameat2() -> Any:
 
 
 def link_or_copy(file: Path, name: Path) -> None:
-    """Give a file a second name; where the file system has no such thing, make a copy."""
+    """Return a file a second name; where the file system has no such thing, make a copy."""
     try:
         os.link(file, name, follow_symlinks=False)
     except OSError as error:
@@ -91,7 +91,7 @@ def swap(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
 
 
 def place(put: Path, target: Path) -> bool:
-    """Give a finished file a name that is to be new; False if another stands there."""
+    """Return a finished file a name that is to be new; False if another stands there."""
     try:
         os.link(put, target)
     except FileExistsError:
@@ -109,7 +109,7 @@ def place(put: Path, target: Path) -> bool:
 
 
 def lstat(path: Path) -> os.stat_result | None:
-    """What is at a path, links not followed; None if nothing is."""
+    """Return what is at a path, links not followed; None if nothing is."""
     try:
         return path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -117,20 +117,20 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def names(path: Path, file: os.stat_result) -> bool:
-    """Whether a path is a name of this very file, whatever was written into it since."""
+    """Return True if a path is a name of this very file, whatever was written into it since."""
     found = lstat(path)
     return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
 
 
 def same(one: os.stat_result | None, two: os.stat_result | None) -> bool:
-    """Whether this is one file in which nobody has written in between."""
+    """Return True if this is one file in which nobody has written in between."""
     if one is None or two is None:
         return one is two
     return one.st_ino == two.st_ino and same_text(one, two)
 
 
 def same_text(one: os.stat_result, two: os.stat_result) -> bool:
-    """Whether two files have the size and the times of one text."""
+    """Return True if two files have the size and the times of one text."""
     return (one.st_mtime_ns, one.st_size) == (two.st_mtime_ns, two.st_size)
 
 
@@ -211,14 +211,14 @@ class Prepared:
             sync(self.folder.parent)
 
     def journal(self) -> Journal | None:
-        """The journal; None if there is none that is whole. Raises UnknownJournal."""
+        """Return the journal; None if there is none that is whole. Raises UnknownJournal."""
         try:
             return Journal.decode((self.folder / NAME).read_bytes())
         except OSError:
             return None
 
     def owns(self, file: Path) -> bool:
-        """Whether a file is a link to one in this folder."""
+        """Return True if a file is a link to one in this folder."""
         return lstat(file) is not None and any(names(file, own.lstat()) for own in self.folder.iterdir())
 
     def clear(self) -> bool:

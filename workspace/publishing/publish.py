@@ -376,7 +376,7 @@ def _worktree_dir(store: GitStore, branch: str) -> Path | None:
 
 
 def _is_elsewhere(store: GitStore, branch: str, checkout: Checkout | None) -> bool:
-    """Whether the branch was checked out, or left, since the checkout was prepared."""
+    """Return True if the branch was checked out, or left, since the checkout was prepared."""
     worktrees = store.worktrees_of(branch)
     return worktrees != ((checkout.worktree,) if checkout is not None else ())
 

@@ -96,7 +96,7 @@ def recover_locked(store: GitStore) -> Recovered:
 
 
 def private_folders(common_dir: Path) -> list[Path]:
-    """The private folders of publications."""
+    """Return the private folders of publications."""
     pending = common_dir / PENDING
     if pending.is_symlink() or is_below_a_link(pending, common_dir):
         return []
@@ -135,7 +135,7 @@ def roll_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
 
 
 def is_committed(store: GitStore, journal: Journal) -> bool:
-    """Whether the branch holds the journal's commit, at its tip or below it."""
+    """Return True if the branch holds the journal's commit, at its tip or below it."""
     tip = store.tip(journal.branch)
     return tip is not None and store.descends(tip, journal.commit, until=journal.base)
 
@@ -205,7 +205,7 @@ def _worktree(store: GitStore, journal: Journal) -> Worktree | None:
 
 
 def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
-    """Whether the commit that is checked out, and the index, still have the file as it was."""
+    """Return True if the commit that is checked out, and the index, still have the file as it was."""
     entry = find(git, tree, file.path) if tree else None
     staged = index.entry(file.path) if index is not None else None
     return index is not None and _blob(entry) == _blob(staged) == file.old
@@ -214,7 +214,7 @@ def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: Work
 def _without_ours(
     git: GitStore, tree: str | None, path: Path, prepared: Prepared, journal: Journal
 ) -> IndexFile | None:
-    """The index without what was staged for the batch; None if it cannot be read.
+    """Return the index without what was staged for the batch; None if it cannot be read.
 
     A person who removed Git's lock and looked at the status has let Git write it anew, with our entries.
     """
@@ -259,14 +259,14 @@ def _release_all(common_dir: Path, prepared: Prepared) -> None:
 
 
 def git_locks(common_dir: Path) -> Iterator[Path]:
-    """The locks that a publication takes, in this and every other work tree."""
+    """Yield the locks that a publication takes, in this and every other work tree."""
     for git_dir in git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 
 def index_locks(store: GitStore) -> list[Path]:
-    """The locks of indexes that a switch may hold now, in this and every other work tree.
+    """Return the locks of indexes that a switch may hold now, in this and every other work tree.
 
     Not one of a work tree that is gone, nor one of a commit whose message is being written: that may take
     hours, and the message is younger than the lock.
@@ -286,7 +286,7 @@ def index_locks(store: GitStore) -> list[Path]:
 
 
 def has_worktrees(store: GitStore) -> bool:
-    """Whether a branch may be checked out in this repository."""
+    """Return True if a branch may be checked out in this repository."""
     return not store.bare or len(git_dirs(store.common_dir)) > 1
 
 

@@ -76,7 +76,7 @@ class BranchRef:
             remove_empty(self._path)
 
     def release(self) -> bool:
-        """Give the lock up, and remove the folders that only it had needed; False if that failed."""
+        """Return the lock up, and remove the folders that only it had needed; False if that failed."""
         released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):
@@ -140,7 +140,7 @@ class Log:
 
 
 def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
-    """The logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
+    """Return the logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
     setting = git.config("core.logAllRefUpdates")
     if setting is None:
         create = not bare

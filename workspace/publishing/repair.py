@@ -34,7 +34,7 @@ _FOLDER, _NAME = re.compile(r"[0-9a-f]{2}"), re.compile(r"[0-9a-f]{38}")
 
 
 def loose_objects(common_dir: Path) -> Iterator[str]:
-    """The ids of the loose objects, in no order."""
+    """Yield the ids of the loose objects, in no order."""
     with os.scandir(common_dir / "objects") as folders:
         names = [folder.name for folder in folders if _FOLDER.fullmatch(folder.name) and folder.is_dir()]
     for name in names:
@@ -43,7 +43,7 @@ def loose_objects(common_dir: Path) -> Iterator[str]:
 
 
 def broken_objects(common_dir: Path) -> tuple[str, ...]:
-    """The ids of the loose objects whose files do not hold what their names say, sorted.
+    """Return the ids of the loose objects whose files do not hold what their names say, sorted.
 
     A file that this user may not read is not judged. Errors: OSError if the folder of objects cannot be read.
     """
@@ -104,7 +104,7 @@ class TornRef:
 
 
 def torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[TornRef]:
-    """The torn branches of a repository, of whose loose objects these are known to be broken."""
+    """Yield the torn branches of a repository, of whose loose objects these are known to be broken."""
     root = git.common_dir / "refs" / "heads"
     for path in sorted(root.rglob("*")):
         if path.suffix != ".lock" and is_torn(path):
@@ -147,7 +147,7 @@ def _keep(git: GitReader, branch: str, path: Path) -> None:
 
 
 def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
-    """Whether a commit, all that is in it, and the commits before it are in the repository."""
+    """Return True if a commit, all that is in it, and the commits before it are in the repository."""
     try:
         found = git.commit(commit)
         for parent in found.parents:
@@ -163,7 +163,7 @@ def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
 
 
 def last_whole(git: GitReader, branch: str, broken: Collection[str]) -> TornRef:
-    """What a branch held last that is whole, by its reflog."""
+    """Return what a branch held last that is whole, by its reflog."""
     try:
         log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
     except OSError:
@@ -176,7 +176,7 @@ def last_whole(git: GitReader, branch: str, broken: Collection[str]) -> TornRef:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether the file of a branch, or HEAD, holds neither an id nor the name of another ref."""
+    """Return True if the file of a branch, or HEAD, holds neither an id nor the name of another ref."""
     try:
         return path.is_file() and not path.is_symlink() and not _WHOLE.fullmatch(path.read_bytes())
     except OSError:

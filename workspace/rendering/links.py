@@ -71,14 +71,17 @@ class Destinations:
         self.notes: set[str] = set()
 
     def link(self, written: str) -> Destination:
-        """Where a link leads; entities and escapes in it are resolved."""
+        """Return where a link leads; entities and escapes in it are resolved."""
         found = self._links.get(written)
         if found is None:
             found = self._links[written] = self._external(written) or self._internal(written)
         return found
 
     def image(self, written: str) -> Destination:
-        """Where an image is. One of another host has its address as `href`, and is not to be loaded."""
+        """Return where an image is.
+
+        One of another host has its address as `href`, and is not to be loaded.
+        """
         external = self._external(written)
         if external is not None:
             return external
@@ -125,7 +128,7 @@ class Destinations:
         return Destination(self._urls.document(path, name))
 
     def _name(self, path: str, place: Place | None, fragment: str | None) -> str:
-        """The id of a place on its page: a section's key, else the name that a link gives it."""
+        """Return the id of a place on its page: a section's key, else the name that a link gives it."""
         if place is None or self._world is None:
             return fragment or ""
         if place.section is None:
@@ -140,7 +143,7 @@ class Destinations:
         return self._world is not None and self._world.is_document(path)
 
     def _resolved(self, written: str, *, is_image: bool) -> Resolved | None:
-        """What `workspace.links` says; None if it is not asked any more."""
+        """Return what `workspace.links` says; None if it is not asked any more."""
         if self._world is None:
             return None
         if len(self._links) >= MAX_RESOLVED:
@@ -180,14 +183,14 @@ class PageWorld(OverlayWorld):
         self._bytes_left = MAX_READ_BYTES
 
     def is_document(self, path: str) -> bool:
-        """Whether a path is that of a document, which the page shows rendered."""
+        """Return True if a path is that of a document, which the page shows rendered."""
         if self._own is not None and path == self._own.path:
             return True
         entry = self._commit.entry(path)
         return entry is not None and entry.is_blob and self._commit.config.is_document(path)
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None for what is none, cannot be read, or is past the limit."""
+        """Return the document of a path; None for what is none, cannot be read, or is past the limit."""
         if self._own is not None and path == self._own.path:
             return self._own
         if path not in self._opened:
@@ -286,15 +289,15 @@ class Urls(Protocol):
     """The addresses of the page: each begins with one slash. Equal ones must be equal and have one hash."""
 
     def document(self, path: str, section: str = "", /) -> str:
-        """A document, at one of its sections; "" is the whole of it. Neither is encoded."""
+        """Return a document, at one of its sections; "" is the whole of it. Neither is encoded."""
         ...
 
     def folder(self, path: str, /) -> str:
-        """A folder; "" is the top."""
+        """Return a folder; "" is the top."""
         ...
 
     def raw(self, path: str, /) -> str:
-        """A file as it is."""
+        """Return a file as it is."""
         ...
 
 

@@ -42,7 +42,7 @@ class Raw(NamedTuple):
 
 
 def raw(snapshot: Snapshot, path: str) -> Raw:
-    """The file at a path of the commit: an image, a picture or text as such, all else to be saved.
+    """Return the file at a path of the commit: an image, a picture or text as such, all else to be saved.
 
     Any regular file under `root`, less `exclude`, less folders that begin with a dot. Raises
     DocumentNotFound, LimitExceeded.

@@ -64,7 +64,7 @@ class Marks:
         return Mark(section.key, aliases, section.title)
 
     def is_dropped(self, line: int) -> bool:
-        """Whether a line holds nothing but the anchors of a heading below it."""
+        """Return True if a line holds nothing but the anchors of a heading below it."""
         return self._first + line in self._anchored
 
 
@@ -189,7 +189,7 @@ def render_text(
     base_path: str = "",
     breaks: bool = True,
 ) -> str:
-    """A few words of Markdown as HTML without ids: a comment, a description, a text that is edited.
+    """Return a few words of Markdown as HTML without ids: a comment, a description, a text that is edited.
 
     With `breaks` each line end is a line break, as in comments. Relative links count from the document
     `base_path` of the snapshot; without one they lead nowhere.
@@ -205,7 +205,7 @@ def _render_text(markdown: str, urls: Urls, snapshot: Snapshot | None, base_path
 
 
 def render_section(snapshot: Snapshot, path: str, section: Section | str, *, urls: Urls) -> str:
-    """A section's own text as HTML without ids, its heading included; `section` may be an address.
+    """Return a section's own text as HTML without ids, its heading included; `section` may be an address.
 
     "" for a section that the document does not have. Raises DocumentNotFound, NotADocument, LimitExceeded.
     """

@@ -47,7 +47,7 @@ def document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType
 
 
 def document_type(snapshot: Snapshot, name: str) -> DocumentType:
-    """The type of a name. Raises UnknownType, BrokenType."""
+    """Return the type of a name. Raises UnknownType, BrokenType."""
     types = document_types(snapshot)
     found = types.get(name)
     if found is None:

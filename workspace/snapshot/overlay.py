@@ -47,7 +47,7 @@ class Overlay:
         self._last: Document | None = None  # what was read last of the snapshot, and is often asked for again
 
     def document(self, path: str) -> Document:
-        """A document as the batch has left it. Raises DocumentNotFound."""
+        """Return a document as the batch has left it. Raises DocumentNotFound."""
         if path in self._documents:
             document = self._documents[path]
             if document is None:
@@ -71,21 +71,21 @@ class Overlay:
         return self._last
 
     def find(self, path: str) -> Document | None:
-        """The same; None where there is none. Raises LimitExceeded, NotADocument."""
+        """Return the same; None where there is none. Raises LimitExceeded, NotADocument."""
         try:
             return self.document(path)
         except DocumentNotFound:
             return None
 
     def copy(self) -> Overlay:
-        """The same documents once more, so that an operation that fails leaves no trace in these."""
+        """Return the same documents once more, so that an operation that fails leaves no trace in these."""
         copied = Overlay(self.snapshot)
         copied._documents = dict(self._documents)
         copied._moved = dict(self._moved)
         return copied
 
     def is_laid(self, path: str) -> bool:
-        """Whether the batch has touched a path."""
+        """Return True if the batch has touched a path."""
         return path in self._documents
 
     @property
@@ -94,7 +94,7 @@ class Overlay:
         return tuple(path for path, document in self._documents.items() if document is not None)
 
     def now_at(self, path: str) -> str | None:
-        """Where a document is that the batch has moved from a path; None where it was removed."""
+        """Return where a document is that the batch has moved from a path; None where it was removed."""
         seen: set[str] = set()
         while path in self._moved and path not in seen:
             seen.add(path)
@@ -102,7 +102,7 @@ class Overlay:
         return path if seen and self._documents.get(path) is not None else None
 
     def is_folder(self, path: str) -> bool:
-        """Whether a path is a folder, as the batch has left it."""
+        """Return True if a path is a folder, as the batch has left it."""
         inside = f"{path}/"
         if any(document and other.startswith(inside) for other, document in self._documents.items()):
             return True
@@ -110,14 +110,14 @@ class Overlay:
         return entry is not None and entry.is_tree and bool(self._names(path))
 
     def revised(self, before: Overlay) -> tuple[str, ...]:
-        """The paths that were laid or removed since this overlay was copied from another."""
+        """Return the paths that were laid or removed since this overlay was copied from another."""
         unset = object()
         return tuple(
             path for path, item in self._documents.items() if before._documents.get(path, unset) is not item
         )
 
     def put(self, document: Document) -> None:
-        """Lays a document over its path. Raises LimitExceeded."""
+        """Lay a document over its path. Raises LimitExceeded."""
         path = document.path
         stood = self._documents.get(path)
         if isinstance(stood, _Unread):
@@ -128,19 +128,19 @@ class Overlay:
         self._documents[path] = document
 
     def lay(self, path: str, data: bytes) -> None:
-        """Lays the bytes of a document, held against the limits already, over the path at which it stands.
+        """Lay the bytes of a document, held against the limits already, over the path at which it stands.
 
         They are read when they are asked for: thousands of documents read take ten times the room.
         """
         self._documents[path] = _Unread(data, path)
 
     def create(self, document: Document) -> None:
-        """Lays a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""
+        """Lay a new document over a free path. Raises PathExists, InvalidPath, LimitExceeded."""
         self._check_free(document.path)
         self.put(document)
 
     def remove(self, path: str) -> None:
-        """Takes a document away, however large it is. Raises DocumentNotFound, NotADocument."""
+        """Take a document away, however large it is. Raises DocumentNotFound, NotADocument."""
         if path in self._documents:
             self.document(path)
         else:
@@ -148,7 +148,7 @@ class Overlay:
         self._documents[path] = None
 
     def move(self, path: str, new_path: str) -> Document:
-        """Lays a document over a free path instead of its own, and answers with it.
+        """Lay a document over a free path instead of its own, and answers with it.
 
         Another spelling of its own path is free, too. Raises DocumentNotFound, PathExists, InvalidPath,
         LimitExceeded for one that is too large to be read.
@@ -166,7 +166,7 @@ class Overlay:
         return moved
 
     def changes(self) -> Mapping[str, bytes | None]:
-        """The new bytes of each document that differs from the snapshot; None for one that is gone."""
+        """Return the new bytes of each document that differs from the snapshot; None for one that is gone."""
         changed: dict[str, bytes | None] = {}
         for path, document in self._documents.items():
             entry = self.snapshot.entry(path)
@@ -225,7 +225,7 @@ class Overlay:
                 )
 
     def _names(self, folder: str) -> set[str]:
-        """What a folder holds, as the batch has left it."""
+        """Return what a folder holds, as the batch has left it."""
         prefix = f"{folder}/" if folder else ""
         entry = self.snapshot.entry(folder) if folder else None
         tree = entry.id if entry else (None if folder else self.snapshot.tree)

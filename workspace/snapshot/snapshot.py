@@ -59,13 +59,13 @@ class Listing(NamedTuple):
 
     @classmethod
     def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
-        """What a whole tree holds; None is an empty one. Raises TooManyFiles."""
+        """Return what a whole tree holds; None is an empty one. Raises TooManyFiles."""
         found = _at_most(MOST_FILES, trees.walk(git, tree), "files") if tree else ()
         counting = ((path, None, entry.id) for path, entry in found if counts(config, path, entry))
         return cls({}, {}).changed(_at_most(MOST_DOCUMENTS, counting, "documents"))
 
     def changed(self, changes: Iterable[FileChange]) -> Listing:
-        """The listing after some changes."""
+        """Return the listing after some changes."""
         kinds = dict(self.documents), dict(self.manifests)
         for path, _, blob in changes:
             kind = kinds[is_manifest(path)]
@@ -76,7 +76,7 @@ class Listing(NamedTuple):
         return Listing(*(dict(sorted(kind.items())) for kind in kinds))
 
     def differing(self, other: Listing) -> Iterator[FileChange]:
-        """What changes from this listing to another, in order of paths."""
+        """Yield what changes from this listing to another, in order of paths."""
         before, after = ({**one.documents, **one.manifests} for one in (self, other))
         for path in sorted(before.keys() | after.keys()):
             if before.get(path) != after.get(path):
@@ -86,7 +86,7 @@ class Listing(NamedTuple):
 def changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
-    """What changes from one tree to another under the same settings; reads only folders that differ."""
+    """Yield what changes from one tree to another under the same settings; reads only folders that differ."""
     for change in trees.changes(git, old, new):
         one, other = (
             entry.id if entry is not None and counts(config, change.path, entry) else None
@@ -97,7 +97,7 @@ def changes(
 
 
 def counts(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
-    """Whether what stands at a path is a document, or a manifest that has a say."""
+    """Return True if what stands at a path is a document, or a manifest that has a say."""
     if not entry.is_blob:
         return False
     return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
@@ -115,7 +115,7 @@ def _at_most(most: int, items: Iterable[T], name: str) -> Iterator[T]:
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a file of this path is called like a manifest."""
+    """Return True if a file of this path is called like a manifest."""
     return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST
 
 
@@ -159,7 +159,7 @@ class NotADocument(DocumentNotFound):
 
 
 def check_pointer(path: str, data: bytes) -> None:
-    """Raises NotADocument for bytes that only point at a text (git-lfs, `docs/spec.md`, "The Pointer")."""
+    """Raise NotADocument for bytes that only point at a text (git-lfs, `docs/spec.md`, "The Pointer")."""
     if len(data) < _POINTER_SIZE and data.startswith(_POINTER):
         raise NotADocument(
             f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
@@ -174,7 +174,7 @@ class DocumentCache:
         self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _weight)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
-        """The document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
+        """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
         return self._documents.get((path, blob), _parsed, git, path, blob)
 
 
@@ -187,7 +187,7 @@ def _parsed(git: GitReader, path: str, blob: str) -> Document:
 
 
 def _weight(document: Document) -> int:
-    """What a document counts for: its bytes, and something for being there."""
+    """Return what a document counts for: its bytes, and something for being there."""
     return len(document.data) + 1000
 
 
@@ -210,11 +210,11 @@ class Snapshot:
         self._previous: Snapshot | None = previous if previous is None or listed else previous._previous
 
     def at(self, commit: str) -> Snapshot:
-        """Another commit of the same repository; what is parsed of one is kept for the other."""
+        """Return another commit of the same repository; what is parsed of one is kept for the other."""
         return Snapshot(self.git, commit, self._cache)
 
     def entry(self, path: str) -> Entry | None:
-        """What stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
+        """Return what stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
         return trees.find(self.git, self.tree, path) if self.tree and path else None
 
     @cached_property
@@ -242,13 +242,13 @@ class Snapshot:
         return Taxonomy(keys, Manifests(self.git, tuple(keys), self._manifest_at).within)
 
     def manifest_problems(self) -> list[InvalidManifest]:
-        """What is wrong with each manifest that cannot be used, in order of paths."""
+        """Return what is wrong with each manifest that cannot be used, in order of paths."""
         from workspace.config.taxonomy import problems
 
         return problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
 
     def _manifest_at(self, path: str) -> str | None:
-        """The blob of the manifest at a path; None if none counts there."""
+        """Return the blob of the manifest at a path; None if none counts there."""
         if "_listing" in vars(self):
             return self.manifests.get(path)
         entry = self.entry(path)
@@ -261,7 +261,7 @@ class Snapshot:
         return known
 
     def _from_previous(self) -> Listing | None:
-        """The listing made from an earlier one by what changed, where the settings stayed the same."""
+        """Return the listing made from an earlier one by what changed, where the settings stayed the same."""
         earlier = self._previous
         if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
             return None
@@ -274,18 +274,18 @@ class Snapshot:
         return entry is not None and entry.is_blob and self.config.is_document(path)
 
     def blob(self, path: str) -> str:
-        """The blob of a document. Raises DocumentNotFound with the nearest paths, or NotCommitted."""
+        """Return the blob of a document. Raises DocumentNotFound with the nearest paths, or NotCommitted."""
         entry = self.entry(path)
         if entry is not None and self._is_document(path, entry):
             return entry.id
         raise self.not_found(path)
 
     def read(self, path: str) -> bytes:
-        """The bytes of a document."""
+        """Return the bytes of a document."""
         return self.git.blob(self.blob(path))
 
     def document(self, path: str) -> Document:
-        """A document, parsed; one parsed once is kept by its blob.
+        """Return a document, parsed; one parsed once is kept by its blob.
 
         Raises DocumentNotFound, NotADocument, LimitExceeded.
         """
@@ -294,14 +294,17 @@ class Snapshot:
         return self._cache.get(self.git, path, blob)
 
     def check_text(self, path: str) -> str:
-        """The blob of a document whose text is in the repository. Raises DocumentNotFound, NotADocument."""
+        """Return the blob of a document whose text is in the repository.
+
+        Raises DocumentNotFound, NotADocument.
+        """
         blob = self.blob(path)
         if self.git.blob_size(blob) < _POINTER_SIZE:
             check_pointer(path, self.git.blob(blob))
         return blob
 
     def not_found(self, path: str) -> DocumentNotFound:
-        """The error for a path at which no document stands."""
+        """Return the error for a path at which no document stands."""
         shown = path if len(path) <= 200 else path[:200] + "…"
         close = nearest(path, self.documents)
         entry = self.entry(path)
@@ -351,7 +354,7 @@ class Snapshot:
 
 
 def not_committed(path: str, close: list[str]) -> NotCommitted:
-    """The error for a path of the work tree that no commit has; `close` are those that are near it."""
+    """Return the error for a path of the work tree that no commit has; `close` are those that are near it."""
     return NotCommitted(
         f"'{path}' is not committed yet: the file is in the work tree but in no commit",
         fix="Commit it first; only commits are read.",
@@ -360,7 +363,7 @@ def not_committed(path: str, close: list[str]) -> NotCommitted:
 
 
 def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Each document or manifest that was added, changed or removed between two snapshots.
+    """Yield each document or manifest that was added, changed or removed between two snapshots.
 
     Only the folders in which something differs are read, unless the settings changed what counts.
     """
@@ -370,5 +373,5 @@ def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
 
 
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
-    """Each document that was added, changed or removed between two snapshots."""
+    """Yield each document that was added, changed or removed between two snapshots."""
     return (change for change in changed_files(old, new) if not is_manifest(change[0]))

@@ -44,7 +44,7 @@ class Stand(NamedTuple):
 
 
 def state_of(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> State:
-    """How two commits stand; `lost` is one that the remote had, and was seen to have no longer.
+    """Return how two commits stand; `lost` is one that the remote had, and was seen to have no longer.
 
     Raises ShallowHistory, DamagedRepository.
     """
@@ -60,7 +60,7 @@ def state_of(git: GitReader, ours: str | None, theirs: str | None, lost: str | N
 
 
 def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
-    """Whether ours still has what the remote lost: it is not back there, and was not given up here."""
+    """Return True if ours still has what the remote lost: it is not back there, and was not given up here."""
     if lost is None or ours is None or not git.descends(ours, lost):
         return False
     return theirs is None or not git.descends(theirs, lost)
@@ -107,7 +107,7 @@ class Beside(NamedTuple):
 
 
 def travelling(branches: Iterable[str], served: str) -> tuple[str, ...]:
-    """Those of some branches that travel beside the served one: the discussion first, then by name."""
+    """Return those of some branches that travel beside the served one: the discussion first, then by name."""
     return tuple(
         sorted(
             {branch for branch in branches if branch != served and _travels(branch)},
@@ -157,7 +157,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(workspace: Workspace, name: str | None = None) -> Chosen:
-    """The remote that is meant.
+    """Return the remote that is meant.
 
     The one that is named; else that of `remote.name` in docyard.toml; else the branch's own
     (`branch.<name>.remote`); else `origin`; else the only one. Raises NoRemote, UnknownRemote, InvalidConfig.
@@ -179,7 +179,7 @@ def chosen(workspace: Workspace, name: str | None = None) -> Chosen:
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Where a remote's branch was when it was last seen: Git's own remote-tracking ref.
+    """Return where a remote's branch was when it was last seen: Git's own remote-tracking ref.
 
     Without a branch, what the names of all of them begin with; so it is with the others.
     """
@@ -187,10 +187,10 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def fetched_ref(remote: str, branch: str) -> str:
-    """Where a fetch brings a branch to, before anything is made of it."""
+    """Return where a fetch brings a branch to, before anything is made of it."""
     return f"refs/docyard/fetched/{remote}/{branch}"
 
 
 def lost_ref(remote: str, branch: str) -> str:
-    """What a remote's branch had, and had no longer when it was looked at again."""
+    """Return what a remote's branch had, and had no longer when it was looked at again."""
     return f"refs/docyard/lost/{remote}/{branch}"

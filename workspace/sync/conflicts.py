@@ -65,7 +65,7 @@ def check_free(
 
 
 def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
-    """What is in conflict between two commits; nothing where they have no history in common."""
+    """Return what is in conflict between two commits; nothing where they have no history in common."""
     # Imported here because a server answers its first questions without merging anything.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
@@ -97,7 +97,7 @@ def _unreviewed(merge: Merge) -> frozenset[str]:
 
 
 def _holds(last: Blocked, ours: Snapshot, theirs: Snapshot) -> bool:
-    """Whether the same is in conflict: ours has moved only in paths that theirs left as they were."""
+    """Return True if the same is in conflict: ours has moved only in paths that theirs left as they were."""
     if last.theirs != theirs.commit or last.ours is None or ours.commit is None or theirs.commit is None:
         return False
     if last.ours == ours.commit:
@@ -108,7 +108,7 @@ def _holds(last: Blocked, ours: Snapshot, theirs: Snapshot) -> bool:
 
 
 def _paths(found: FileConflict) -> tuple[str, ...]:
-    """The paths that a conflict is about: of two files that exclude each other, both."""
+    """Return the paths that a conflict is about: of two files that exclude each other, both."""
     unit, other = found.conflict.unit, found.conflict.ours
     if unit.kind is UnitKind.PLACE and not unit.where and other is not None:
         return found.path, other.decode("utf-8", "surrogateescape")

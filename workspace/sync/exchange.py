@@ -151,7 +151,7 @@ class RemoteDamaged(WorkspaceError):
 
 
 def check_whole(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
-    """Raises RemoteDamaged unless all is there that a fetched commit has and ours has not.
+    """Raise RemoteDamaged unless all is there that a fetched commit has and ours has not.
 
     Commits of `seen` are not looked at, and those that were are added.
     """
@@ -165,7 +165,7 @@ def check_whole(git: GitReader, remote: str, commit: str, ours: str | None, seen
 
 
 def _steps(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
-    """The trees of a commit's first parent and its own, for it and its ancestors down to those seen."""
+    """Yield the trees of a commit's first parent and its own, for it and its ancestors down to those seen."""
     waiting = [commit]
     while waiting:
         id = waiting.pop()
@@ -230,7 +230,7 @@ class Exchanging:
         self.moving = Moving(self.remotes, self.store.common_dir)
 
     def peer(self, url: str) -> Peer:
-        """The remote as an exchange knows it. Raises UnsupportedRemote, UnsafeCredentials."""
+        """Return the remote as an exchange knows it. Raises UnsupportedRemote, UnsafeCredentials."""
         address = self.remotes.address(url)
         outside = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
         settings = self.workspace.snapshot().config.remote
@@ -246,12 +246,12 @@ class Exchanging:
         )
 
     def seen(self) -> Mapping[str, str]:
-        """Where the remote's branches were when they were last seen, and what it lost, by branch."""
+        """Return where the remote's branches were when they were last seen, and what it lost, by branch."""
         lost = self.remotes.refs(lost_ref(self.meant.name, ""))
         return lost | self.remotes.refs(tracking_ref(self.meant.name, ""))
 
     def stand(self, branch: str) -> Stand:
-        """How a branch stands to the remote's. Raises ShallowHistory, DamagedRepository."""
+        """Return how a branch stands to the remote's. Raises ShallowHistory, DamagedRepository."""
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
         theirs = self.remotes.commit_at(tracking_ref(self.meant.name, branch))
         name = lost_ref(self.meant.name, branch)
@@ -360,7 +360,7 @@ class Exchanging:
 
 
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
-    """Raises WorktreeBusy where the rules of checkout change under a checkout of the branch.
+    """Raise WorktreeBusy where the rules of checkout change under a checkout of the branch.
 
     libgit2 would check the other files out by the rules that stand in the work tree now.
     """

@@ -68,7 +68,7 @@ def unpushed_of(workspace: Workspace, remote: str | None = None) -> Unpushed | N
 
 
 def ahead(git: GitReader, ours: str, theirs: str | None, *, most: int = LOOKED_AT) -> Unpushed | None:
-    """The commits that one has and another has not, so many at most; None if there are none."""
+    """Return the commits that one has and another has not, so many at most; None if there are none."""
     graph = Graph(git)
     found, is_more = commits_between(graph, ours, theirs, most=most)
     times = [time for id in found if (time := graph.time(id))]  # not those that a shallow clone lacks
@@ -118,7 +118,7 @@ class Standing:
         self.failure: Failure | None = None
 
     def look(self) -> Seen | None:
-        """How both sides stand; None without a commit, without a remote, or if it was never seen.
+        """Return how both sides stand; None without a commit, without a remote, or if it was never seen.
 
         A remote that was never seen counts where it is to be pushed to without being asked.
         Raises DamagedRepository, ShallowHistory.
@@ -129,7 +129,7 @@ class Standing:
         return self._look(self._workspace.snapshot())
 
     def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> None:
-        """Raises SyncConflict for changes to what both sides changed differently, until that is decided."""
+        """Raise SyncConflict for changes to what both sides changed differently, until that is decided."""
         if snapshot.commit is None or snapshot.commit != self._workspace.tip():
             return  # it is asked again with the tip
         seen = self._look(snapshot)
@@ -140,7 +140,7 @@ class Standing:
             self._blocked = check_free(snapshot, theirs, changes, seen.remote, self._blocked)
 
     def remote(self) -> str | None:
-        """The name of the remote that is meant; None if there is none, or it cannot be told."""
+        """Return the name of the remote that is meant; None if there is none, or it cannot be told."""
         return self._remote(self._workspace.snapshot(), self._workspace.branch)
 
     def _look(self, snapshot: Snapshot) -> Seen | None:
@@ -167,7 +167,7 @@ class Standing:
         return found
 
     def _remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
-        """The remote that is meant; Git's settings are read again when their file has changed."""
+        """Return the remote that is meant; Git's settings are read again when their file has changed."""
         try:
             wanted = snapshot.config.remote.name
         except WorkspaceError:
@@ -191,7 +191,7 @@ class Standing:
         return name
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        """What tells one state of Git's settings from another; None if they cannot be read."""
+        """Return what tells one state of Git's settings from another; None if they cannot be read."""
         try:
             status = os.stat(self._settings)
         except OSError:

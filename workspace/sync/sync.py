@@ -244,7 +244,7 @@ def _with_one_side(merge: Merge, kept: Mapping[str, _Kept]) -> Merge:
 
 
 def _check_content(merge: Merge, decided: Resolutions) -> None:
-    """Raises Protected for new content that may only come with a proposal."""
+    """Raise Protected for new content that may only come with a proposal."""
     new = {
         place
         for path, units in decided.items()
@@ -497,7 +497,7 @@ class _Session:
             line.merged = now
 
     def _to_push(self, *, restores: bool) -> dict[str, str]:
-        """The commits that the remote may be given, by branch."""
+        """Return the commits that the remote may be given, by branch."""
         wanted: dict[str, str] = {}
         for branch in self._branches():
             line = self._line(branch)
@@ -567,6 +567,6 @@ class _Session:
         return Beside(branch, stand.state, stand.ours, is_there, line.done, paths, error, is_landed)
 
     def _has(self, commit: str | None) -> bool:
-        """Whether the served branch has a commit among its ancestors."""
+        """Return True if the served branch has a commit among its ancestors."""
         tip = self.store.tip(self.branch)
         return tip is not None and commit is not None and self.store.descends(tip, commit)

@@ -99,7 +99,7 @@ _BY_SUFFIX = {suffix: language for suffixes, language in _LANGUAGES.items() for 
 
 
 def read_headings(lines: Lines, path: str) -> list[Heading]:
-    """The classes and functions of a source file in order; none if its language is not known.
+    """Return the classes and functions of a source file in order; none if its language is not known.
 
     Comments, decorators and attributes on the lines just above belong to one. A second definition on the same
     line is part of the first.
@@ -137,7 +137,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def _named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
-    """The definitions that a word begins: where each stands, its indentation, its name."""
+    """Yield the definitions that a word begins: where each stands, its indentation, its name."""
     words = "|".join(language.words.split())
     pattern = re.compile(
         rf"^([ \t]*){MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
@@ -153,7 +153,7 @@ def _named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, s
 
 
 def _bodies(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
-    """The definitions of the form `type name(…) {`, or without the type."""
+    """Yield the definitions of the form `type name(…) {`, or without the type."""
     if not language.callable:
         return
     closing = _pairs(masked)
@@ -165,7 +165,7 @@ def _bodies(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, 
 
 
 def _pairs(masked: str) -> dict[int, int]:
-    """Where each parenthesis that is opened is closed."""
+    """Return where each parenthesis that is opened is closed."""
     opened: list[int] = []
     pairs: dict[int, int] = {}
     for found in _PARENTHESIS.finditer(masked):
@@ -181,7 +181,7 @@ def _width(indentation: str) -> int:
 
 
 def _first_line(shown: Sequence[str], line: int, floor: int) -> int:
-    """The first of the lines just above a definition that say something about it."""
+    """Return the first of the lines just above a definition that say something about it."""
     while line > floor and shown[line - 1].lstrip().startswith(_ABOVE):
         line -= 1
     return line

@@ -52,7 +52,7 @@ class _Asked(NamedTuple):
 
 
 def find_entry(text: TextFile, outline: Outline, wanted: str) -> Entry:
-    """The part of a text that is meant; the first of these that names any, and it must name one alone.
+    """Return the part of a text that is meant; the first of these that names any, and it must name one alone.
 
     Its address (also another name of it: an HTML id, the slug of its own heading); its number as a heading
     says it, else as its position in the outline; the words of its heading, whatever their case and marks;
@@ -107,7 +107,7 @@ def _addressed(text: TextFile, outline: Outline, name: str) -> Sequence[Entry]:
 
 
 def _last(entry: Entry) -> str:
-    """The last name of an address: a part's own."""
+    """Return the last name of an address: a part's own."""
     return entry.address.rpartition("/")[2]
 
 
@@ -126,7 +126,7 @@ def _by_number(text: TextFile, outline: Outline, asked: _Asked) -> Sequence[Entr
 
 
 def _written(entry: Entry) -> tuple[int, ...]:
-    """The number with which a heading begins."""
+    """Return the number with which a heading begins."""
     found = _WRITTEN.match(folded(entry.title[:_SHOWN]))
     return _number(found[1]) if found else ()
 

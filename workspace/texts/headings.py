@@ -89,7 +89,7 @@ def _title_on_top(title: Heading) -> Heading:
 
 
 def _addresses(headings: Sequence[Heading], parents: Sequence[int | None]) -> list[str]:
-    """The parent's address, a slash and the slug, numbered among siblings."""
+    """Return the parent's address, a slash and the slug, numbered among siblings."""
     siblings: dict[int | None, Names] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):
@@ -152,7 +152,7 @@ class Outline:
         return {entry.address: entry for entry in self.entries}
 
     def by_address(self, address: str) -> Entry | None:
-        """The part that has this very address."""
+        """Return the part that has this very address."""
         return self._by_address.get(address)
 
     @cached_property
@@ -164,7 +164,7 @@ class Outline:
         return {parent: tuple(entries) for parent, entries in found.items()}
 
     def children(self, entry: Entry | None) -> tuple[Entry, ...]:
-        """The parts directly below one; of None, the top ones (the preamble is not one of them)."""
+        """Return the parts directly below one; of None, the top ones (the preamble is not one of them)."""
         return self._children.get(None if entry is None else entry.position, ())
 
     @cached_property
@@ -172,7 +172,7 @@ class Outline:
         return [entry.start for entry in self.entries]
 
     def descendants(self, entry: Entry) -> tuple[Entry, ...]:
-        """Every part below one, in order."""
+        """Return every part below one, in order."""
         return self.entries[entry.position + 1 : bisect_left(self._starts, entry.tree_end)]
 
 

@@ -86,20 +86,20 @@ def _words(lines: Lines, line: int) -> str:
 
 
 def _is_title(title: str, underline: int) -> bool:
-    """Whether a line that is underlined by so many signs is a title."""
+    """Return True if a line that is underlined by so many signs is a title."""
     if not title or title[0].isspace() or _NO_TITLE.match(title) or _ADORNMENT.fullmatch(title.encode()):
         return False
     return underline >= _UNDERLINE or underline >= _columns(title)
 
 
 def _columns(title: str) -> int:
-    """How many columns a title takes: wide characters take two, combining ones none."""
+    """Return how many columns a title takes: wide characters take two, combining ones none."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in title)
     return len(title) + wide - sum(map(bool, map(unicodedata.combining, title)))
 
 
 def _plain(title: str) -> str:
-    """A title without its inline markup."""
+    """Return a title without its inline markup."""
     words = _REFERENCE.sub("`", _TARGET.sub("", _ROLE.sub("", title))) if "`" in title else title
     return words.replace("`", "").replace("*", "").strip()
 
@@ -126,7 +126,7 @@ _MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 
 def read_asciidoc(lines: Lines) -> list[Heading]:
-    """The section titles outside of delimited blocks; `= Title` is of level 1, and so on.
+    """Return the section titles outside of delimited blocks; `= Title` is of level 1, and so on.
 
     A block that is not closed goes on to the end of the text.
     """
@@ -166,7 +166,7 @@ def _underlined(lines: Lines, line: int, raw: bytes) -> int:
 
 
 def _plain_asciidoc(words: bytes, marks: bytes) -> str:
-    """A title without its inline markup, its anchor and its closing marks."""
+    """Return a title without its inline markup, its anchor and its closing marks."""
     title = words.decode("utf-8", "replace").strip()
     if marks and title.endswith(f" {marks.decode()}"):
         title = title[: -len(marks)].rstrip()

@@ -31,7 +31,7 @@ def outline_of(text: TextFile) -> Outline:
 
 
 def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
-    """The headings of a text that is no Markdown; and why there are none, where there may be some."""
+    """Return the headings of a text that is no Markdown; and why there are none, where there may be some."""
     if text.kind is Kind.RESTRUCTUREDTEXT:
         from workspace.texts import markup
 
@@ -50,13 +50,13 @@ def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
 
 
 def _whole(data: bytes) -> Entry:
-    """The one part of a text that has no parts."""
+    """Return the one part of a text that has no parts."""
     last = max(1, len(Lines(data)))
     return Entry(PREAMBLE, "", 0, "", 0, len(data), len(data), 1, last, 0, None, 1)
 
 
 def _of_document(document: Document) -> Outline:
-    """A document's sections; their addresses are the keys, which are unique."""
+    """Return a document's sections; their addresses are the keys, which are unique."""
     sections = document.sections
     if not sections:
         return Outline((_whole(document.data)._replace(title=document.title),))

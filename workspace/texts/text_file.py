@@ -56,7 +56,7 @@ def readable_paths(snapshot: Snapshot) -> Iterator[str]:
 
 
 def unreadable(snapshot: Snapshot, path: str, entry: Entry | None) -> DocumentNotFound:
-    """The error for a path at which `entry` stands, or nothing, and no file that may be read."""
+    """Return the error for a path at which `entry` stands, or nothing, and no file that may be read."""
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
     if path == "." or (entry is not None and entry.is_tree):
         within = "" if path == "." else path.rstrip("/") + "/"
@@ -89,7 +89,7 @@ def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAF
 
 
 def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
-    """The error for a path that does not exist in the commit."""
+    """Return the error for a path that does not exist in the commit."""
     names = list(islice(readable_paths(snapshot), _MOST_NAMES))
     close = nearest(path, names)
     if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
@@ -140,7 +140,7 @@ _KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffi
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of text that a file of this name holds; plain where the name does not say."""
+    """Return the kind of text that a file of this name holds; plain where the name does not say."""
     return _KINDS.get(PurePosixPath(path).suffix.lower(), Kind.PLAIN)
 
 
@@ -175,7 +175,7 @@ class TextFile:
         return Document.parse(self.data, self.path)
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """The bytes [start, end) as text; None is the end of the file."""
+        """Return the bytes [start, end) as text; None is the end of the file."""
         return self.data[start:end].decode("utf-8", "replace")
 
 

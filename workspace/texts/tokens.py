@@ -21,7 +21,7 @@ _PIECE = re.compile(
 
 
 def count_tokens(text: str | bytes) -> int:
-    """How many tokens a text has, as `tokenizer` says; bytes are read as UTF-8."""
+    """Return how many tokens a text has, as `tokenizer` says; bytes are read as UTF-8."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     counter = _counter()
@@ -35,7 +35,7 @@ def tokenizer() -> str:
 
 @cache
 def _counter() -> Callable[[str], int] | None:
-    """The exact counter; None where the extra is not installed."""
+    """Return the exact counter; None where the extra is not installed."""
     try:
         from rs_bpe.bpe import openai
     except ImportError:

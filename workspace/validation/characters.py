@@ -48,7 +48,7 @@ def invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
-    """Whether the writing around an invisible character needs it.
+    """Return True if the writing around an invisible character needs it.
 
     Joiners do within emoji and within words of scripts that join; direction marks on lines that are written
     from right to left; tags behind the black flag (Unicode Technical Standard 51, ED-14a).
@@ -72,7 +72,7 @@ def is_isolated(data: bytes, start: int, end: int) -> bool:
 
 
 def code_point(character: str) -> str:
-    """A character as messages name it: `U+200B ZERO WIDTH SPACE`."""
+    """Return a character as messages name it: `U+200B ZERO WIDTH SPACE`."""
     name = unicodedata.name(character, "") or ("CONTROL" if unicodedata.category(character) == "Cc" else "")
     return f"U+{ord(character):04X} {name}".rstrip()
 
@@ -87,7 +87,7 @@ def _joins(before: str, after: str, character: str) -> bool:
 
 
 def _is_apart(letter: str) -> bool:
-    """Whether a letter is of a script that has no use for joiners."""
+    """Return True if a letter is of a script that has no use for joiners."""
     name = unicodedata.name(letter, "")
     return name.startswith(("LATIN", "GREEK", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
 
@@ -118,7 +118,7 @@ def _direction(line: bytes) -> _Direction:
 
 
 def _line(data: bytes, start: int, end: int) -> bytes:
-    """The line on which bytes stand; of a very long one, the same part for all that stand in it."""
+    """Return the line on which bytes stand; of a very long one, the same part for all that stand in it."""
     low = start - start % _PART
     first = max(data.rfind(b"\n", low, start), data.rfind(b"\r", low, start)) + 1
     last = _LINE_END.search(data, end, low + _PART)

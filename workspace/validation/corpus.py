@@ -46,26 +46,26 @@ class Corpus:
         return by_stem(self._files.documents)
 
     def exists(self, path: str) -> bool:
-        """Whether anything stands at a path; "" is the root."""
+        """Return True if anything stands at a path; "" is the root."""
         return path in self._files.paths or self.is_folder(path)
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder stands there, or what is not looked into."""
+        """Return True if a folder stands there, or what is not looked into."""
         return not path or path in self._folders or self._is_opaque(path)
 
     def entries(self, folder: str) -> Collection[str]:
-        """The names in a folder; none where there is no such folder."""
+        """Return the names in a folder; none where there is no such folder."""
         return self._names.get(folder, ())
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None for what is no document, or one that cannot be read."""
         try:
             return self.read(path) if path in self._documents else None
         except WorkspaceError:
             return None
 
     def read(self, path: str) -> Document:
-        """The document of a path; the last ones that were read are kept.
+        """Return the document of a path; the last ones that were read are kept.
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """

@@ -21,14 +21,14 @@ _SHOWN = 200
 
 
 def missing_files(subject: Subject, *, images: bool) -> Iterator[Spot]:
-    """The links, or else the images, whose file or folder is not there."""
+    """Yield the links, or else the images, whose file or folder is not there."""
     for link, resolved in subject.links:
         if link.is_image == images and resolved.status in (Status.MISSING_FILE, Status.OUTSIDE):
             yield _spot(subject, link, resolved)
 
 
 def missing_fragments(subject: Subject) -> Iterator[Spot]:
-    """The links and images to a place that their document does not have."""
+    """Yield the links and images to a place that their document does not have."""
     for link, resolved in subject.links:
         if resolved.status is Status.MISSING_FRAGMENT:
             yield _spot(subject, link, resolved)
@@ -69,6 +69,6 @@ def _nearest(subject: Subject, link: Link, resolved: Resolved) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """A destination or a path as a message names it: on one line, of 200 characters at most."""
+    """Return a destination or a path as a message names it: on one line, of 200 characters at most."""
     shown = written_out(text[: _SHOWN + 1])
     return shown if len(text) <= _SHOWN else shown[:_SHOWN] + "…"

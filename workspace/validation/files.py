@@ -36,11 +36,11 @@ class Reader(Protocol):
     """What gives the bytes of a file; it can be sent to another process."""
 
     def size(self, path: str) -> int:
-        """How many bytes a file has. Raises UnreadableFile, DamagedRepository."""
+        """Return how many bytes a file has. Raises UnreadableFile, DamagedRepository."""
         ...
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises UnreadableFile, DamagedRepository."""
+        """Return the bytes of a file. Raises UnreadableFile, DamagedRepository."""
         ...
 
 
@@ -87,14 +87,14 @@ class FolderReader:
     root: Path
 
     def size(self, path: str) -> int:
-        """How many bytes a file has. Raises UnreadableFile."""
+        """Return how many bytes a file has. Raises UnreadableFile."""
         try:
             return os.lstat(f"{self.root}/{path}").st_size
         except OSError as error:
             raise _unreadable(path, error) from error
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file; no symbolic link is followed. Raises UnreadableFile."""
+        """Return the bytes of a file; no symbolic link is followed. Raises UnreadableFile."""
         try:
             # A string, because this is asked for each file, and a Path costs as much as the reading.
             descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -112,11 +112,11 @@ class BlobReader:
     blobs: Mapping[str, str]
 
     def size(self, path: str) -> int:
-        """How many bytes a file has. Raises DamagedRepository."""
+        """Return how many bytes a file has. Raises DamagedRepository."""
         return self.git.blob_size(self.blobs[path])
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises DamagedRepository."""
+        """Return the bytes of a file. Raises DamagedRepository."""
         return self.git.blob(self.blobs[path])
 
 
@@ -133,7 +133,7 @@ _GIT = ".git"
 
 
 def of_folder(root: Path, git: GitReader | None) -> Files:
-    """The files below a folder, which is the work tree of `git` or in no repository.
+    """Return the files below a folder, which is the work tree of `git` or in no repository.
 
     Those that Git ignores are left out unless they are tracked. Symbolic links are not followed, and folders
     that are repositories of their own are not entered. Raises UnreadableFile.
@@ -172,12 +172,12 @@ def of_folder(root: Path, git: GitReader | None) -> Files:
 
 
 def of_index(git: GitReader) -> Files:
-    """The files of Git's index: what the next commit will have. Raises DamagedRepository."""
+    """Return the files of Git's index: what the next commit will have. Raises DamagedRepository."""
     return _of_entries(git, staged(git))
 
 
 def of_commit(git: GitReader, commit: str) -> Files:
-    """The files of a commit. Raises DamagedRepository."""
+    """Return the files of a commit. Raises DamagedRepository."""
     return _of_entries(git, dict(walk(git, git.commit(commit).tree)))
 
 
@@ -188,7 +188,7 @@ def _of_entries(git: GitReader, entries: Mapping[str, Entry]) -> Files:
 
 
 def _ignoring(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
-    """Whether Git ignores a path, and the paths and folders that it tracks."""
+    """Return whether Git ignores a path, and the paths and folders that it tracks."""
     if git is None:
         return (lambda path: False), set()
     tracked: set[str] = set()

@@ -73,7 +73,7 @@ class Subject:
         return dict(reversed(spans))
 
     def is_literal(self, offset: int) -> bool:
-        """Whether a byte stands in code or in HTML, whose text is nothing but itself."""
+        """Return True if a byte stands in code or in HTML, whose text is nothing but itself."""
         position = bisect_right(self._literal, (offset, len(self.data)))
         return position > 0 and offset < self._literal[position - 1][1]
 

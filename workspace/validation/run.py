@@ -78,7 +78,7 @@ def check(
 
 
 def whole(path: str, rule: str, severity: Severity, message: str, fix: str | None, line: int = 1) -> Finding:
-    """A finding of a line, or of a file, whose text is not at hand."""
+    """Return a finding of a line, or of a file, whose text is not at hand."""
     return Finding(rule, severity, path, line, 1, line, 1, message, fix)
 
 
@@ -113,7 +113,7 @@ class _Places:
         self._line, self._offset, self._column = -1, 0, 1
 
     def of(self, offset: int) -> tuple[int, int]:
-        """The line and the column of a byte, which is not before the one that was asked for last."""
+        """Return the line and the column of a byte, which is not before the one that was asked for last."""
         line = self._lines.line_at(offset)
         if line != self._line:
             self._line, self._offset, self._column = line, self._lines.offset(line), 1
@@ -122,7 +122,7 @@ class _Places:
         return line + 1, self._column
 
     def of_end(self, start: int, end: int) -> tuple[int, int]:
-        """The line and the column of the end of what begins at the byte that was asked for last."""
+        """Return the line and the column of the end of what begins at the byte that was asked for last."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
             return line + 1, self._column + self._length(start, end)
@@ -173,7 +173,10 @@ class Selection:
     off: frozenset[str] = frozenset()
 
     def severities(self, path: str) -> Mapping[str, Severity]:
-        """The severity of each rule that holds for a path. One that is asked for by name is never off."""
+        """Return the severity of each rule that holds for a path.
+
+        One that is asked for by name is never off.
+        """
         levels = self.settings.levels(path)
         found: dict[str, Severity] = {}
         for rule in RULES:
@@ -201,18 +204,18 @@ class Validator:
         return Corpus(self.files)
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
-        """Another process is sent no document that was read here."""
+        """Return another process is sent no document that was read here."""
         return Validator, (self.files, self.selection)
 
     def check(self, paths: Iterable[str]) -> list[Finding]:
-        """What is found in some documents, in order of paths and places.
+        """Return what is found in some documents, in order of paths and places.
 
         Raises UnreadableFile, DamagedRepository.
         """
         return [finding for path in paths for finding in self._document(path)]
 
     def suggested(self, findings: Sequence[Finding]) -> list[Finding]:
-        """The findings, the first of the broken links with what they may have meant.
+        """Return the findings, the first of the broken links with what they may have meant.
 
         Looking for that takes longer than finding that they are broken.
         """
@@ -227,7 +230,7 @@ class Validator:
         return found
 
     def check_manifests(self) -> list[Finding]:
-        """What is wrong with the manifests, by which documents have values."""
+        """Return what is wrong with the manifests, by which documents have values."""
         # Imported here because most workspaces have none.
         from workspace.config.taxonomy import InvalidManifest, read_manifest
 
@@ -283,7 +286,7 @@ _NUMBER = re.compile(r"\d+")
 def earlier_paths(
     now: Files, before: Files, blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
-    """Where each document stood before, by its path now; a new one is left out.
+    """Return where each document stood before, by its path now; a new one is left out.
 
     One that was moved is known by its bytes, else by its name where only one of that name went and came.
     """
@@ -310,7 +313,7 @@ def earlier_paths(
 def without(
     findings: Iterable[Finding], earlier: Iterable[Finding], was_at: Mapping[str, str]
 ) -> list[Finding]:
-    """The findings that were not there before; `was_at` says where each document stood then."""
+    """Return the findings that were not there before; `was_at` says where each document stood then."""
     left = Counter(_key(finding, finding.path) for finding in earlier)
     new: list[Finding] = []
     for finding in findings:

@@ -63,7 +63,10 @@ class Request:
         check_key(self.key)
 
     def trailers(self, plan: Plan) -> dict[str, str]:
-        """What the commit of a plan says of this request. Raises LimitExceeded for too long a result."""
+        """Return what the commit of a plan says of this request.
+
+        Raises LimitExceeded for too long a result.
+        """
         return {_KEY: self.key, _DIGEST: self.digest, _RESULT: _pack(self.result(plan))}
 
 
@@ -97,7 +100,7 @@ class RequestLog:
         self._lock = threading.Lock()
 
     def repeated(self, tip: str | None, request: Request) -> Recorded | None:
-        """What became of a request that was sent before; None if it was not. Raises KeyReused."""
+        """Return what became of a request that was sent before; None if it was not. Raises KeyReused."""
         found = self.find(tip, request.key)
         if found is not None and found.digest != request.digest:
             raise KeyReused(
@@ -108,7 +111,7 @@ class RequestLog:
         return found
 
     def find(self, tip: str | None, key: str) -> Recorded | None:
-        """The first request of this key that a tip's history holds. Raises DamagedRepository."""
+        """Return the first request of this key that a tip's history holds. Raises DamagedRepository."""
         if tip is None:
             return None
         with self._lock:
@@ -131,7 +134,7 @@ class RequestLog:
 
 
 def check_key(key: str) -> None:
-    """Raises InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
+    """Raise InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
     if not _IS_KEY.fullmatch(key):
         raise InvalidKey(
             "'idempotency_key' is not 1 to 200 visible ASCII characters",
@@ -141,7 +144,7 @@ def check_key(key: str) -> None:
 
 
 def digest_of(tool: str, arguments: Mapping[str, object]) -> str:
-    """The SHA-256, in hex, of a call: the same for the same values, in whatever order they were sent.
+    """Return the SHA-256, in hex, of a call: the same for the same values, in whatever order they were sent.
 
     Raises LimitExceeded for arguments that are nested too deeply.
     """
@@ -155,7 +158,7 @@ def digest_of(tool: str, arguments: Mapping[str, object]) -> str:
 
 
 def _recorded(commit: str, message: str) -> Recorded | None:
-    """The request that a message's trailers tell of; None where they are none of ours."""
+    """Return the request that a message's trailers tell of; None where they are none of ours."""
     trailers = read_trailers(message)
     key, digest, packed = (trailers.get(name, "") for name in (_KEY, _DIGEST, _RESULT))
     if not (_IS_KEY.fullmatch(key) and _IS_DIGEST.fullmatch(digest)):
@@ -165,7 +168,7 @@ def _recorded(commit: str, message: str) -> Recorded | None:
 
 
 def _pack(result: Mapping[str, object]) -> str:
-    """A result on one line of ASCII: JSON, or the base64url of compressed JSON where it is long."""
+    """Return a result on one line of ASCII: JSON, or the base64url of compressed JSON where it is long."""
     text = json.dumps(result, separators=(",", ":"))
     if len(text) > MAX_RESULT:
         raise LimitExceeded(
@@ -180,7 +183,7 @@ def _pack(result: Mapping[str, object]) -> str:
 
 
 def _unpack(packed: str) -> Mapping[str, object] | None:
-    """The result of a trailer; None for what `_pack` did not make, and for more than it would take."""
+    """Return the result of a trailer; None for what `_pack` did not make, and for more than it would take."""
     try:
         if not packed.startswith("{"):
             inflate = zlib.decompressobj()

@@ -38,7 +38,7 @@ _NAMED = 3
 def follow(
     operation: Operation, outcome: Outcome, before: Overlay, after: Overlay, inbound: Inbound | None
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
-    """Mends the links in `after`, which an operation made of `before`.
+    """Mend the links in `after`, which an operation made of `before`.
 
     Answers with what the operation tells by then, and the documents whose texts are elsewhere, or have other
     links: as they were and as they are.
@@ -67,7 +67,7 @@ def follow(
 
 
 def warned(outcome: Outcome, overlay: Overlay) -> Outcome:
-    """An outcome with its warnings, when the whole batch has run."""
+    """Return an outcome with its warnings, when the whole batch has run."""
     if not outcome.doubts:
         return outcome
     from workspace.links.warnings import warnings
@@ -158,7 +158,7 @@ def plan(
     proof: Proof | None = None,
     inbound: Inbound | None = None,
 ) -> Plan:
-    """Runs operations over a snapshot. An error leaves the documents as they were before its operation.
+    """Run operations over a snapshot. An error leaves the documents as they were before its operation.
 
     Words are taken away only with a proof that the caller knows them; without `proof`, that is not asked.
     Addresses mean what they mean in the commit that the proof names, if it names one, as if the batch were
@@ -210,7 +210,10 @@ class _Batch:
         self._is_alone = is_alone
 
     def run(self, operation: Operation) -> Step:
-        """One operation. What it does to the states of the past only says what later addresses mean."""
+        """Return one operation.
+
+        What it does to the states of the past only says what later addresses mean.
+        """
         draft = self.overlay.copy()
         try:
             meant = operation.carried(self._past, self.overlay, self._base) if self._past else operation
@@ -249,7 +252,7 @@ def _weight(document: Document | None) -> int:
 
 
 def _size(operation: Operation | WorkspaceError) -> int:
-    """The bytes of text that an operation brings, as UTF-8."""
+    """Return the bytes of text that an operation brings, as UTF-8."""
     if not is_dataclass(operation):
         return 0
     values = [getattr(operation, field.name) for field in fields(operation)]

@@ -48,7 +48,7 @@ class Sight:
         self._seen: LRUCache[bytes, bool] = LRUCache(size)
 
     def add(self, digests: Iterable[bytes | None]) -> None:
-        """Remembers texts; None stands for one that says nothing."""
+        """Remember texts; None stands for one that says nothing."""
         for seen in digests:
             if seen is not None:
                 self._seen.put(seen, True)
@@ -76,7 +76,7 @@ class ReadFirst(WorkspaceError):
 
 
 def known_commit(git: GitReader, name: str) -> str:
-    """The id of a commit that a caller names in full. Raises UnknownCommit."""
+    """Return the id of a commit that a caller names in full. Raises UnknownCommit."""
     id = name.strip().lower()
     try:
         if _IS_COMMIT.fullmatch(id):
@@ -103,7 +103,7 @@ class Proof:
     first: Snapshot | None = None
 
     def past(self, tip: Snapshot) -> tuple[Snapshot, ...]:
-        """The states that the call's addresses were meant for, apart from the tip itself."""
+        """Return the states that the call's addresses were meant for, apart from the tip itself."""
         known = {tip.commit}
         past: list[Snapshot] = []
         for snapshot in (self.base, self.first):
@@ -130,7 +130,7 @@ class Ledger:
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
-        """Enters what an operation did. Raises ReadFirst or Conflict where that needs a proof it has not."""
+        """Enter what an operation did. Raises ReadFirst or Conflict where that needs a proof it has not."""
         if self._proof is None:
             return
         paths = after.revised(before)
@@ -140,7 +140,7 @@ class Ledger:
             self._enter(paths, before, after)
 
     def carry(self, revised: Sequence[tuple[Document, Document]]) -> None:
-        """Enters texts that were moved, or whose links were written anew: who knew them knows them still.
+        """Enter texts that were moved, or whose links were written anew: who knew them knows them still.
 
         `revised` are documents before and after, with the same sections.
         """
@@ -153,7 +153,7 @@ class Ledger:
                     self.owned.add(words)
 
     def _is_same(self, path: str) -> bool:
-        """Whether a file is as it was in the commit that the caller names."""
+        """Return True if a file is as it was in the commit that the caller names."""
         base = self._proof.base if self._proof else None
         known, entry = (base.entry(path), self._tip.entry(path)) if base else (None, None)
         return known is not None and entry is not None and known.id == entry.id
@@ -185,14 +185,14 @@ class Ledger:
         return known is not None and digest(*known) == words
 
     def _unchanged_words(self, path: str) -> frozenset[bytes] | None:
-        """The texts of a file that is as the caller knows it; None for another file."""
+        """Return the texts of a file that is as the caller knows it; None for another file."""
         if path not in self._unchanged:
             known = self._tip.document(path) if self._is_same(path) else None
             self._unchanged[path] = frozenset(self._words(path, known)) if known else None
         return self._unchanged[path]
 
     def _at_base(self, document: Document, section: Section) -> tuple[Document, Section] | None:
-        """The section as it was in the commit that the caller names, and its document."""
+        """Return the section as it was in the commit that the caller names, and its document."""
         base = self._proof.base if self._proof else None
         if base is None:
             return None
@@ -259,7 +259,7 @@ class Ledger:
             self.owned.update(gained)
 
     def _words(self, path: str, document: Document | None) -> Counter[bytes]:
-        """The digests of a document's texts. What one operation left is what the next one finds."""
+        """Return the digests of a document's texts. What one operation left is what the next one finds."""
         if document is None:
             return Counter()
         held = self._digests.get(path)

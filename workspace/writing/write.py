@@ -76,7 +76,7 @@ class Written:
         return any(isinstance(step.error, DamagedRepository) for step in self.steps)
 
     def document(self, path: str) -> Document | None:
-        """A document as the batch leaves it; None if it is gone."""
+        """Return a document as the batch leaves it; None if it is gone."""
         try:
             return self.plan.overlay.document(path)
         except WorkspaceError:
@@ -172,7 +172,7 @@ class Call:
         return Written(snapshot.commit, False, planned)
 
     def _ask(self, branch: str, written: Written) -> None:
-        """Raises what the policy refuses, but not for a proposal, which is there for that, or a guard."""
+        """Raise what the policy refuses, but not for a proposal, which is there for that, or a guard."""
         if not written.changes or (self.is_free and self.dry_run):
             return
         # Imported here because a server answers its first questions without it.
@@ -188,7 +188,7 @@ class Call:
         return None if name is None else self.workspace.snapshot(known_commit(self.workspace.git, name))
 
     def _batch(self, branch: str, written: Written) -> Batch:
-        """A plan as what one commit will change."""
+        """Return a plan as what one commit will change."""
         text = commit_message(
             written.plan.summaries,
             paths=sorted(written.changes),
@@ -219,7 +219,7 @@ class Call:
 
 
 def is_for_proposal(branch: str) -> bool:
-    """Whether a branch is a proposal's, where what the policy protects may be changed."""
+    """Return True if a branch is a proposal's, where what the policy protects may be changed."""
     # Imported here because proposals are events, and to add one is to write.
     from workspace.proposal_ids import id_of_branch
 
@@ -241,7 +241,7 @@ def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
 
 
 def author_now(workspace: Workspace, person: Person | None = None) -> Signature:
-    """The author of a commit that is made at this moment, in the time zone of this machine.
+    """Return the author of a commit that is made at this moment, in the time zone of this machine.
 
     It is the person that a token has proved, else Git's configured identity.
     """
@@ -253,7 +253,7 @@ def author_now(workspace: Workspace, person: Person | None = None) -> Signature:
 
 
 def check_signing(snapshot: Snapshot) -> None:
-    """Raises SigningRequired if no unsigned commit may be made on top of this one."""
+    """Raise SigningRequired if no unsigned commit may be made on top of this one."""
     if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
         raise SigningRequired(
             "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",

@@ -145,12 +145,12 @@ def next_step(one: Proposal) -> str:
 
 
 def switch(one: Proposal) -> str:
-    """The command by which a person goes to the branch of a proposal."""
+    """Return the command by which a person goes to the branch of a proposal."""
     return f"git switch {shlex.quote(one.words.branch)}"
 
 
 def approve(one: Proposal) -> str:
-    """The command by which a person approves what they have seen, and nothing else."""
+    """Return the command by which a person approves what they have seen, and nothing else."""
     return f"docyard proposals approve {one.id} --commit {short(one.tip or '')}"
 
 
@@ -170,7 +170,7 @@ _SCISSORS = "<!-- docyard: "
 
 
 def actor_of_caller(workspace: Workspace, token_file: Path | None, *, ask: bool = False) -> Actor:
-    """Who types the command: a person by their token where there is one, else by Git's own identity.
+    """Return who types the command: a person by their token where there is one, else by Git's own identity.
 
     `ask` lets a person at a terminal be asked for the token. Raises what reading or knowing a token raises.
     """
@@ -197,7 +197,7 @@ def words_of_caller(message: str | None, about: str, *, may_be_empty: bool = Fal
 
 
 def text_of(file: str) -> str:
-    """The text of a file; `-` is standard input. Raises CannotError for what cannot be read."""
+    """Return the text of a file; `-` is standard input. Raises CannotError for what cannot be read."""
     if file == "-":
         return _piped()
     try:
@@ -226,7 +226,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _typed(about: str) -> str:
-    """What a person writes in an editor, above the line that tells them what it is for."""
+    """Return what a person writes in an editor, above the line that tells them what it is for."""
     import click
 
     lead = f"{_SCISSORS}{about} What stands from here on is left out; an empty text says nothing. -->\n"
@@ -239,7 +239,7 @@ _LEAST = 7  # characters of a commit's id that are taken for it
 
 
 def snapshot_of(workspace: Workspace, one: Proposal) -> Snapshot:
-    """The proposal's documents: at its tip, else as the target took them in, else the target's own."""
+    """Return the proposal's documents: at its tip, else as the target took them in, else the target's own."""
     taken_in = one.landing.tip if one.landing is not None else None
     return workspace.snapshot(one.tip or taken_in)
 

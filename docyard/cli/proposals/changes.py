@@ -140,7 +140,7 @@ _FILES = 50
 
 
 def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = "the proposal") -> Changes:
-    """What is changed at a place: in a document, or in a section with all below it.
+    """Return what is changed at a place: in a document, or in a section with all below it.
 
     `of` names what changes them. Raises CannotError where nothing is, with the paths where something is.
     """
@@ -173,14 +173,14 @@ def _narrowed(document: DocumentChange, slug: str | None) -> DocumentChange | No
 
 
 def changes_data(changes: Changes) -> dict[str, Any]:
-    """The changes as data: `documents` by their sections, `files` by name."""
+    """Return the changes as data: `documents` by their sections, `files` by name."""
     told = as_data(changes.documents, MOST)
     reason = {"reason": changes.reason} if changes.reason else {}
     return {"base": changes.base, "tip": changes.tip, **told, "files": list(changes.files), **reason}
 
 
 def changes_markdown(changes: Changes, most: int = MOST) -> str:
-    """The changes as Markdown; what documents say that came or went stands in it too.
+    """Return the changes as Markdown; what documents say that came or went stands in it too.
 
     Beyond `most` characters documents are left out, and counted.
     """
@@ -229,7 +229,7 @@ def show_changes(paper: Paper, changes: Changes, *, most: int = MOST) -> None:
 
 
 def _lines(documents: Sequence[DocumentChange], most: int) -> Iterator[tuple[Segment, ...]]:
-    """The lines of all documents; of those that came or went, what they say too."""
+    """Yield the lines of all documents; of those that came or went, what they say too."""
     for place, one in enumerate(documents):
         head = as_lines([one], most)
         body = as_lines([one._replace(kind=DocumentKind.CHANGED)], most)[1:] if _is_told(one) else []
@@ -244,7 +244,7 @@ def _lines(documents: Sequence[DocumentChange], most: int) -> Iterator[tuple[Seg
 
 
 def _is_told(document: DocumentChange) -> bool:
-    """Whether a document came or went whole, and what it says is known."""
+    """Return True if a document came or went whole, and what it says is known."""
     return document.is_whole and bool(document.sections)
 
 

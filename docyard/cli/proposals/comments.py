@@ -92,7 +92,7 @@ def _show_comment(paper: Paper, comment: Comment, where: str, *, indent: int) ->
 
 
 def _where(placed: PlacedThread) -> str:
-    """What a comment is about, and what became of that."""
+    """Return what a comment is about, and what became of that."""
     place = placed.thread.comment.place
     if place is None:
         return ""
@@ -119,7 +119,7 @@ def _address(path: str, slug: str | None) -> str:
 
 
 def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
-    """A review as data: `holds` says whether it counts, and `void` why it does not."""
+    """Return a review as data: `holds` says whether it counts, and `void` why it does not."""
     review, void = bound.review, why_void(bound, void_by)
     return {
         "id": review.id,
@@ -134,7 +134,7 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, An
 
 
 def thread_data(placed: PlacedThread) -> dict[str, Any]:
-    """A comment as data, with where its text is `now`, and the `replies` to it."""
+    """Return a comment as data, with where its text is `now`, and the `replies` to it."""
     comment = placed.thread.comment
     data = _comment_data(comment)
     if comment.place is not None:

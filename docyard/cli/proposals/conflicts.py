@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
-    """What a refresh of a proposal has to decide: ours is the proposal, theirs its target.
+    """Return what a refresh of a proposal has to decide: ours is the proposal, theirs its target.
 
     Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
     CannotError for a branch that is gone.
@@ -61,7 +61,7 @@ def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
 
 
 def conflict_name(path: str, unit: UnitId) -> str:
-    """What a conflict is called on the command line: `text:guide.md#retries`, `document:guide.md`."""
+    """Return what a conflict is called on the command line: `text:guide.md#retries`, `document:guide.md`."""
     where = f"#{unit.where}" if unit.where else ""
     part = f"~{unit.part}" if unit.part else ""
     return f"{unit.kind}:{path}{where}{part}"
@@ -80,7 +80,7 @@ def conflicts_data(proposal: Proposal, found: Found) -> dict[str, Any]:
 
 
 def conflict_data(found: FileConflict) -> dict[str, Any]:
-    """A conflict as data, with a `choice` to fill in."""
+    """Return a conflict as data, with a `choice` to fill in."""
     path, conflict = found
     unit = conflict.unit
     return {
@@ -158,7 +158,7 @@ def _show_version(paper: Paper, label: str, text: str, style: str, *, is_there: 
 
 
 def version_text(unit: UnitId, version: bytes | None) -> str:
-    """A version as text; for a place, where that is."""
+    """Return a version as text; for a place, where that is."""
     text = _text(version) or ""
     if unit.kind is not UnitKind.PLACE or not unit.where:
         return text
@@ -188,7 +188,7 @@ def decided(
     ours: Sequence[str],
     theirs: Sequence[str],
 ) -> Decisions:
-    """What is given, and what names decide: a conflict's own, that of a section, or that of a file.
+    """Return what is given, and what names decide: a conflict's own, that of a section, or that of a file.
 
     Raises click.UsageError for a name of no conflict, and for a conflict that is decided for both sides.
     """
@@ -204,7 +204,7 @@ def decided(
 
 
 def read_decisions(text: str) -> Decisions:
-    """The decisions that a JSON or TOML text holds under `conflicts`, less those with no `choice` yet.
+    """Return the decisions that a JSON or TOML text holds under `conflicts`, less those with no `choice` yet.
 
     Raises CannotError for a text of another form.
     """
@@ -217,7 +217,7 @@ def read_decisions(text: str) -> Decisions:
 
 
 def seen_commits(text: str) -> tuple[str | None, str | None]:
-    """The commits of the proposal and of its target that such a text says its conflicts are of."""
+    """Return the commits of the proposal and of its target that such a text says its conflicts are of."""
     data = _parsed(text)
     named = (data.get(key) if isinstance(data, dict) else None for key in ("commit", "target_commit"))
     commit, target = (one.strip().lower() or None if isinstance(one, str) else None for one in named)
@@ -225,7 +225,7 @@ def seen_commits(text: str) -> tuple[str | None, str | None]:
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raises CannotError for a decision that shows another version of a conflict than there is now."""
+    """Raise CannotError for a decision that shows another version of a conflict than there is now."""
     now = {(found.path, found.conflict.unit): conflict_data(found) for found in conflicts}
     for number, entry in enumerate(_entries(text), 1):
         if entry.get("choice") is None:
@@ -240,7 +240,7 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
 
 
 def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
-    """The units that a name means. Raises click.UsageError if there is none."""
+    """Return the units that a name means. Raises click.UsageError if there is none."""
     from tools.errors import visible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
@@ -256,7 +256,7 @@ def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, Unit
 
 
 def _names(path: str, unit: UnitId) -> Iterator[str]:
-    """What a conflict can be called: its name, also as a terminal shows it, its address, its file."""
+    """Yield what a conflict can be called: its name, also as a terminal shows it, its address, its file."""
     from tools.errors import visible
 
     whole = conflict_name(path, unit)
@@ -268,7 +268,7 @@ def _names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _entries(text: str) -> list[dict[str, Any]]:
-    """The decisions that a text holds. Raises CannotError for a text of another form."""
+    """Return the decisions that a text holds. Raises CannotError for a text of another form."""
     data = _parsed(text)
     entries = data.get("conflicts") if isinstance(data, dict) else data
     if not isinstance(entries, list):

@@ -31,37 +31,37 @@ _INDENT = 10  # an id and two spaces
 
 
 def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Those in a state; `open` are all in work, `all` is every one."""
+    """Return those in a state; `open` are all in work, `all` is every one."""
     if state == "open":
         return [one for one in proposals if one.is_open]
     return [one for one in proposals if state in ("all", one.state.value)]
 
 
 def listed(one: Proposal) -> dict[str, Any]:
-    """What every answer says of a proposal, as data."""
+    """Return what every answer says of a proposal, as data."""
     from tools.proposals.descriptions import in_brief
 
     return {**in_brief(one), "tip": one.tip, "comments": comments_of(one), "approvals": len(one.approvals)}
 
 
 def who(author: Author) -> str:
-    """Who speaks: a client beside the person in whose name it writes."""
+    """Return who speaks: a client beside the person in whose name it writes."""
     name = author.name or author.email or "somebody"
     return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
 
 
 def when(moment: datetime) -> str:
-    """A moment, in UTC."""
+    """Return a moment, in UTC."""
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def in_words(state: str) -> str:
-    """A state as people say it."""
+    """Return a state as people say it."""
     return state.replace("_", " ")
 
 
 def comments_of(one: Proposal) -> int:
-    """How many comments there are, answers too."""
+    """Return how many comments there are, answers too."""
     return sum(1 + len(thread.replies) for thread in one.words.threads)
 
 

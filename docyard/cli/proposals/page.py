@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def next_of(view: View) -> str:
-    """What is to be done next with a proposal that somebody has looked at: a command."""
+    """Return what is to be done next with a proposal that somebody has looked at: a command."""
     one = view.proposal
     if one.is_open and view.preview.is_empty:
         return f"{switch(one)}, commit there, then docyard proposals submit {one.id}"
@@ -50,7 +50,7 @@ def next_of(view: View) -> str:
 
 
 def token_needed(view: View) -> str | None:
-    """Whose token a merge needs: of some people, or of any; None where it needs none."""
+    """Return whose token a merge needs: of some people, or of any; None where it needs none."""
     demands = view.lacking.demands
     if not demands:
         return None
@@ -111,7 +111,7 @@ def _show_head(paper: Paper, view: View) -> None:
 
 
 def _odd(view: View) -> Iterator[str]:
-    """What a reviewer should know that is not as usual."""
+    """Yield what a reviewer should know that is not as usual."""
     one = view.proposal
     landing = one.landing
     if landing is not None:
@@ -160,7 +160,7 @@ def _show_overlaps(paper: Paper, view: View) -> None:
 
 
 def _show_merge(paper: Paper, view: View) -> None:
-    """Whether it can be merged, and what is missing for that."""
+    """Return whether it can be merged, and what is missing for that."""
     one = view.proposal
     if one.state is State.MERGED:
         return
@@ -282,7 +282,10 @@ class View(NamedTuple):
 
 
 def view(workspace: Workspace, name: str, place: str | None, folder: Path) -> View:
-    """A proposal for who is to review it. Raises ProposalNotFound, and CannotError for an unchanged place."""
+    """Return a proposal for who is to review it.
+
+    Raises ProposalNotFound, and CannotError for an unchanged place.
+    """
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
     one = proposing.one(name)
     path, slug = place_in(workspace, one, place, folder)

@@ -114,7 +114,7 @@ _OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 
 def as_text(report: Report) -> str:
-    """The report as text; characters that a terminal would obey or hide are written out."""
+    """Return the report as text; characters that a terminal would obey or hide are written out."""
     return "\n".join(map(visible, _plain_lines(report)))
 
 
@@ -145,7 +145,7 @@ def _next(report: Report) -> Iterator[str]:
 
 
 def summary(report: Report) -> str:
-    """How much was found, and in how much, in one sentence."""
+    """Return how much was found, and in how much, in one sentence."""
     looked = f"{_count(report.documents, 'document')} of {report.where}"
     if not report.findings:
         return f"Nothing is wrong in {looked}."
@@ -163,7 +163,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def as_annotations(report: Report) -> str:
-    """The report as one command a line, and the summary behind them."""
+    """Return the report as one command a line, and the summary behind them."""
     return "\n".join(_lines(report))
 
 
@@ -200,7 +200,10 @@ _INDEX = {rule.name: index for index, rule in enumerate(RULES)}
 
 
 def as_sarif(report: Report) -> str:
-    """The report as a SARIF log of one run. Paths are relative URIs, columns count code points (§3.14.17)."""
+    """Return the report as a SARIF log of one run.
+
+    Paths are relative URIs, columns count code points (§3.14.17).
+    """
     seen: Counter[str] = Counter()
     run = {
         "tool": {"driver": {"name": "docyard", "semanticVersion": __version__, "rules": _rules()}},
@@ -252,7 +255,7 @@ def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
 
 
 def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
-    """What stays the same when lines above come or go (§3.27.17); equal findings are numbered."""
+    """Return what stays the same when lines above come or go (§3.27.17); equal findings are numbered."""
     key = "\0".join((finding.rule, finding.path, finding.text))
     seen[key] += 1
     words = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")

@@ -48,7 +48,7 @@ class Frame(NamedTuple):
 
 @lru_cache(maxsize=1)
 def frame_of(script: bytes) -> Frame:
-    """The frame in which a script draws."""
+    """Return the frame in which a script draws."""
     scripts = [_inline(script), _inline((STATIC / "frame.js").read_bytes())]
     page = _FRAME % tuple(scripts)
     hashes = " ".join(f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts)
@@ -60,13 +60,13 @@ def frame_of(script: bytes) -> Frame:
 
 
 def frame_url(asked: Asked) -> str:
-    """Where the frame is; empty where diagrams are text."""
+    """Return where the frame is; empty where diagrams are text."""
     script = asked.site.mermaid
     return f"/diagram/{frame_of(script).name}" if script is not None else ""
 
 
 def frame_page(asked: Asked) -> Response:
-    """The page of the frame."""
+    """Return the page of the frame."""
     script = asked.site.mermaid
     frame = frame_of(script) if script is not None else None
     if frame is None or asked.path["name"] != frame.name:
@@ -80,6 +80,9 @@ def frame_page(asked: Asked) -> Response:
 
 
 def _inline(script: bytes) -> bytes:
-    """A script as it may stand in a page. Browsers read U+0000 and CR as other characters, and hash those."""
+    """Return a script as it may stand in a page.
+
+    Browsers read U+0000 and CR as other characters, and hash those.
+    """
     plain = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"\xef\xbf\xbd")
     return _ENDING.sub(rb"\\x3c", plain.replace(b"<!--", rb"\x3c!--"))

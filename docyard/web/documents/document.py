@@ -70,7 +70,7 @@ class Doors(NamedTuple):
     proposal: str
 
     def beside(self, address: str) -> str:
-        """The links that belong to a section, as HTML."""
+        """Return the links that belong to a section, as HTML."""
         links: list[str] = []
         if self.has_history:
             url = PageUrls(self.ref).history(self.path, address)
@@ -85,7 +85,7 @@ _dressed: LRUCache[tuple[Rendered, Doors], Dressed] = LRUCache(_KEPT, lambda val
 
 
 def dressed(rendered: Rendered, doors: Doors) -> Dressed:
-    """A rendered document as its page shows it."""
+    """Return a rendered document as its page shows it."""
     return _dressed.get((rendered, doors), lambda: _make(rendered, doors))
 
 
@@ -96,7 +96,7 @@ def _make(rendered: Rendered, doors: Doors) -> Dressed:
         title, text = trusted(found[1]), text[found.end() :]
 
     def entry(heading: re.Match[str]) -> str:
-        """A section's heading as an entry that keys go to, with the links beside it."""
+        """Return a section's heading as an entry that keys go to, with the links beside it."""
         section = unescape(heading[2])
         if section not in sections:
             return heading[0]
@@ -169,7 +169,7 @@ def document_page(asked: Asked, surroundings: Surroundings) -> Response:
 
 
 def proposal_read(asked: Asked) -> str | None:
-    """The open proposal whose branch is read; None for any other ref."""
+    """Return the open proposal whose branch is read; None for any other ref."""
     from workspace.proposal_ids import read_id
 
     id = read_id(asked.ref) if asked.ref else None
@@ -179,7 +179,7 @@ def proposal_read(asked: Asked) -> str | None:
 
 
 def _elsewhere(asked: Asked, path: str) -> str | None:
-    """The URL of what stands at a path and is no document."""
+    """Return the URL of what stands at a path and is no document."""
     entry = asked.snapshot.entry(path)
     if entry is None:
         return None
@@ -194,6 +194,6 @@ def _progress(document: Document) -> Progress | None:
 
 
 def _too_large(asked: Asked, path: str, surroundings: Surroundings, error: LimitExceeded) -> Response:
-    """The page of a document that is over a limit: what can be told without reading it."""
+    """Return the page of a document that is over a limit: what can be told without reading it."""
     change = surroundings.last_change(asked, path).change
     return asked.page("too_large.html", path=path, crumbs=crumbs(path), error=error, change=change)

@@ -74,13 +74,16 @@ class Wanted(NamedTuple):
 
 
 def check_may_write(asked: Asked) -> None:
-    """Raises ReadOnly where nothing can be edited."""
+    """Raise ReadOnly where nothing can be edited."""
     if not asked.may_write or asked.workspace.read_only:
         raise ReadOnly("Serve it without --read-only to let people edit here.")
 
 
 def editable(snapshot: Snapshot, path: str, section: str) -> Editable:
-    """A text to be edited. Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded."""
+    """Return a text to be edited.
+
+    Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded.
+    """
     document = snapshot.document(path)
     found = (document.section_by_key(section) or resolve_section(document, section)) if section else None
     assert snapshot.commit is not None, "a document stands in a commit"
@@ -96,12 +99,15 @@ def choices(asked: Asked, chosen: str) -> list[Proposal]:
 
 
 def home_of(asked: Asked, proposal: str) -> Workspace:
-    """The branch that is edited: a proposal's or the served one. Raises ProposalNotFound, ProposalEnded."""
+    """Return the branch that is edited: a proposal's or the served one.
+
+    Raises ProposalNotFound, ProposalEnded.
+    """
     return asked.workspace.proposing().branch(proposal) if proposal else asked.workspace
 
 
 def write(asked: Asked, wanted: Wanted) -> str:
-    """Writes what a form sent to a proposal, and gives the proposal's id; empty if that changes nothing.
+    """Write what a form sent to a proposal, and gives the proposal's id; empty if that changes nothing.
 
     A new proposal is left behind only if something was written to it. The same form, sent twice, is written
     once. Raises Conflict for a text that was changed since, NotAnnounced where all was done but for the pull
@@ -143,7 +149,7 @@ def write(asked: Asked, wanted: Wanted) -> str:
 
 
 def _beginning(asked: Asked, wanted: Wanted) -> Snapshot:
-    """The commit that the form was made of. Raises UnknownCommit."""
+    """Return the commit that the form was made of. Raises UnknownCommit."""
     try:
         return asked.workspace.snapshot(known_commit(asked.workspace.git, wanted.base))
     except UnknownCommit as error:
@@ -154,7 +160,7 @@ def _beginning(asked: Asked, wanted: Wanted) -> Snapshot:
 
 
 def _check(written: Written) -> None:
-    """Raises the error of the operation, if it has one."""
+    """Raise the error of the operation, if it has one."""
     for step in written.steps:
         if step.status is Status.FAILED and step.error is not None:
             raise step.error
@@ -170,7 +176,10 @@ _KEY = re.compile("[0-9a-f]{32}")
 
 
 def edit_page(asked: Asked) -> Response:
-    """The form. Raises ReadOnly, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded."""
+    """Return the form.
+
+    Raises ReadOnly, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded.
+    """
     check_may_write(asked)
     proposal = asked.query.get("proposal", "").strip()
     try:
@@ -227,7 +236,7 @@ def edited_page(asked: Asked) -> Response:
 
 
 def _asked_for(asked: Asked, found: Editable) -> Wanted:
-    """An empty form for a text."""
+    """Return an empty form for a text."""
     proposal = asked.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
     return Wanted(

@@ -47,7 +47,7 @@ class Day(NamedTuple):
 
 
 def history_page(asked: Asked) -> Response:
-    """A page of changes. Those behind it are found by `at`, the commit it began with, and `after`.
+    """Return a page of changes. Those behind it are found by `at`, the commit it began with, and `after`.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
@@ -84,7 +84,7 @@ def history_page(asked: Asked) -> Response:
 
 
 def _beginning(asked: Asked) -> Snapshot:
-    """The commit at which the first page began, else the one that is read."""
+    """Return the commit at which the first page began, else the one that is read."""
     at = asked.query.get("at", "")
     if _COMMIT.fullmatch(at) and asked.workspace.exists(at):
         return asked.workspace.at(at)
@@ -123,7 +123,7 @@ class Run(NamedTuple):
 
 
 def blame_page(asked: Asked) -> Response:
-    """A page of lines, of which `from` is the first.
+    """Return a page of lines, of which `from` is the first.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
@@ -194,7 +194,7 @@ class Message(NamedTuple):
 
 
 def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
-    """A commit and what differs from its first parent. Raises RefNotFound, NotACommit, NoHistory."""
+    """Return a commit and what differs from its first parent. Raises RefNotFound, NotACommit, NoHistory."""
     from docyard.web.diff import diff_of
     from workspace.revisions import find_ref
 
@@ -233,7 +233,7 @@ def _before(asked: Asked, commit: Commit) -> tuple[Snapshot, bool]:
 
 
 def _proposal(asked: Asked, told: Told) -> str | None:
-    """The proposal that a commit says it came from, if there is one: anybody may write a trailer."""
+    """Return the proposal that a commit says it came from, if there is one: anybody may write a trailer."""
     wanted = told.proposal
     if wanted is None:
         return None

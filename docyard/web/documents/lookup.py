@@ -38,7 +38,7 @@ class Meant(NamedTuple):
 
 
 def meant(asked: Asked) -> Meant:
-    """What the path and the query's `section` name.
+    """Return what the path and the query's `section` name.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NotADocument, LimitExceeded.
     """
@@ -50,7 +50,7 @@ def meant(asked: Asked) -> Meant:
 
 
 def path_of(asked: Asked) -> str:
-    """The path of a request. Raises DocumentNotFound for one that nothing can have."""
+    """Return the path of a request. Raises DocumentNotFound for one that nothing can have."""
     path = asked.path["path"]
     if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
         raise DocumentNotFound(
@@ -60,12 +60,12 @@ def path_of(asked: Asked) -> str:
 
 
 def section_of(asked: Asked) -> str:
-    """The section that the query names, empty for none."""
+    """Return the section that the query names, empty for none."""
     return asked.query.get("section", "").strip().removeprefix("#")[:_LONGEST]
 
 
 def moved_from(asked: Asked, path: str, section: str) -> Found | None:
-    """Where an address leads that names nothing any more; None if that is not known."""
+    """Return where an address leads that names nothing any more; None if that is not known."""
     from tools.moved import moved
 
     try:
@@ -75,7 +75,7 @@ def moved_from(asked: Asked, path: str, section: str) -> Found | None:
 
 
 def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
-    """The URL of the same page of what has moved; None if there is no trace of it.
+    """Return the URL of the same page of what has moved; None if there is no trace of it.
 
     `kind` names the page as `PageUrls` does: document, raw, history, blame, edit.
     """
@@ -94,6 +94,6 @@ def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
 
 
 def crumbs(path: str) -> list[Crumb]:
-    """The folders above a path, the top one first."""
+    """Return the folders above a path, the top one first."""
     parts = path.split("/")[:-1]
     return [Crumb(part, "/".join(parts[: at + 1])) for at, part in enumerate(parts)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def document_routes(site: Site) -> list[BaseRoute]:
-    """The routes. Each page's module is imported when it is first asked for."""
+    """Return the routes. Each page's module is imported when it is first asked for."""
     from docyard.web.documents.sidebar import Surroundings
 
     surroundings = Surroundings()
@@ -84,7 +84,7 @@ def document_routes(site: Site) -> list[BaseRoute]:
 
 
 def raw_page(asked: Asked) -> Response:
-    """The bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
+    """Return the bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
     from workspace.rendering.raw import raw
 
     try:

@@ -109,7 +109,7 @@ class Surroundings:
             return LastChange(None, has_history=False)
 
     def backlinks(self, asked: Asked, document: Document) -> Backlinks | None:
-        """The sections of other documents that link to one; None where nobody knows yet."""
+        """Return the sections of other documents that link to one; None where nobody knows yet."""
         try:
             return self._links.get(
                 (asked.snapshot.commit, document.path), lambda: _backlinks(asked, document)
@@ -118,7 +118,7 @@ class Surroundings:
             return None
 
     def proposals(self, asked: Asked, path: str) -> tuple[Proposal, ...]:
-        """The open proposals that change a document, at the version that the page shows."""
+        """Return the open proposals that change a document, at the version that the page shows."""
         workspace, version = asked.workspace, asked.version
         if workspace.branch is None:
             return ()
@@ -131,7 +131,7 @@ class Surroundings:
         return self._proposals.get((version, path), find) if version else find()
 
     def changes(self, old: Snapshot, new: Snapshot) -> Changes:
-        """What differs between two commits. Raises DamagedRepository."""
+        """Return what differs between two commits. Raises DamagedRepository."""
         from workspace.proposals.review.changes import changes_between
 
         return self._changes.get((old.commit, new.commit), lambda: changes_between(old, new))
@@ -175,14 +175,14 @@ def _told(snapshot: Snapshot, links: list[Linked]) -> Backlink:
 
 
 def _named(links: list[Linked]) -> Backlink:
-    """A place in a document that takes long to read, by the names that it is known by without that."""
+    """Return a place in a document that takes long to read, by the names that it is known by without that."""
     first, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()
     return Backlink(first.source, first.source.rpartition("/")[2], key, crumbs, first.to or "", len(links))
 
 
 def _changing(workspace: Workspace, proposals: tuple[Proposal, ...], path: str) -> tuple[Proposal, ...]:
-    """Those in whose branch the document is neither as it was where they began nor as it is now."""
+    """Return those in whose branch the document is neither as it was where they began nor as it is now."""
     now = workspace.snapshot().entry(path)
     found: list[Proposal] = []
     for proposal in proposals:

@@ -58,7 +58,10 @@ class Listed(NamedTuple):
 
 
 def listed(snapshot: Snapshot, folder: str) -> Listed:
-    """What a folder holds; the empty path is the top one. Raises DocumentNotFound if there is no document."""
+    """Return what a folder holds; the empty path is the top one.
+
+    Raises DocumentNotFound if there is no document.
+    """
     paths = list(snapshot.documents)
     if folder:
         # Paths are in order, so that those of a folder stand side by side: `0` comes right after `/`.
@@ -80,7 +83,7 @@ def listed(snapshot: Snapshot, folder: str) -> Listed:
 
 
 def path_in(folder: str, name: str) -> str:
-    """The path of a name in a folder; the empty path is the top one."""
+    """Return the path of a name in a folder; the empty path is the top one."""
     return f"{folder}/{name}" if folder else name
 
 
@@ -91,7 +94,7 @@ def by_name(path: str) -> tuple[str, str]:
 
 
 def not_found(snapshot: Snapshot, folder: str) -> DocumentNotFound:
-    """The error for a folder without documents, with the nearest folders."""
+    """Return the error for a folder without documents, with the nearest folders."""
     folders = {
         path.rsplit("/", depth)[0] for path in snapshot.documents for depth in range(1, path.count("/") + 1)
     }
@@ -144,7 +147,7 @@ class Group(NamedTuple):
 
 
 def library(asked: Asked) -> Response:
-    """The top folder, or the one that the address names."""
+    """Return the top folder, or the one that the address names."""
     folder = asked.path.get("path", "").strip("/")
     if folder:
         folder = check_path(folder)
@@ -188,7 +191,7 @@ def library(asked: Asked) -> Response:
 
 
 def _place(asked: Asked, folder: str) -> Mapping[str, Any]:
-    """Where one is: the folder, those above it, and the branch and commit that are read."""
+    """Return where one is: the folder, those above it, and the branch and commit that are read."""
     parts = folder.split("/") if folder else []
     above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return {
@@ -216,17 +219,17 @@ def _nothing() -> Mapping[str, Any]:
 
 
 def _has_commits(asked: Asked) -> bool:
-    """Whether the commit is one of a history, and no tree of an artifact."""
+    """Return True if the commit is one of a history, and no tree of an artifact."""
     return asked.snapshot.commit is not None and asked.workspace.branch is not None
 
 
 def _page_number(text: str) -> int:
-    """The page that is asked for, from 1; the first for what is no number."""
+    """Return the page that is asked for, from 1; the first for what is no number."""
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
 def _with_open(asked: Asked, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
-    """The documents that have tasks to be done."""
+    """Yield the documents that have tasks to be done."""
     return (path for path in paths if asked.site.summaries.has_open(snapshot, path))
 
 
@@ -246,7 +249,7 @@ def _rows(asked: Asked, snapshot: Snapshot, paths: Sequence[str]) -> list[Row]:
 
 
 def _groups(asked: Asked, snapshot: Snapshot, folder: str, below: Sequence[str]) -> list[Group]:
-    """The documents further down, by folder."""
+    """Return the documents further down, by folder."""
     paths: dict[str, list[str]] = {}
     for path in below:
         above = path.rpartition("/")[0]
@@ -275,7 +278,7 @@ def _facets(snapshot: Snapshot, path: str, summary: Summary) -> tuple[str, tuple
 
 
 def library_routes(site: Site) -> list[BaseRoute]:
-    """The routes."""
+    """Return the routes."""
     return [
         Route("/", getting(site, library)),
         Route("/folder/{path:path}", getting(site, library)),

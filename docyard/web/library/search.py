@@ -71,7 +71,7 @@ class Block(NamedTuple):
 
 
 def blocks(snippet: str, matcher: Matcher) -> list[Block]:
-    """The blocks of a snippet (`index.snippets` made it), in order."""
+    """Return the blocks of a snippet (`index.snippets` made it), in order."""
     found: list[Block] = []
     at = 0
     for fence in fences(snippet, 0, len(snippet)):
@@ -97,7 +97,7 @@ def _prose(text: str, matcher: Matcher) -> Iterator[Block]:
 
 
 def _cells(row: re.Match[str]) -> str:
-    """A row of a table: its cells, each apart from what stands before it."""
+    """Return a row of a table: its cells, each apart from what stands before it."""
     cells = (cell.strip() for cell in _BAR.split(row[0]))
     return _APART + _APART.join(cell for cell in cells if cell)
 
@@ -210,7 +210,7 @@ def search(asked: Asked) -> Response:
 
 
 def _filters(asked: Asked) -> list[Filter]:
-    """The keys of the taxonomy with the values that were indexed last, and what was chosen of them."""
+    """Return the keys of the taxonomy with the values that were indexed last, and what was chosen of them."""
     metadata = asked.index.metadata()
     known: Mapping[str, Sequence[str]]
     if metadata is not None:
@@ -248,7 +248,7 @@ def _found(query: str, hits: Sequence[Hit]) -> list[Found]:
 
 
 def _said(hint: Hint) -> str:
-    """A hint for people: what clients are given as data stands below it as links."""
+    """Return a hint for people: what clients are given as data stands below it as links."""
     text = hint.message.removeprefix(_NOTHING).replace(_FOR_CLIENTS, "")
     return text[:1].upper() + text[1:]
 

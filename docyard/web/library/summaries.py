@@ -77,7 +77,7 @@ class Summaries:
         self._asked = 0.0
 
     def of(self, snapshot: Snapshot, path: str) -> Summary:
-        """The summary of a document of a snapshot; one that cannot be read says so."""
+        """Return the summary of a document of a snapshot; one that cannot be read says so."""
         blob = snapshot.documents[path]
         known = self._known.find((path, blob))
         if known is None:
@@ -167,7 +167,7 @@ class LastChanges:
         self._lock = threading.Lock()
 
     def of(self, snapshot: Snapshot) -> Mapping[str, str]:
-        """The commit that changed each path last; a path that is not there was not changed lately."""
+        """Return the commit that changed each path last; a path that is not there was not changed lately."""
         if snapshot.commit is None:
             return {}
         with self._lock:

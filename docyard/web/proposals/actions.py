@@ -79,7 +79,7 @@ class WordsChanged(WorkspaceError):
 
 
 def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Response:
-    """The page that says why an act was refused; its form holds the words, to be sent again."""
+    """Return the page that says why an act was refused; its form holds the words, to be sent again."""
     one = asked.workspace.proposing().one(one.id)  # as it is by now
     words = {name: asked.fields[name] for name in _WORDS if name in asked.fields}
     again_as, again = act, _AGAIN.get(act, "")
@@ -124,7 +124,7 @@ def _news(asked: Asked, one: Proposal) -> Diff | None:
 
 
 def submit(proposing: Proposing, id: str, actor: Actor, key: str | None) -> Acted:
-    """Asks for a review. Raises NotAnnounced where that is done, but the pull request is not."""
+    """Ask for a review. Raises NotAnnounced where that is done, but the pull request is not."""
     acted = proposing.submit(id, actor, request=key)
     announced = proposing.announce(acted.proposal)
     if announced is not None and announced.error is not None:
@@ -134,7 +134,7 @@ def submit(proposing: Proposing, id: str, actor: Actor, key: str | None) -> Acte
 
 
 def act(asked: Asked) -> Response:
-    """Does what a form asks for, and sends the browser to where that is seen."""
+    """Do what a form asks for, and sends the browser to where that is seen."""
     proposing = asked.workspace.proposing()
     name = asked.path["act"]
     one = proposing.one(asked.path["id"])
@@ -154,7 +154,7 @@ def act(asked: Asked) -> Response:
 
 
 def back(asked: Asked) -> Response:
-    """The address of a form's answer, asked for by itself: it leads to the proposal."""
+    """Return the address of a form's answer, asked for by itself: it leads to the proposal."""
     return asked.redirect(asked.urls.proposal(asked.workspace.proposing().one(asked.path["id"]).id))
 
 
@@ -247,12 +247,12 @@ def _merge(asked: Asked, proposing: Proposing, one: Proposal) -> str:
 
 
 def _seen(asked: Asked, acted: Acted) -> str:
-    """Where the browser sees what was done."""
+    """Return where the browser sees what was done."""
     return asked.urls.proposal(acted.proposal.id)
 
 
 def _heard(asked: Asked, acted: Acted) -> str:
-    """The same for words: where they stand."""
+    """Return the same for words: where they stand."""
     url = _seen(asked, acted)
     return f"{url}#said-{acted.said[0]}" if acted.said else url
 

@@ -23,7 +23,7 @@ VIEWS = {"side": "Side by side", "inline": "In one column"}
 
 
 def changes_page(asked: Asked) -> Response:
-    """The changes of a proposal, or those of one document. Raises ProposalNotFound."""
+    """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
     changes = asked.workspace.reviewing().changes(one)
     view = asked.query.get("view", "side")
@@ -55,7 +55,7 @@ def changes_page(asked: Asked) -> Response:
 def _placed(
     asked: Asked, one: Proposal, changes: Changes, diff: Diff
 ) -> tuple[dict[tuple[str, str], list[ThreadShown]], int]:
-    """The threads of this page by path and section, and how many comments are on other places."""
+    """Return the threads of this page by path and section, and how many comments are on other places."""
     reviewing = asked.workspace.reviewing()
     shown = {(document.path, section.address) for document in diff.documents for section in document.sections}
     first = {document.path: document.sections[0].address for document in diff.documents if document.sections}

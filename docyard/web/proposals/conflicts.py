@@ -53,7 +53,7 @@ def conflict_id(path: str, unit: UnitId) -> str:
 
 
 def seen_digest(conflict: Conflict) -> str:
-    """A digest of the three versions of a conflict."""
+    """Return a digest of the three versions of a conflict."""
     told = hashlib.sha256()
     for version in (conflict.base, conflict.ours, conflict.theirs):
         told.update(b"-" if version is None else b"+%d\n%b" % (len(version), version))
@@ -76,7 +76,7 @@ def read(fields: Mapping[str, str]) -> dict[str, Decided]:
 
 
 def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided]) -> Resolutions:
-    """What was decided of some conflicts."""
+    """Return what was decided of some conflicts."""
     found: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
         one = decided.get(conflict_id(path, conflict.unit))
@@ -87,7 +87,7 @@ def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided
 
 
 def digest(decided: Mapping[str, Decided]) -> str:
-    """What tells whether a form that is sent again with its key asks for the same."""
+    """Return what tells whether a form that is sent again with its key asks for the same."""
     said = sorted(
         (id, one.choice, one.content if one.choice is Choice.CONTENT else "") for id, one in decided.items()
     )
@@ -162,13 +162,13 @@ class ConflictShown(NamedTuple):
 
 
 def conflicts_page(asked: Asked) -> Response:
-    """The conflicts of a proposal as they are now. Raises ProposalNotFound."""
+    """Return the conflicts of a proposal as they are now. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
     return _page(asked, one, _found(asked, one), {})
 
 
 def resolve(asked: Asked, one: Proposal) -> Response:
-    """Takes the target into the proposal as the form decides, or shows the form again with what it held."""
+    """Take the target into the proposal as the form decides, or shows the form again with what it held."""
     decided = read(asked.fields)
     commit, target = asked.fields.get("commit", ""), asked.fields.get("target", "")
     if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(target):
@@ -237,7 +237,7 @@ def _page(
 
 
 def _last_refresh(asked: Asked, one: Proposal) -> tuple[str, Event] | None:
-    """Who took the target in last, and what they said by it."""
+    """Return who took the target in last, and what they said by it."""
     events = asked.workspace.proposing().said(one)
     found = next((event for event in reversed(events) if isinstance(event.words, Refreshed)), None)
     return None if found is None else (who(found.author), found)
@@ -286,7 +286,7 @@ def _version(unit: UnitId, data: bytes | None, base: str | None) -> Version:
 
 
 def _text(unit: UnitId, data: bytes | None) -> str | None:
-    """A version as text; None for what is none."""
+    """Return a version as text; None for what is none."""
     if data is None or b"\0" in data:
         return None
     try:

@@ -118,7 +118,7 @@ class Conversation(NamedTuple):
 def conversation(
     asked: Asked, one: Proposal, changes: Changes, void: Mapping[str, Void], first: int | None
 ) -> Conversation:
-    """A page of what is said, from an entry on; the last one where none is named."""
+    """Return a page of what is said, from an entry on; the last one where none is named."""
     numbers = {thread.comment.id: number for number, thread in enumerate(one.words.threads)}
     events = [event for event in asked.workspace.proposing().said(one) if _is_shown(event, numbers)]
     last = max(0, len(events) - PAGE)

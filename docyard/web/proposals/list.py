@@ -42,7 +42,10 @@ class Entry(NamedTuple):
 
 
 def proposals_page(asked: Asked) -> Response:
-    """The list in a state that the query names, from its page on. Only what is shown is looked into."""
+    """Return the list in a state that the query names, from its page on.
+
+    Only what is shown is looked into.
+    """
     state = asked.query.get("state", "open")
     state = state if state in STATES else "open"
     every = asked.proposals
@@ -64,7 +67,7 @@ def proposals_page(asked: Asked) -> Response:
 
 
 def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Those in a state: all that have not ended are in work, and a branch that is gone is closed."""
+    """Return those in a state: all that have not ended are in work, and a branch that is gone is closed."""
     match state:
         case "open":
             return [one for one in proposals if one.is_open]

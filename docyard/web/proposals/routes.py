@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def proposal_routes(site: Site) -> list[BaseRoute]:
-    """The routes."""
+    """Return the routes."""
     return [
         Route("/proposals", getting(site, proposals_page)),
         Route("/proposals/{id}", getting(site, proposal_page)),

@@ -45,7 +45,7 @@ class Merging(NamedTuple):
 
 
 def proposal_page(asked: Asked) -> Response:
-    """The page of a proposal. Raises ProposalNotFound."""
+    """Return the page of a proposal. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
     if one.id != asked.path["id"]:
         return asked.redirect(asked.urls.proposal(one.id))
@@ -80,7 +80,7 @@ def proposal_page(asked: Asked) -> Response:
 
 
 def viewed(asked: Asked, one: Proposal) -> View:
-    """All that is known of a proposal at its tip and its target's, but for what is said of it."""
+    """Return all that is known of a proposal at its tip and its target's, but for what is said of it."""
     proposing, reviewing = asked.workspace.proposing(), asked.workspace.reviewing()
     preview = reviewing.preview(one)
     return View(
@@ -95,7 +95,7 @@ def viewed(asked: Asked, one: Proposal) -> View:
 
 
 def head(asked: Asked, one: Proposal) -> Mapping[str, Any]:
-    """What all pages of a proposal begin with, and what their forms carry."""
+    """Return what all pages of a proposal begin with, and what their forms carry."""
     return {
         "one": one,
         "author": who(one.words.author),
@@ -110,12 +110,12 @@ def head(asked: Asked, one: Proposal) -> Mapping[str, Any]:
 
 
 def new_key() -> str:
-    """A key for one form: sent twice, what it asks for is done once."""
+    """Return a key for one form: sent twice, what it asks for is done once."""
     return secrets.token_hex(16)
 
 
 def seen_words(one: Proposal) -> str:
-    """What tells whether a title and description are still those that somebody began to edit."""
+    """Return what tells whether a title and description are still those that somebody began to edit."""
     named = f"{one.words.title}\n{one.words.description}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -133,7 +133,7 @@ STATE_TAGS = {
 
 
 def merging(asked: Asked, view: View) -> Merging:
-    """What stands between the caller and the merge."""
+    """Return what stands between the caller and the merge."""
     person = asked.caller.person
     missing = [block.message for block in view.lacking.blocks if not block.only_clients]
     needs_token = ""

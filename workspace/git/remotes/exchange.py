@@ -146,7 +146,7 @@ class Peer:
     fetch_bytes: int = 2_000_000_000
 
     def unreachable(self, error: Exception) -> WorkspaceError:
-        """What libgit2 said of an exchange, as an error without secrets or paths."""
+        """Return what libgit2 said of an exchange, as an error without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
         reason = cleaned(str(error), (*secrets, self.address.password or ""))
         # pygit2 passes on neither the class nor the code of libgit2's errors.
@@ -234,7 +234,7 @@ class Exchange(pygit2.RemoteCallbacks):
         return RemoteDenied(self._peer.name, reason, _way_in(self._peer.address))
 
     def _keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
-        """What is offered over SSH, each once: a remote that refuses is not asked for ever."""
+        """Yield what is offered over SSH, each once: a remote that refuses is not asked for ever."""
         if self._peer.has_agent:
             yield pygit2.KeypairFromAgent
         for key in self._peer.ssh_keys:

@@ -92,7 +92,7 @@ def _sweep(theirs: pygit2.Repository) -> None:
 
 
 def folder_of(url: str) -> Path:
-    """The folder of a `file://` URL or a path."""
+    """Return the folder of a `file://` URL or a path."""
     return Path(unquote(urlsplit(url).path)) if url.startswith("file://") else Path(url)
 
 

@@ -70,7 +70,7 @@ class RemoteProcess:
         self._child: _Child | None = None
 
     def run(self, peer: Peer, call: Call[T], progress: Progress | None = None) -> T:
-        """What a call returns, in the time that the peer may take.
+        """Return what a call returns, in the time that the peer may take.
 
         Raises:
             RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable.

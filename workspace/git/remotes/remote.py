@@ -66,7 +66,7 @@ class Wanted(NamedTuple):
     known: Mapping[str, str] = {}
 
     def among(self, heads: Mapping[str, str]) -> dict[str, str]:
-        """The commits of those that the remote has, by branch."""
+        """Return the commits of those that the remote has, by branch."""
         found = {name: heads[name] for name in self.names if name in heads}
         fits = re.compile(self.pattern)
         others = sorted(name for name in heads if name not in found and fits.fullmatch(name))
@@ -92,7 +92,7 @@ class GitRemotes:
         self._process.end()
 
     def address(self, url: str) -> Address:
-        """Where a URL leads, by `url.<base>.insteadOf` too. Raises UnsupportedRemote.
+        """Return where a URL leads, by `url.<base>.insteadOf` too. Raises UnsupportedRemote.
 
         A folder's counts from the work tree, as Git counts it.
         """
@@ -107,7 +107,7 @@ class GitRemotes:
         return Address(Transport.FILE, str(home / Path(address.url).expanduser()))
 
     def commit_at(self, ref: str) -> str | None:
-        """The commit of a ref of ours, read afresh; None if there is no such ref."""
+        """Return the commit of a ref of ours, read afresh; None if there is no such ref."""
         try:
             found = self._repo.lookup_reference(ref).resolve()
         except (KeyError, ValueError, pygit2.GitError):
@@ -132,7 +132,7 @@ class GitRemotes:
         return True
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """The commits of our refs whose names begin so, by what follows in their names."""
+        """Return the commits of our refs whose names begin so, by what follows in their names."""
         found: dict[str, str] = {}
         for name in self._repo.listall_references():
             commit = self.commit_at(name) if name.startswith(prefix) else None
@@ -215,7 +215,7 @@ def _fetch(
 def _push(
     repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """Why the remote did not take branches, and what it said besides."""
+    """Return why the remote did not take branches, and what it said besides."""
     try:
         if peer.address.transport is Transport.FILE:
             return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.said
@@ -239,7 +239,7 @@ def _connected(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit
 
 
 def _heads(remote: pygit2.Remote) -> dict[str, str]:
-    """The commits of a remote's branches, by their names."""
+    """Return the commits of a remote's branches, by their names."""
     return {
         str(head.name).removeprefix(_HEADS): str(head.oid)
         for head in remote.list_heads(connect=False)

@@ -60,11 +60,11 @@ class Address:
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def shown(self) -> str:
-        """What people are told of it: transport and host."""
+        """Return what people are told of it: transport and host."""
         return "a folder" if self.transport is Transport.FILE else f"{self.host} ({self.transport})"
 
     def same_place(self, url: str) -> bool:
-        """Whether another URL leads to the same transport and host, and the same port."""
+        """Return True if another URL leads to the same transport and host, and the same port."""
         try:
             other, own = urlsplit(url), urlsplit(self.url)
             return (other.scheme, other.hostname, other.port) == (own.scheme, own.hostname, own.port)
@@ -73,7 +73,10 @@ class Address:
 
 
 def parse_address(url: str) -> Address:
-    """The address that a URL stands for. Raises UnsupportedRemote; its message shows nothing of the URL."""
+    """Return the address that a URL stands for.
+
+    Raises UnsupportedRemote; its message shows nothing of the URL.
+    """
     if not url or not url.isprintable():
         raise UnsupportedRemote("its URL is empty or holds control characters")
     if url.startswith("-"):
@@ -108,7 +111,7 @@ _TOKEN_LENGTH = 20  # names of users are shorter, tokens longer
 
 
 def _bare(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
-    """The URL without what is secret; SSH needs the user's name there."""
+    """Return the URL without what is secret; SSH needs the user's name there."""
     place = f"[{host}]" if ":" in host else host
     user = f"{parts.username}@" if transport is Transport.SSH and parts.username else ""
     return parts._replace(

@@ -203,7 +203,7 @@ _WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
 
 
 def read_wiki(state: StateInline, silent: bool) -> bool:
-    """The rule of the inline parser."""
+    """Return the rule of the inline parser."""
     if not state.src.startswith(("[[", "![["), state.pos):
         return False
     found = _WIKI.match(state.src, state.pos, state.posMax)

@@ -211,7 +211,7 @@ def _shown(tokens: Sequence[Token], context: Context) -> list[Token]:
 
 
 def add_render_rules(parser: MarkdownIt) -> None:
-    """Give a parser the rules by which its renderer writes a page."""
+    """Return a parser the rules by which its renderer writes a page."""
 
     def add(name: str, rule: Callable[[_Call], str]) -> None:
         parser.add_render_rule(name, lambda *arguments: rule(_Call(*arguments)))

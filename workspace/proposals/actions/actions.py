@@ -49,19 +49,19 @@ class Proposing:
         self._register = Register(workspace)
 
     def all(self) -> tuple[Proposal, ...]:
-        """Every proposal, the one that was opened last first."""
+        """Return every proposal, the one that was opened last first."""
         return self._register.all()
 
     def one(self, name: str) -> Proposal:
-        """The proposal of an id, or of its branch's name. Raises ProposalNotFound."""
+        """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
         return self._register.one(name)
 
     def said(self, proposal: Proposal) -> tuple[Event, ...]:
-        """All that was said of a proposal, in order."""
+        """Return all that was said of a proposal, in order."""
         return self._register.said(proposal.id)
 
     def branch(self, name: str) -> Workspace:
-        """A proposal's branch, to read and to write; made where only a remote has it.
+        """Return a proposal's branch, to read and to write; made where only a remote has it.
 
         It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
         """
@@ -74,7 +74,7 @@ class Proposing:
         return found
 
     def lacking(self, proposal: Proposal, preview: Preview) -> Lacking:
-        """What a proposal lacks before the merge that is previewed may be made, whoever makes it."""
+        """Return what a proposal lacks before the merge that is previewed may be made, whoever makes it."""
         return lacking(self._register, proposal, preview)
 
     def open(
@@ -86,7 +86,7 @@ class Proposing:
         submit: bool = False,
         request: str | None = None,
     ) -> Proposal:
-        """Opens a proposal to the served branch, at its tip; with `submit`, for review at once.
+        """Open a proposal to the served branch, at its tip; with `submit`, for review at once.
 
         Raises InvalidWords, InvalidTarget, DetachedHead.
         """
@@ -105,7 +105,7 @@ class Proposing:
         sight: Sight | None = None,
         request: Request | None = None,
     ) -> Proposed:
-        """Writes what the policy does not let be written directly to a proposal that is opened for it.
+        """Write what the policy does not let be written directly to a proposal that is opened for it.
 
         The fields are those of `Workspace.write`, and so are the errors; also InvalidTarget.
         """
@@ -125,15 +125,18 @@ class Proposing:
         return open.propose(self._register, call, actor)
 
     def took(self, request: Request) -> bool:
-        """Whether a call of this key became a proposal, or opened one."""
+        """Return True if a call of this key became a proposal, or opened one."""
         return open.is_taken(self._register, request.key)
 
     def written(self, proposal: Proposal, request: Request) -> Written | None:
-        """What an earlier call of this key wrote to a proposal, also one that has ended. Raises KeyReused."""
+        """Return what an earlier call of this key wrote to a proposal, also one that has ended.
+
+        Raises KeyReused.
+        """
         return open.written(self._register.workspace, proposal, request)
 
     def check_not_proposed(self, request: Request) -> None:
-        """Raises Protected if a call of this key became a proposal, as `propose` then tells."""
+        """Raise Protected if a call of this key became a proposal, as `propose` then tells."""
         open.check_not_proposed(self._register, request)
 
     def edit(
@@ -146,7 +149,7 @@ class Proposing:
         request: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
     ) -> Acted:
-        """Gives a proposal another title or description.
+        """Return a proposal another title or description.
 
         `confirm` is shown the proposal in the writer's turn, when nobody else changes it any more, and may
         raise what refuses it. Raises InvalidWords.
@@ -155,12 +158,12 @@ class Proposing:
         return discuss.edit(self._register, name, actor, title, description, request, confirm)
 
     def submit(self, name: str, actor: Actor, *, request: str | None = None) -> Acted:
-        """Asks for a review of a proposal as it is now. Raises ProposalEnded."""
+        """Ask for a review of a proposal as it is now. Raises ProposalEnded."""
         _check(request)
         return discuss.submit(self._register, name, actor, request)
 
     def announce(self, proposal: Proposal) -> Announced | None:
-        """Opens the pull request of a proposal that was submitted, or brings it up to date.
+        """Open the pull request of a proposal that was submitted, or brings it up to date.
 
         None where no forge is asked for. It may take as long as a push; what fails is told in it.
         """
@@ -206,7 +209,7 @@ class Proposing:
         commit: str | None = None,
         request: str | None = None,
     ) -> Acted:
-        """Gives a verdict on a proposal as it is now, or only if it still is at `commit`.
+        """Return a verdict on a proposal as it is now, or only if it still is at `commit`.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
         InvalidWords.
@@ -222,7 +225,7 @@ class Proposing:
         *,
         request: str | None = None,
     ) -> Acted:
-        """Merges the target's tip into a proposal; ours is the proposal, theirs the target.
+        """Merge the target's tip into a proposal; ours is the proposal, theirs the target.
 
         Raises MergeConflict, ConflictChanged, InvalidResolution, ProposalEnded, InvalidTarget, and what
         `commit_merge` raises.
@@ -233,7 +236,7 @@ class Proposing:
     def merge(
         self, name: str, actor: Actor, *, commit: str | None = None, request: str | None = None
     ) -> Acted:
-        """Merges a proposal into its target, through the gate; only if it still is at `commit`, if named.
+        """Merge a proposal into its target, through the gate; only if it still is at `commit`, if named.
 
         What is merged already stays so, and is no error: a key is not needed. Raises MergeConflict,
         MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded, InvalidTarget.
@@ -242,17 +245,17 @@ class Proposing:
         return merge.merge(self._register, name, actor, commit)
 
     def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
-        """Gives a proposal up. Raises ProposalEnded if it was merged."""
+        """Return a proposal up. Raises ProposalEnded if it was merged."""
         _check(request)
         return discuss.close(self._register, name, actor, text, request)
 
     def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
-        """Takes up a proposal that was closed. Raises ProposalEnded if it was merged, or has no branch."""
+        """Take up a proposal that was closed. Raises ProposalEnded if it was merged, or has no branch."""
         _check(request)
         return discuss.reopen(self._register, name, actor, text, request)
 
     def relay(self, id: str, heard: Iterable[Relayed]) -> tuple[Relayed, ...]:
-        """Says of a proposal what was said of it elsewhere, unproven, and each once; what was new of it."""
+        """Say of a proposal what was said of it elsewhere, unproven, and each once; what was new of it."""
         return relay(self._register, id, heard)
 
     def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]:

@@ -122,7 +122,7 @@ def edit(
     key: str | None,
     confirm: Callable[[Proposal], None] | None,
 ) -> Acted:
-    """Gives a proposal another title or description. Raises InvalidWords if neither is given."""
+    """Return a proposal another title or description. Raises InvalidWords if neither is given."""
     if title is None and description is None:
         raise InvalidWords(
             "neither a title nor a description is given", fix="Give one of them, or both.", field="title"
@@ -136,7 +136,7 @@ def edit(
 
 
 def submit(register: Register, name: str, actor: Actor, key: str | None) -> Acted:
-    """Asks for a review of a proposal as it is now; what only refreshes have changed answers no request."""
+    """Ask for a review of a proposal as it is now; what only refreshes have changed answers no request."""
     proposal = register.one(name)
     if register.earlier(proposal.id, [Submitted("")], key) is None:
         check_alive(proposal)
@@ -157,7 +157,7 @@ def comment(
     reply_to: str | None,
     key: str | None,
 ) -> Acted:
-    """Remarks on a proposal, on a place in it, or answers a remark; also when it has ended."""
+    """Return remarks on a proposal, on a place in it, or answers a remark; also when it has ended."""
     words = said.text(text, "comment")
     if file is None and (slug is not None or quote):
         raise InvalidWords(
@@ -187,7 +187,7 @@ def review(
     commit: str | None,
     key: str | None,
 ) -> Acted:
-    """Gives a verdict on a proposal as it is now; on `commit`, if that is named and the proposal is there.
+    """Return a verdict on a proposal as it is now; on `commit`, if that is named and the proposal is there.
 
     Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
     """
@@ -218,7 +218,7 @@ def review(
 
 
 def close(register: Register, name: str, actor: Actor, text: str, key: str | None) -> Acted:
-    """Gives a proposal up; one whose branch is gone too. Raises ProposalEnded if it was merged."""
+    """Return a proposal up; one whose branch is gone too. Raises ProposalEnded if it was merged."""
     words = Closed(said.text(text, "reason", may_be_empty=True))
     proposal = register.one(name)
     if proposal.state is State.MERGED:
@@ -227,7 +227,7 @@ def close(register: Register, name: str, actor: Actor, text: str, key: str | Non
 
 
 def reopen(register: Register, name: str, actor: Actor, text: str, key: str | None) -> Acted:
-    """Takes up a proposal that was closed. Raises ProposalEnded if it was merged, or its branch is gone."""
+    """Take up a proposal that was closed. Raises ProposalEnded if it was merged, or its branch is gone."""
     words = Reopened(said.text(text, "reason", may_be_empty=True))
     proposal = register.one(name)
     if proposal.state is State.MERGED:
@@ -238,7 +238,7 @@ def reopen(register: Register, name: str, actor: Actor, text: str, key: str | No
 
 
 def needs_person(name: str, act: str) -> NeedsPerson:
-    """The error for what an agent cannot do, which says what a person types."""
+    """Return the error for what an agent cannot do, which says what a person types."""
     return NeedsPerson(
         f"only a person with a token can {act} this proposal",
         fix=f"A person runs `docyard proposals {act} {name}` in a terminal of their own.",
@@ -266,7 +266,7 @@ def _say(
 
 
 def _now(register: Register, proposal: Proposal, said: Appended) -> Acted:
-    """What a call answers that has said something, or an earlier one with its key.
+    """Return what a call answers that has said something, or an earlier one with its key.
 
     That one may have ended after the proposal was looked at, so it is looked at again.
     """
@@ -278,7 +278,7 @@ def _now(register: Register, proposal: Proposal, said: Appended) -> Acted:
 def _place(
     register: Register, proposal: Proposal, file: str | None, slug: str | None, quote: str
 ) -> tuple[Place | None, str | None]:
-    """What a comment is about, and the commit in which it stands.
+    """Return what a comment is about, and the commit in which it stands.
 
     What the proposal removed is commented on as it was before. Raises DocumentNotFound, and what `place_of`
     raises.
@@ -299,7 +299,7 @@ def _place(
 
 
 def _as_asked(words: Words) -> object:
-    """What a comment's writer asked for, whatever became of its place."""
+    """Return what a comment's writer asked for, whatever became of its place."""
     if not isinstance(words, Commented):
         return None
     place = words.place

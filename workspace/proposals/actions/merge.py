@@ -56,7 +56,7 @@ class _Changed(Exception):
 
 
 def merge(register: Register, name: str, actor: Actor, commit: str | None) -> Acted:
-    """Merges a proposal into its target; one that is merged already stays as it is, and is no error.
+    """Merge a proposal into its target; one that is merged already stays as it is, and is no error.
 
     With `commit`, only if the proposal is at that commit. What is in conflict is decided by a refresh of the
     proposal, so that nothing comes in that no reviewer has seen. Gate, approvals and checks are judged for
@@ -147,7 +147,7 @@ def _merged(register: Register, proposal: Proposal, actor: Actor, commit: str | 
 
 
 def _check_as_it_was(register: Register, proposal: Proposal) -> None:
-    """Raises _Changed where the target has a proposal's commits because it was merged meanwhile."""
+    """Raise _Changed where the target has a proposal's commits because it was merged meanwhile."""
     if register.one(proposal.id).state is not proposal.state:
         raise _Changed
 

@@ -137,7 +137,7 @@ def judge(
 
 
 def may_merge(judgement: Judgement, person: Person | None, *, is_client: bool | None = None) -> Block | None:
-    """Why this one may not merge the proposal; None if nothing is against it.
+    """Return why this one may not merge the proposal; None if nothing is against it.
 
     `person` is None for whoever shows no token, who counts as a client unless something else is said.
     """
@@ -295,7 +295,7 @@ class Lacking(NamedTuple):
 
 
 def lacking(register: Register, proposal: Proposal, preview: Preview) -> Lacking:
-    """What a proposal lacks before the merge that is previewed; nothing for one that is merged."""
+    """Return what a proposal lacks before the merge that is previewed; nothing for one that is merged."""
     if proposal.state is State.MERGED:
         return Lacking(())
     blocks = list(_before_the_gate(proposal, preview))

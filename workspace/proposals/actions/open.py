@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def open_proposal(
     register: Register, title: str, description: str, actor: Actor, *, submit: bool, request: str | None
 ) -> Proposal:
-    """Opens a proposal to the served branch, at its tip.
+    """Open a proposal to the served branch, at its tip.
 
     A call that fails after the branch was made removes it again. A crash leaves nothing that is shown; the
     call sent again with its key takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead,
@@ -72,7 +72,7 @@ def open_proposal(
 
 
 def _check_unused(workspace: Workspace, key: str, tips: Iterable[str | None]) -> None:
-    """Raises KeyReused where a write of this key is in the history of a tip."""
+    """Raise KeyReused where a write of this key is in the history of a tip."""
     for tip in tips:
         recorded = workspace.requests().find(tip, key)
         if recorded is not None:
@@ -91,7 +91,7 @@ def tell(
     submit: bool,
     request: str | None,
 ) -> Proposal:
-    """Says what is proposed on a branch that is there. Raises what `EventLog.append` raises."""
+    """Say what is proposed on a branch that is there. Raises what `EventLog.append` raises."""
     tip = register.workspace.on(branch).tip()
     assert tip is not None
     bases = register.workspace.git.merge_bases(target_tip(register.workspace, target), tip)
@@ -109,7 +109,7 @@ _MAX_DESCRIPTION = 20_000
 
 
 def propose(register: Register, call: Call, actor: Actor) -> Proposed:
-    """Writes a call's operations to a new proposal; nothing is opened where they change nothing.
+    """Write a call's operations to a new proposal; nothing is opened where they change nothing.
 
     The branch comes first, then what is written, then the words: whatever a crash leaves before the end shows
     nowhere, and the same call with its key completes it. Where nothing could be written to the branch, it is
@@ -141,7 +141,7 @@ def propose(register: Register, call: Call, actor: Actor) -> Proposed:
 
 
 def check_not_proposed(register: Register, request: Request) -> None:
-    """Raises Protected if a call of this key became a proposal: what it wrote there may be merged by now."""
+    """Raise Protected if a call of this key became a proposal: what it wrote there may be merged by now."""
     id = id_for(request.key)
     earlier = _repeated(register, id, request) if id in register.ids() else None
     if earlier is not None and earlier.written.commit is not None:
@@ -162,7 +162,7 @@ def is_taken(register: Register, key: str) -> bool:
 
 
 def written(workspace: Workspace, proposal: Proposal, request: Request) -> Written | None:
-    """What an earlier call with the same key has written to a proposal. Raises KeyReused."""
+    """Return what an earlier call with the same key has written to a proposal. Raises KeyReused."""
     at = proposal.landing.tip if proposal.landing is not None else proposal.tip
     recorded = workspace.requests().repeated(at, request)
     if recorded is None or not _is_of(workspace, recorded, proposal.id):
@@ -172,7 +172,7 @@ def written(workspace: Workspace, proposal: Proposal, request: Request) -> Writt
 
 
 def _repeated(register: Register, id: str, request: Request) -> Proposed | None:
-    """What an earlier call with the same key has written to its proposal. Raises KeyReused."""
+    """Return what an earlier call with the same key has written to its proposal. Raises KeyReused."""
     proposal = _found(register, id)
     earlier = written(register.workspace, proposal, request) if proposal is not None else None
     return Proposed(proposal, earlier) if earlier is not None else None
@@ -196,12 +196,12 @@ def _found(register: Register, id: str) -> Proposal | None:
 
 
 def _is_of(workspace: Workspace, recorded: Recorded, id: str) -> bool:
-    """Whether a commit was written to a proposal, and not to the branch on which that began."""
+    """Return True if a commit was written to a proposal, and not to the branch on which that began."""
     return read_trailers(workspace.git.commit(recorded.commit).message).get(TRAILER) == id
 
 
 def _words(call: Call, planned: Written) -> tuple[str, str]:
-    """The title and description of a proposal that nobody worded: as a commit of it would say."""
+    """Return the title and description of a proposal that nobody worded: as a commit of it would say."""
     said, done = what_was_done(planned.plan.summaries, paths=sorted(planned.changes), message=call.message)
     subject, _, rest = said.partition("\n")
     title = one_line(subject)

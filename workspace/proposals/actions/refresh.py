@@ -78,7 +78,7 @@ _ATTEMPTS = 4
 def refresh(
     register: Register, name: str, actor: Actor, decisions: Decisions | None, key: str | None
 ) -> Acted:
-    """Merges the target's tip into a proposal; nothing where the proposal has it already.
+    """Merge the target's tip into a proposal; nothing where the proposal has it already.
 
     With `decisions`, what they were made on is merged: what the target has come to since comes with the next
     refresh. Raises MergeConflict with what is to be decided (ours is the proposal, theirs the target),
@@ -176,7 +176,7 @@ def _repeated(register: Register, proposal: Proposal, earlier: Appended, actor: 
 
 
 def _holds(git: GitReader, tip: str, commit: str) -> bool:
-    """Whether a commit is one of a branch's, as its tip or before it."""
+    """Return True if a commit is one of a branch's, as its tip or before it."""
     try:
         return known_commit(git, commit) in git.merge_bases(tip, commit)
     except UnknownCommit:
@@ -184,20 +184,20 @@ def _holds(git: GitReader, tip: str, commit: str) -> bool:
 
 
 def _changed(workspace: Workspace, branch: str, theirs: str) -> ConflictChanged:
-    """The error for decisions on what is not there any more, with what is in conflict now."""
+    """Return the error for decisions on what is not there any more, with what is in conflict now."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
     return ConflictChanged(tip, theirs, merge.conflicts)
 
 
 def _check_nothing_decided(decisions: Decisions | None) -> None:
-    """Lets what chooses say that there is nothing of the name that it was given."""
+    """Let what chooses say that there is nothing of the name that it was given."""
     if decisions is not None:
         decisions.choose(())
 
 
 def _deciding(actor: Actor) -> dict[str, str]:
-    """What a commit says of who decided what is in it; nothing of a client, which is named anyway."""
+    """Return what a commit says of who decided what is in it; nothing of a client, which is named anyway."""
     if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
         return {HAND: actor.author.known_by.value}
     return trailers_of("", actor.person)
@@ -212,7 +212,7 @@ def _forward(
     key: str | None,
     asked: str | None,
 ) -> Acted:
-    """Brings a proposal without a commit of its own to a commit of the target."""
+    """Bring a proposal without a commit of its own to a commit of the target."""
     if tip == theirs:
         return Acted(proposal, None, False)
     if proposal.words.base != theirs:

@@ -49,19 +49,19 @@ class Register:
         self.graph = Graph(workspace.git)
 
     def all(self) -> tuple[Proposal, ...]:
-        """Every proposal, the one that was opened last first."""
+        """Return every proposal, the one that was opened last first."""
         return self._log.steady(self._proposals.all)
 
     def one(self, name: str) -> Proposal:
-        """The proposal of an id, or of its branch's name. Raises ProposalNotFound."""
+        """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
         return self._log.steady(lambda said: self._proposals.one(said, name))
 
     def ids(self) -> tuple[str, ...]:
-        """The ids of which something was said."""
+        """Return the ids of which something was said."""
         return tuple(self._log.read().proposals)
 
     def said(self, id: str) -> tuple[Event, ...]:
-        """The events of a proposal, in order."""
+        """Return the events of a proposal, in order."""
         return self._log.read().of(id).events
 
     def say(
@@ -73,7 +73,7 @@ class Register:
         confirm: Callable[[Proposal], None] | None = None,
         check: Callable[[], None] | None = None,
     ) -> Appended:
-        """Adds words to a proposal; `confirm` is shown it in the writer's turn, and may refuse it by raising.
+        """Add words to a proposal; `confirm` is shown it in the writer's turn, and may refuse it by raising.
 
         `check` may do so for a proposal that is not opened yet. While it runs no other Docyard writes.
         Raises SigningRequired, and what `EventLog.append` raises.
@@ -97,7 +97,7 @@ class Register:
         return attempt(partial(self.one, proposal.id), proposal, "the answer shows the proposal as it was")
 
     def repeated(self, id: str, request: str | None) -> Appended | None:
-        """What was said of a proposal with a key, if anything was."""
+        """Return what was said of a proposal with a key, if anything was."""
         return self._log.repeated(id, request)
 
     def earlier(self, id: str, words: Sequence[Words], request: str | None) -> Appended | None:
@@ -201,13 +201,13 @@ class InvalidTarget(WorkspaceError):
 
 
 def check_alive(proposal: Proposal) -> None:
-    """Raises ProposalEnded unless a proposal can still be changed."""
+    """Raise ProposalEnded unless a proposal can still be changed."""
     if not proposal.is_open:
         raise ProposalEnded(proposal)
 
 
 def target_of(workspace: Workspace) -> tuple[str, str]:
-    """The served branch, to which is proposed, and its commit. Raises DetachedHead, InvalidTarget."""
+    """Return the served branch, to which is proposed, and its commit. Raises DetachedHead, InvalidTarget."""
     workspace.tip()  # says so if the repository is gone
     branch = workspace.branch
     if branch is None:
@@ -219,7 +219,7 @@ def target_of(workspace: Workspace) -> tuple[str, str]:
 
 
 def target_tip(workspace: Workspace, branch: str) -> str:
-    """The commit of a branch to which is proposed. Raises InvalidTarget, BranchNotFound."""
+    """Return the commit of a branch to which is proposed. Raises InvalidTarget, BranchNotFound."""
     shown = branch if workspace.git.is_branch_name(branch) else "this branch"
     if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
         raise InvalidTarget(
@@ -244,7 +244,7 @@ def begun(git: GitReader, id: str, title: str) -> str:
 
 
 def make(workspace: Workspace, branch: str, commit: str) -> str:
-    """Makes a branch at a commit, and returns its tip: where there is one already, it stays as it is.
+    """Make a branch at a commit, and returns its tip: where there is one already, it stays as it is.
 
     What follows on it are commits, so none is made where these must be signed. Raises SigningRequired,
     RefConflict, and what else `Publication` and its `publish` raise.
@@ -296,7 +296,10 @@ def _remove(register: Register, id: str, branch: str, commit: str) -> None:
 
 
 def local_tip(workspace: Workspace, proposal: Proposal) -> str:
-    """The commit of a proposal's branch, which is made where only a remote has it. Raises ProposalEnded."""
+    """Return the commit of a proposal's branch, which is made where only a remote has it.
+
+    Raises ProposalEnded.
+    """
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=State.GONE))
     return make(workspace, proposal.words.branch, proposal.tip)

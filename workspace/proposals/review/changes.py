@@ -65,7 +65,7 @@ class Changes(NamedTuple):
 
 
 def changes_between(old: Snapshot, new: Snapshot) -> Changes:
-    """What differs between two commits of one repository. Raises DamagedRepository.
+    """Return what differs between two commits of one repository. Raises DamagedRepository.
 
     Settings that cannot be used do not hide a change: it is told by its files then.
     """
@@ -105,7 +105,7 @@ def merge_changes(merge: Merge, paths: Iterable[str]) -> Changes:
 
 
 def within(document: DocumentChange, slug: str) -> DocumentChange | None:
-    """What of a document's change happened in a section, or below it; None for nothing."""
+    """Return what of a document's change happened in a section, or below it; None for nothing."""
     section = slug.partition("[")[0]
     found = tuple(
         change
@@ -124,7 +124,7 @@ def _is_in(address: str, section: str) -> bool:
 
 
 def changed_paths(old: Snapshot, new: Snapshot) -> frozenset[str]:
-    """Every path at which two commits differ, of whatever kind."""
+    """Return every path at which two commits differ, of whatever kind."""
     return frozenset(change.path for change in trees.changes(new.git, old.tree, new.tree))
 
 
@@ -159,7 +159,7 @@ class _Held:
         self._waiting = [(-graph.time(tip), tip)]
 
     def has(self, commit: str) -> bool:
-        """Whether a commit is the tip or an ancestor of it."""
+        """Return True if a commit is the tip or an ancestor of it."""
         oldest = self._graph.time(commit) - SLACK
         while commit not in self._known and self._waiting and -self._waiting[0][0] >= oldest:
             _, id = heapq.heappop(self._waiting)
@@ -167,7 +167,7 @@ class _Held:
         return commit in self._known
 
     def follow(self, tip: str) -> bool:
-        """Takes in what a branch has come to; False, and nothing, where it did not go forward to that."""
+        """Take in what a branch has come to; False, and nothing, where it did not go forward to that."""
         new: set[str] = set()
         waiting = [tip]
         is_forward = False
@@ -204,7 +204,7 @@ class Bases:
         self._lock = threading.Lock()
 
     def of(self, target: str, tip: str) -> str | None:
-        """The best common ancestor of a target's tip and a proposal's; None where they have none.
+        """Return the best common ancestor of a target's tip and a proposal's; None where they have none.
 
         Of several (a criss-cross) it is the newest on the target's way of first parents, else the newest: of
         all of them it shows the least of what the target has by itself.
@@ -223,7 +223,7 @@ class Bases:
         return bases[0] if bases else None
 
     def behind(self, target: str, tip: str) -> int:
-        """How many steps of first parents the target has made since; 10,000 stands for more.
+        """Return how many steps of first parents the target has made since; 10,000 stands for more.
 
         It counts what people see of a branch: a merge commit is one step.
         """
@@ -239,7 +239,7 @@ class Bases:
         return next((number for number, commit in enumerate(way) if held.has(commit)), len(way))
 
     def before(self, commit: str) -> str | None:
-        """The first parent of a commit; None of one that has none."""
+        """Return the first parent of a commit; None of one that has none."""
         return next(iter(self._graph.parents(commit)), None)
 
     def begun(self, base: str | None, tip: str) -> str | None:
@@ -266,7 +266,7 @@ class Bases:
         return self._held[target]
 
     def _ends(self, held: _Held, tip: str) -> list[str]:
-        """The first commits of the target on each way back from a proposal's tip."""
+        """Return the first commits of the target on each way back from a proposal's tip."""
         seen = {tip}
         waiting = [tip]
         ends: list[str] = []
@@ -296,7 +296,7 @@ class ProposedCommit(NamedTuple):
 
 
 def own_line(git: GitReader, graph: Graph, base: str | None, tip: str) -> tuple[ProposedCommit, ...]:
-    """The first parents from a tip down to what a base holds, the newest first, 100 of them at most.
+    """Return the first parents from a tip down to what a base holds, the newest first, 100 of them at most.
 
     Refreshes are among them, and what they took in is not.
     """

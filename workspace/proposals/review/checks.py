@@ -92,19 +92,19 @@ class CheckResult(NamedTuple):
 
 
 def result(name: str, problems: list[Problem]) -> CheckResult:
-    """What a check says that found these."""
+    """Return what a check says that found these."""
     return CheckResult(
         name, not problems, tuple(problems[:MOST_PROBLEMS]), max(0, len(problems) - MOST_PROBLEMS)
     )
 
 
 def unchecked(reason: str) -> tuple[CheckResult, ...]:
-    """What all checks say where nothing could be looked at."""
+    """Return what all checks say where nothing could be looked at."""
     return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in CHECKS)
 
 
 def changed_documents(merge: Merge) -> list[str]:
-    """The paths of the documents that a merge changes or adds, in order."""
+    """Return the paths of the documents that a merge changes or adds, in order."""
     is_document = merge.ours.config.is_document
     files = ((path, merge.entry(path)) for path in merge.changes if is_document(path))
     return [path for path, found in files if isinstance(found, bytes) or (found and found.is_blob)]
@@ -133,7 +133,7 @@ def _vanished(merge: Merge, before: State, after: State) -> Iterator[str]:
 
 
 def _lacks_names(before: State, path: str, after: State) -> bool:
-    """Whether a name by which links reach a place of a document is gone."""
+    """Return True if a name by which links reach a place of a document is gone."""
     old, new = before.document(path), after.document(path)
     if old is None or new is None:
         return old is not None
@@ -171,7 +171,7 @@ class State(NamedTuple):
         return None if found is None or len(found.data) > most else found
 
     def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
-        """What is wrong with the document of a path, notes left out; nothing where no document is.
+        """Return what is wrong with the document of a path, notes left out; nothing where no document is.
 
         One that is there and cannot be read is a finding: nobody can say what is in it.
         """
@@ -188,13 +188,13 @@ class State(NamedTuple):
 
 
 def before(merge: Merge) -> State:
-    """The target as it is. Raises InvalidConfig, DamagedRepository."""
+    """Return the target as it is. Raises InvalidConfig, DamagedRepository."""
     ours = merge.ours
     return State(OverlayWorld(ours), ours.config, document_types(ours))
 
 
 def after(merge: Merge, earlier: State) -> State:
-    """The merge as it would be. Raises DamagedRepository."""
+    """Return the merge as it would be. Raises DamagedRepository."""
     world = MergedWorld(merge)
     types = earlier.types
     if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
@@ -215,7 +215,7 @@ def _part(parts: Mapping[str, bytes], name: str) -> bytes:
 
 
 def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
-    """The severities of rules by the settings of the target.
+    """Return the severities of rules by the settings of the target.
 
     A type that the workspace does not have is a note to `docyard validate`, and here a problem, unless the
     settings say which it is: what a type demands cannot be checked where nobody knows it.
@@ -269,7 +269,7 @@ MOST_BYTES = 64_000_000
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
-    """What each check says of a merge: problems that its target does not have already.
+    """Return what each check says of a merge: problems that its target does not have already.
 
     A problem was there before if the target has one of the same rule and words, in the same document or
     another that the merge changes, so that a section which moves takes its own along. It never raises for
@@ -315,7 +315,7 @@ def _findings(state: State, paths: Sequence[str], rules: Sequence[Rule]) -> list
 
 
 def _without(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """The findings that are more than there were; of equal ones those on lines that are new."""
+    """Return the findings that are more than there were; of equal ones those on lines that are new."""
     lines = Counter((*_said(one), one.text) for one in earlier)
     left = Counter(map(_said, earlier))
     fresh: list[Finding] = []

@@ -58,7 +58,10 @@ class Touched(NamedTuple):
 
 
 def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
-    """What changes touch, of which these are the commits before and after. Raises DamagedRepository."""
+    """Return what changes touch, of which these are the commits before and after.
+
+    Raises DamagedRepository.
+    """
     wholes = set(changes.files)
     keys: set[tuple[str, str]] = set()
     with_below: set[tuple[str, str]] = set()
@@ -80,7 +83,7 @@ def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
 
 
 def meeting(one: Touched, other: Touched) -> tuple[str, ...]:
-    """The addresses, as in a link, at which two changes meet, as `one` names them; sorted."""
+    """Return the addresses, as in a link, at which two changes meet, as `one` names them; sorted."""
     their_paths = other.paths
     found = {path for path in one.wholes if path in their_paths}
     found |= {path for path, _ in one.keys & other.keys}
@@ -114,7 +117,7 @@ def _document(snapshot: Snapshot, path: str) -> Document | None:
 
 
 def _above(document: Document | None, key: str) -> tuple[str, ...]:
-    """The keys of the sections that one stands below, innermost first."""
+    """Return the keys of the sections that one stands below, innermost first."""
     section = document.section_by_key(key) if document else None
     found: list[str] = []
     while document is not None and section is not None and section.parent is not None:

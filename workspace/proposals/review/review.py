@@ -117,7 +117,7 @@ class Reviewing:
         return self._changes.get(ends, lambda: changes_between(*self._snapshots(ends)))
 
     def paths(self, proposal: Proposal) -> frozenset[str]:
-        """Every path at which a proposal differs from what it is compared with; quick, for lists.
+        """Return every path at which a proposal differs from what it is compared with; quick, for lists.
 
         Raises ShallowHistory, DamagedRepository.
         """
@@ -161,7 +161,10 @@ class Reviewing:
         return tuple(found)
 
     def preview(self, proposal: Proposal) -> Preview:
-        """What a merge would make of a proposal now. What stands in its way is said, and never raised."""
+        """Return what a merge would make of a proposal now.
+
+        What stands in its way is said, and never raised.
+        """
         if proposal.state is State.MERGED:
             return Preview(None, reason="it is merged already")
         tip = proposal.tip
@@ -192,7 +195,7 @@ class Reviewing:
         return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target)).conflicts
 
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
-        """The commits that a proposal brings, or brought, by itself, the newest first, 100 at most.
+        """Return the commits that a proposal brings, or brought, by itself, the newest first, 100 at most.
 
         Nothing where its branch is gone. Raises ShallowHistory, DamagedRepository.
         """
@@ -205,7 +208,7 @@ class Reviewing:
         return own_line(self._workspace.git, self._graph, base, tip)
 
     def check(self, merge: Merge) -> tuple[CheckResult, ...]:
-        """What a merge makes worse than its target is; kept for one that nobody had to decide."""
+        """Return what a merge makes worse than its target is; kept for one that nobody had to decide."""
         if merge.resolved:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
@@ -214,7 +217,7 @@ class Reviewing:
     def comments(
         self, proposal: Proposal, *, after: int = 0, limit: int = MAX_COMMENTS, at: At = (None, None)
     ) -> Comments:
-        """A page of a proposal's threads, or of those at a place, and where their texts are now.
+        """Return a page of a proposal's threads, or of those at a place, and where their texts are now.
 
         That is in the proposal, or as it was when it was merged; unknown where its branch is gone.
         A page of a place ends early where many texts would be followed: `next` says where to go on.
@@ -237,7 +240,7 @@ class Reviewing:
         return Comments(tuple(found), len(threads), number if number < len(threads) else None)
 
     def _ends_of(self, proposal: Proposal, tips: dict[str, str | None] | None = None) -> Ends | None:
-        """What a proposal is compared with; `tips` keeps those of targets within one answer."""
+        """Return what a proposal is compared with; `tips` keeps those of targets within one answer."""
         begun = proposal.words.base
         if proposal.landing is not None:
             commit, tip = proposal.landing

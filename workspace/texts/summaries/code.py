@@ -44,7 +44,7 @@ _PREPROCESSOR = re.compile(
 
 
 def passages_of_source(text: str, *, declares: bool) -> Iterator[Passage]:
-    """The passages of a part of source code, in order; `declares` says that a declaration begins it."""
+    """Yield the passages of a part of source code, in order; `declares` says that a declaration begins it."""
     lines = LINE_END.split(text)
     if declares:
         first = next((place for place, line in enumerate(lines) if _is_code(line)), None)
@@ -67,7 +67,7 @@ def _is_code(line: str) -> bool:
 
 
 def _said(lines: Sequence[str]) -> Iterator[str]:
-    """The runs of words in comments and docstrings; an empty line of a comment ends a run."""
+    """Yield the runs of words in comments and docstrings; an empty line of a comment ends a run."""
     run: list[str] = []
     closing = ""
     for line in lines:

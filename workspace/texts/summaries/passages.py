@@ -134,7 +134,7 @@ _BEGINNING = 120
 
 
 def kind_of(sentence: str) -> Kind:
-    """What a sentence is, by its words; Kind.SENTENCE where nothing marks it."""
+    """Return what a sentence is, by its words; Kind.SENTENCE where nothing marks it."""
     text = sentence[:_LOOKED_AT]
     if _WARNS.match(text) or _ENDS_OF_LIFE.search(text):
         return Kind.WARNING
@@ -147,7 +147,7 @@ def kind_of(sentence: str) -> Kind:
 
 
 def clipped(text: str) -> str:
-    """A passage of bounded length: a longer one is cut between words, and says so."""
+    """Return a passage of bounded length: a longer one is cut between words, and says so."""
     if len(text) <= _MAX_LENGTH:
         return text
     space = text.rfind(" ", _MAX_LENGTH // 2, _MAX_LENGTH)
@@ -155,7 +155,7 @@ def clipped(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: "1 row", "1,200 rows"."""
+    """Return a number of things: "1 row", "1,200 rows"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -184,7 +184,7 @@ _ABBREVIATIONS = re.compile(
 
 
 def split_sentences(paragraph: str) -> Iterator[str]:
-    """The sentences of a paragraph, in order, as they stand in it, without the white space around them.
+    """Yield the sentences of a paragraph, in order, as they stand in it, without the white space around them.
 
     A full stop ends none in a code span, after an abbreviation or an initial, or before a small letter.
     """
@@ -206,7 +206,7 @@ def split_sentences(paragraph: str) -> Iterator[str]:
 
 
 def _ends(paragraph: str, start: int, found: re.Match[str]) -> bool:
-    """Whether a full stop ends a sentence, by the word before it and the letter behind it."""
+    """Return True if a full stop ends a sentence, by the word before it and the letter behind it."""
     before = paragraph[max(start, found.start() - _WORD_LENGTH) : found.start()]
     last = _LAST_WORD.search(before)
     word = last[0] if last else ""
@@ -257,7 +257,7 @@ _PUT_ASIDE = re.compile(rf"`{_MARK}(\d+)`")
 
 
 def as_shown(source: str) -> str:
-    """Inline text on one line, without the destinations of links, images, comments, tags and anchors.
+    """Return inline text on one line, without the destinations of links, images, comments, tags and anchors.
 
     Every word that a reader of the rendered text sees is kept as it is, and so are emphasis and code spans.
     Each pattern stops at the mark with which it begins, so the time is linear in the text.
@@ -288,7 +288,7 @@ def _without_markup(text: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """A text without its HTML comments; one that nothing closes is none."""
+    """Return a text without its HTML comments; one that nothing closes is none."""
     pieces: list[str] = []
     place = 0
     while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
@@ -298,7 +298,7 @@ def _without_comments(text: str) -> str:
 
 
 def _of_shortcode(found: re.Match[str]) -> str:
-    """The text that a shortcode of Hugo carries."""
+    """Return the text that a shortcode of Hugo carries."""
     text = _TEXT_OF.search(found[1])
     return text[1] if text else " "
 
@@ -363,7 +363,7 @@ def _is_c_declaration(line: str) -> bool:
 
 
 def declaration(lines: Sequence[str]) -> str:
-    """The lines of a declaration, joined, up to where its parentheses are closed."""
+    """Return the lines of a declaration, joined, up to where its parentheses are closed."""
     kept: list[str] = []
     depth = 0
     for line in lines[:_MOST_LINES]:

@@ -98,7 +98,7 @@ _HARD_BREAK = re.compile(r"(?:<br[ \t]*/?>|\\)[ \t]*$", re.IGNORECASE)
 
 
 def read_prose(text: str) -> Iterator[Block]:
-    """The blocks of a text in order; headings, rules, comments and definitions of links are none."""
+    """Yield the blocks of a text in order; headings, rules, comments and definitions of links are none."""
     return _Reader(LINE_END.split(text)).blocks()
 
 
@@ -113,7 +113,7 @@ class _Reader:
         self._in_list = False
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks in order."""
+        """Yield the blocks in order."""
         while self._place < len(self._lines):
             line = self._lines[self._place]
             first = line.lstrip()
@@ -140,7 +140,7 @@ class _Reader:
                 yield self._paragraph()
 
     def _block(self, shape: Shape, lines: Sequence[str], after: int) -> Block:
-        """A block, behind which the walk goes on at a line."""
+        """Return a block, behind which the walk goes on at a line."""
         self._place = after
         return Block(shape, list(lines), self._label)
 
@@ -154,7 +154,7 @@ class _Reader:
         return _Reader(inner, is_quoted=True).blocks()
 
     def _admonition(self, found: re.Match[str]) -> Iterator[Block]:
-        """The paragraph on the line that opens an admonition, if there is one."""
+        """Yield the paragraph on the line that opens an admonition, if there is one."""
         self._label = next(group for group in found.groups() if group).lower()
         if rest := self._lines[self._place][found.end() :].strip():
             end = _paragraph_end(self._lines, self._place + 1)
@@ -173,7 +173,7 @@ class _Reader:
         return is_rule and "|" in self._lines[self._place]
 
     def _table(self) -> Block:
-        """The head of a table and its rows, without the line between them."""
+        """Return the head of a table and its rows, without the line between them."""
         head, end = self._lines[self._place], self._place + 2
         while end < len(self._lines) and "|" in self._lines[end]:
             end += 1
@@ -189,7 +189,7 @@ class _Reader:
         return self._block(shape, [words, *self._lines[self._place + 1 : end]], end)
 
     def _outdented(self) -> int:
-        """The line behind code that is indented."""
+        """Return the line behind code that is indented."""
         end = self._place
         while end < len(self._lines) and (_INDENTED.match(self._lines[end]) or not self._lines[end].strip()):
             end += 1
@@ -204,7 +204,7 @@ class _Reader:
 
 
 def _paragraph_end(lines: Sequence[str], place: int) -> int:
-    """The line behind a paragraph of which the line before `place` is a part."""
+    """Return the line behind a paragraph of which the line before `place` is a part."""
     while place < len(lines):
         line = lines[place]
         if not line.strip() or _FENCE.match(line) or _ITEM.match(line) or _ADMONITION.match(line):
@@ -216,7 +216,7 @@ def _paragraph_end(lines: Sequence[str], place: int) -> int:
 
 
 def _closing(lines: Sequence[str], place: int, opening: re.Match[str]) -> int:
-    """The line that closes a fence; behind the last one where none does."""
+    """Return the line that closes a fence; behind the last one where none does."""
     mark = opening[0].strip()
     for end in range(place + 1, len(lines)):
         line = lines[end].strip()
@@ -234,12 +234,12 @@ def _after_comment(lines: Sequence[str], place: int) -> int:
 
 
 def breaks_after_term(block: Block) -> bool:
-    """Whether a paragraph's first line is a term that a hard break parts from what is said of it."""
+    """Return True if a paragraph's first line is a term that a hard break parts from what is said of it."""
     return len(block.lines) > 1 and _HARD_BREAK.search(block.lines[0]) is not None
 
 
 def without_break(line: str) -> str:
-    """A line without the hard break at its end."""
+    """Return a line without the hard break at its end."""
     return _HARD_BREAK.sub("", line)
 
 
@@ -269,7 +269,7 @@ _LABEL_SHARE = 0.4
 
 
 def passages_of_prose(text: str) -> Iterator[Passage]:
-    """The passages of a section's own text without its heading, in order. The first sentence leads."""
+    """Yield the passages of a section's own text without its heading, in order. The first sentence leads."""
     is_led = False
     for block in read_prose(text):
         if block.shape is Shape.CODE:
@@ -295,7 +295,7 @@ def _passage(kind: Kind, shown: str, share: float = 1.0) -> Passage:
 
 
 def _leading(passage: Passage) -> Passage:
-    """A section's first sentence: worth the most, whatever else it is."""
+    """Return a section's first sentence: worth the most, whatever else it is."""
     kind = Kind.LEAD if passage.kind in (Kind.SENTENCE, Kind.FIGURE) else passage.kind
     return passage._replace(kind=kind, worth=max(passage.worth, WORTH[Kind.LEAD]), is_first=True)
 
@@ -310,7 +310,7 @@ def _of_table(block: Block) -> Iterator[Passage]:
 
 
 def _of_text(block: Block) -> Iterator[Passage]:
-    """The sentences of a paragraph or a list item; a term and what is said of it stay together."""
+    """Yield the sentences of a paragraph or a list item; a term and what is said of it stay together."""
     is_term = breaks_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
     source = " ".join(map(without_break, block.lines))
     for position, sentence in enumerate(split_sentences(as_shown(source))):

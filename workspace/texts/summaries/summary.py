@@ -111,17 +111,17 @@ def full_names(entries: Sequence[Entry], count: Count) -> list[Name]:
 
 
 def short_names(entries: Sequence[Entry], count: Count) -> list[Name]:
-    """The address alone where its last part is the title's slug; else both."""
+    """Return the address alone where its last part is the title's slug; else both."""
     return [_name(entry, "" if _tells_title(entry) else one_line(entry.title), count) for entry in entries]
 
 
 def addresses(entries: Sequence[Entry], count: Count) -> list[Name]:
-    """The address alone of each section."""
+    """Return the address alone of each section."""
     return [_name(entry, "", count) for entry in entries]
 
 
 def one_line(title: str) -> str:
-    """A title on one line, of bounded length."""
+    """Return a title on one line, of bounded length."""
     title = " ".join(title.split())
     return title if len(title) <= _TITLE else title[:_TITLE].rstrip() + " …"
 
@@ -178,7 +178,7 @@ def _of_entry(text: TextFile, entry: Entry) -> Iterator[Passage]:
 
 
 def body_of(text: TextFile, entry: Entry) -> str:
-    """A section's own text without its heading; a declaration of source code is its own heading."""
+    """Return a section's own text without its heading; a declaration of source code is its own heading."""
     document = text.document
     section = document.section_by_key(entry.address) if document is not None else None
     if section is not None:
@@ -241,7 +241,7 @@ class Summary(NamedTuple):
 
 
 def check_style(style: str) -> None:
-    """Raises UnknownStyle for a style that there is not."""
+    """Raise UnknownStyle for a style that there is not."""
     if style not in STYLES:
         near = nearest(style, STYLES)
         guess = f"Did you mean '{near[0]}'? " if near else ""
@@ -263,7 +263,7 @@ def default_budget(original: int, names: int) -> int:
 def summarize(
     text: TextFile, outline: Outline, *, style: str = "structured", budget: int | None = None, count: Count
 ) -> Summary:
-    """The summary of a text: every section is named, and what tells most of it is kept word for word.
+    """Return the summary of a text: every section is named, and what tells most of it is kept word for word.
 
     `count` tells the tokens of a text; `budget` is the most that the content has, by default by the text's
     size. Where not even the addresses of all sections fit, the shallowest are named. Raises UnknownStyle.
@@ -312,7 +312,7 @@ class _Draft(NamedTuple):
     chosen: list[Choice]
 
     def content(self) -> str:
-        """The Markdown: a heading for each section, below it a line for each passage."""
+        """Return the Markdown: a heading for each section, below it a line for each passage."""
         kept: dict[int, list[int]] = {}
         for choice in self.chosen:
             kept.setdefault(choice.section, []).append(choice.place)
@@ -331,7 +331,7 @@ def _lines(passage: Passage) -> list[str]:
 
 
 def _fitting(entries: Sequence[Entry], full: list[Name], budget: int, count: Count) -> list[Name]:
-    """The names of sections as fully as the budget allows."""
+    """Return the names of sections as fully as the budget allows."""
     for names in (full, short_names(entries, count)):
         if sum(name.tokens for name in names) <= budget * _NAMES_SHARE:
             return names
@@ -364,7 +364,7 @@ def _with_sizes(
 
 
 def _named(entries: Sequence[Entry], names: Sequence[Name], budget: int) -> list[int]:
-    """The positions of the sections that are named: all, else as many of the shallowest as fit."""
+    """Return the positions of the sections that are named: all, else as many of the shallowest as fit."""
     if sum(name.tokens for name in names) <= budget:
         return list(range(len(entries)))
     named: list[int] = []
@@ -384,7 +384,7 @@ def _choices(
     style: str,
     count: Count,
 ) -> list[Choice]:
-    """What may be kept of the sections that are named. A deep section is worth a little less."""
+    """Return what may be kept of the sections that are named. A deep section is worth a little less."""
     choices: list[Choice] = []
     for section in named:
         depth = 1.0 + max(entries[section].level - 1, 0) / 10

@@ -34,7 +34,7 @@ _SENTENCES = (Kind.LEAD, Kind.SENTENCE)
 
 
 def preamble(text: TextFile, summary: Summary, title: str) -> str:
-    """One sentence that says what the file is, and what this summary of it holds."""
+    """Return one sentence that says what the file is, and what this summary of it holds."""
     named, sections = len(summary.named), summary.sections
     what = f"'{title}' ({text.path})" if title else text.path
     size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {counted(sections, 'section')}"
@@ -48,7 +48,7 @@ def preamble(text: TextFile, summary: Summary, title: str) -> str:
 
 
 def _shares(summary: Summary) -> list[tuple[int, int, str]]:
-    """How many passages of each kind were kept, of how many; only kinds that the text has."""
+    """Return how many passages of each kind were kept, of how many; only kinds that the text has."""
     kept = sum(summary.kept.get(kind, 0) for kind in _SENTENCES)
     total = sum(summary.total.get(kind, 0) for kind in _SENTENCES)
     shares = [(kept, total, "sentences")] if total else []
@@ -63,7 +63,7 @@ def _share(kept: int, total: int, words: str) -> str:
 
 
 def coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
-    """How many sections and passages of each kind are in a summary, and how many are not."""
+    """Return how many sections and passages of each kind are in a summary, and how many are not."""
     kinds = [kind for kind in Kind if summary.total.get(kind)]
     included = {"sections": len(summary.named)}
     included |= {kind.value: summary.kept.get(kind, 0) for kind in kinds}
@@ -73,7 +73,7 @@ def coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def confidence(summary: Summary) -> float:
-    """The share of sections, leading sentences and marked passages that a summary holds, 0 to 1."""
+    """Return the share of sections, leading sentences and marked passages that a summary holds, 0 to 1."""
     kinds = (Kind.LEAD, *MARKED)
     kept = len(summary.named) + sum(summary.kept.get(kind, 0) for kind in kinds)
     total = summary.sections + sum(summary.total.get(kind, 0) for kind in kinds)
@@ -81,7 +81,7 @@ def confidence(summary: Summary) -> float:
 
 
 def recommended_for(summary: Summary) -> list[str]:
-    """What this summary is enough for."""
+    """Return what this summary is enough for."""
     uses = []
     if len(summary.named) == summary.sections:
         uses.append("choosing the section to read")
@@ -96,7 +96,7 @@ def recommended_for(summary: Summary) -> list[str]:
 
 
 def not_recommended_for(summary: Summary) -> list[str]:
-    """What the file itself has to be read for."""
+    """Return what the file itself has to be read for."""
     uses = ["quoting or editing the file"]
     if missing := summary.sections - len(summary.named):
         uses.append(f"finding anything in the {counted(missing, 'section')} not named")

@@ -33,11 +33,11 @@ class Elsewhere(Protocol):
     """Where something is now that stood at an address before."""
 
     def document(self, path: str) -> str | None:
-        """The path of a document that once stood at this one."""
+        """Return the path of a document that once stood at this one."""
         ...
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """The path and address of a section that once had this one."""
+        """Return the path and address of a section that once had this one."""
         ...
 
 
@@ -97,7 +97,7 @@ def _rule(link: Link, resolved: Resolved) -> str:
 
 
 def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins) -> Target | None:
-    """The one target that a broken link can mean."""
+    """Return the one target that a broken link can mean."""
     target = resolved.target
     if target is None:
         return None
@@ -114,7 +114,7 @@ def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins)
 
 
 def _place(world: World, path: str, fragment: str | None, elsewhere: Elsewhere) -> Target | None:
-    """A target at a path, if its fragment is there, or one of a name that differs in case alone."""
+    """Return a target at a path, if its fragment is there, or one of a name that differs in case alone."""
     target = Target(path, fragment, world.is_folder(path))
     if resolve_fragment(world, target, path).status is Status.OK:
         return target
@@ -149,11 +149,11 @@ class RenamedDocuments:
     renamed: Mapping[str, str]
 
     def document(self, path: str) -> str | None:
-        """The path of a document that once stood at this one."""
+        """Return the path of a document that once stood at this one."""
         return self.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """Raises HistoryNeeded."""
+        """Raise HistoryNeeded."""
         raise HistoryNeeded
 
 
@@ -165,11 +165,11 @@ class History:
         self._left = _MOST_SECTIONS
 
     def document(self, path: str) -> str | None:
-        """The path of a document that once stood at this one."""
+        """Return the path of a document that once stood at this one."""
         return self.documents.renamed.get(path)
 
     def section(self, path: str, fragment: str) -> tuple[str, str] | None:
-        """The path and address of a section that once had this one; at most 500 are looked for."""
+        """Return the path and address of a section that once had this one; at most 500 are looked for."""
         self._left -= 1
         move = self._moves.find(self._tip, path, fragment) if self._left >= 0 else None
         return None if move is None or move.fragment is None else (move.path, move.fragment)

@@ -78,7 +78,7 @@ _LONGEST = 1_000
 
 
 def unified(change: Change) -> Iterator[str]:
-    """The lines of a unified diff of two versions of the same lines, without line endings.
+    """Yield the lines of a unified diff of two versions of the same lines, without line endings.
 
     One line around each change is shown, at most 1,000 characters of each. What is not UTF-8 is U+FFFD.
     """
@@ -103,7 +103,7 @@ def unified(change: Change) -> Iterator[str]:
 
 
 def _groups(before: Lines, after: Lines) -> Iterator[list[int]]:
-    """The lines that differ, from 0; those whose surroundings meet are one group."""
+    """Yield the lines that differ, from 0; those whose surroundings meet are one group."""
     group: list[int] = []
     for line in range(len(before)):
         if _line(before, line) == _line(after, line):

@@ -38,7 +38,7 @@ class Repaired(NamedTuple):
 
 
 def repaired(done: Sequence[Mended], snapshot: Snapshot, files: Files) -> Repaired:
-    """The documents put right, in memory, and the links that lead into them.
+    """Return the documents put right, in memory, and the links that lead into them.
 
     `snapshot` is the commit that the files are laid over.
     """
@@ -73,14 +73,14 @@ class _Linking(NamedTuple):
 
 
 def _lay(overlay: Overlay, changes: Mapping[str, Change], paths: Iterable[str]) -> None:
-    """Lays those of the changed documents that stand at these paths."""
+    """Lay those of the changed documents that stand at these paths."""
     for path in paths:
         if path in changes:
             overlay.lay(path, changes[path].after)
 
 
 def _laid(snapshot: Snapshot, files: Files) -> Overlay:
-    """The files as a batch over a commit: what differs is laid, what is gone is removed."""
+    """Return the files as a batch over a commit: what differs is laid, what is gone is removed."""
     overlay = Overlay(snapshot)
     there = snapshot.documents
     for path in files.documents:
@@ -96,7 +96,7 @@ def _laid(snapshot: Snapshot, files: Files) -> Overlay:
 
 
 def write(root: Path, change: Change) -> Left | None:
-    """Writes a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
+    """Write a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
 
     A `Left` says why it was not written: it is no longer what was read, or the disk refuses.
     """

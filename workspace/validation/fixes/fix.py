@@ -54,7 +54,10 @@ _ROUNDS = 100
 
 
 def fixed(document: Document, fixers: Fixers) -> Fixed:
-    """The document with all its mends. Where some would change its structure, they are left and told of."""
+    """Return the document with all its mends.
+
+    Where some would change its structure, they are left and told of.
+    """
     done: list[Mend] = []
     left: tuple[Left, ...] = ()
     now = document
@@ -93,7 +96,7 @@ def apply(document: Document, found: Iterable[Mend | Left]) -> Fixed:
 
 
 def _choices(mends: tuple[Mend, ...]) -> Iterator[tuple[Mend, ...]]:
-    """All mends, else those of each rule."""
+    """Yield all mends, else those of each rule."""
     yield mends
     rules = dict.fromkeys(mend.rule for mend in mends)
     if len(rules) > 1:
@@ -101,7 +104,7 @@ def _choices(mends: tuple[Mend, ...]) -> Iterator[tuple[Mend, ...]]:
 
 
 def _apart(mends: Sequence[Mend]) -> tuple[Mend, ...]:
-    """The mends in order, without those that begin before the one before them ends."""
+    """Return the mends in order, without those that begin before the one before them ends."""
     kept: list[Mend] = []
     position = 0
     for mend in sorted(mends, key=lambda one: (one.splice.start, one.splice.end)):
@@ -122,7 +125,7 @@ def _spliced(data: bytes, mends: Iterable[Mend]) -> bytes:
 
 
 def _is_alike(old: Document, new: Document, *, named: bool) -> bool:
-    """Whether two versions have the same lines, sections, addresses and front matter.
+    """Return True if two versions have the same lines, sections, addresses and front matter.
 
     Where sections are `named`, those that shared an address have one each afterwards.
     """
@@ -174,11 +177,11 @@ class Fixers:
         return Twins(self.corpus)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Another process is sent no document that was read here."""
+        """Return another process is sent no document that was read here."""
         return _fixers, (self.files, self.selection, self.elsewhere)
 
     def find(self, document: Document) -> Iterator[Mend | Left]:
-        """Every mend of a document, and what has to be left."""
+        """Yield every mend of a document, and what has to be left."""
         severities = self.selection.severities(document.path)
         held = MENDED.intersection(severities)
         if MISSING_ANCHOR in held and not _SWITCH.search(document.data):
@@ -199,7 +202,7 @@ class Fixers:
             yield from (one for one in led_back(subject, self.elsewhere, self.twins) if one.line in broken)
 
     def may_find_more(self, mends: tuple[Mend, ...]) -> bool:
-        """Whether a rule told of as many places as it tells of at most."""
+        """Return True if a rule told of as many places as it tells of at most."""
         return max(Counter(mend.rule for mend in mends).values(), default=0) >= MOST
 
 
@@ -212,7 +215,7 @@ def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int
 
 
 def kept(one: Fixed, dialect: Dialect) -> Survival | None:
-    """Where the places of a document are now; None where every name leads where it led."""
+    """Return where the places of a document are now; None where every name leads where it led."""
     before, after = one.before, one.document
     if not _may_rename(before, after, dialect):
         return None
@@ -225,7 +228,7 @@ def kept(one: Fixed, dialect: Dialect) -> Survival | None:
 
 
 def together(several: Iterable[Survival | None]) -> Survival | None:
-    """What was kept of several documents; None where all stayed as they were."""
+    """Return what was kept of several documents; None where all stayed as they were."""
     found = [one for one in several if one is not None]
     if not found:
         return None
@@ -258,7 +261,7 @@ def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
 
 
 def _pieces(before: Document, after: Document) -> Iterator[Piece]:
-    """The bytes that two versions of the same lines have in common, at the ends of each line."""
+    """Yield the bytes that two versions of the same lines have in common, at the ends of each line."""
     old, new = before.lines, after.lines
     start = (old.offset(0), new.offset(0))
     for line in range(len(old)):
@@ -276,7 +279,7 @@ def _pieces(before: Document, after: Document) -> Iterator[Piece]:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike."""
+    """Return how many bytes two texts begin with alike."""
     size = min(len(one), len(other))
     return next((place for place in range(size) if one[place] != other[place]), size)
 

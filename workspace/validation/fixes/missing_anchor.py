@@ -78,7 +78,7 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
 
 
 def _taken(document: Document) -> set[str]:
-    """The names that something other than a section without an anchor has."""
+    """Return the names that something other than a section without an anchor has."""
     unnamed = {item.address for item in document.sections if item.anchor is None and not item.is_preamble}
     explicit = {item.anchor for item in document.sections if item.anchor}
     return taken_names(document) - (unnamed - explicit)
@@ -99,7 +99,7 @@ def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
 
 
 def _splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice | None:
-    """The bytes that put an anchor into a heading; None where it would not be read as one."""
+    """Return the bytes that put an anchor into a heading; None where it would not be read as one."""
     if not anchors.is_valid_name(name):
         return None
     start, end = inline_span(document.lines, heading.block)

@@ -32,7 +32,7 @@ class FixDocuments(Operation):
     paths: tuple[str, ...] = ()
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lays each document that is put right over the snapshot."""
+        """Lay each document that is put right over the snapshot."""
         there = overlay.snapshot.documents
         done = self.mend(overlay.snapshot, [path for path in self.paths or there if path in there])
         changes = {one.path: one.change for one in done if one.change}
@@ -49,7 +49,7 @@ def _mends(changes: Mapping[str, Change]) -> Mapping[str, Sequence[Mend]]:
 
 
 def summary(mends: Mapping[str, Sequence[Mend]]) -> str:
-    """What was done, in a line: `Fix 3 documents: 12 missing-anchor, 1 broken-link`."""
+    """Return what was done, in a line: `Fix 3 documents: 12 missing-anchor, 1 broken-link`."""
     if not mends:
         return "Fix nothing"
     counts = Counter(mend.rule for done in mends.values() for mend in done)

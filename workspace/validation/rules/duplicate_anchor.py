@@ -36,7 +36,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
 
 
 def _names(subject: Subject) -> Iterator[tuple[int, str]]:
-    """The offset and name of each explicit anchor."""
+    """Yield the offset and name of each explicit anchor."""
     for section in subject.document.sections:
         if section.heading is None:
             continue

@@ -69,7 +69,7 @@ def _spot(found: re.Match[bytes]) -> Spot | None:
 
 
 def _repeated(subject: Subject) -> Iterator[Spot]:
-    """The fields that a task has twice: the last one counts, and the others are read over."""
+    """Yield the fields that a task has twice: the last one counts, and the others are read over."""
     names = Counter(name.lower() for name in _FIELD.findall(subject.data))
     if not any(count > 1 for count in names.values()):
         return
