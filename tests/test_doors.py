@@ -22,7 +22,7 @@ DOORS = {
     "mdit_py_plugins": ("workspace/markdown/",),
     "linkify_it": ("workspace/markdown/html/reader.py",),
     "yaml": ("workspace/frontmatter/", "docyard/eval/cases.py"),
-    "slugify": ("workspace/document/slugs.py",),
+    "slugify": ("workspace/markdown/slugs.py",),
     "whoosh": ("index/whoosh_engine/",),
     "Stemmer": ("index/analysis/",),
     "sqlite3": ("index/link_graph/store.py",),

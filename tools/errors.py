@@ -228,7 +228,7 @@ def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _creation(path: str) -> dict[str, Any]:
     """Return the fields by which create_document makes a document at a path."""
-    from workspace.document.slugs import file_slug
+    from workspace.markdown.slugs import file_slug
 
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name

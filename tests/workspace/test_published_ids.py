@@ -14,7 +14,6 @@ from tests.workspace.validation.fixes.mending import fixers
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section, sections_named
 from workspace.document.document import Document
-from workspace.document.slugs import heading_slug
 from workspace.edits import (
     AppendContent,
     MoveSection,
@@ -28,6 +27,7 @@ from workspace.edits import (
 from workspace.git.reader import GitReader
 from workspace.links.fragments import find_place, names_of
 from workspace.markdown.inline import plain_text
+from workspace.markdown.slugs import heading_slug
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
 from workspace.validation.fixes.fix import fixed, kept

@@ -47,7 +47,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose path is free: the title takes a number where its file is there already."""
-    from workspace.document.slugs import file_slug
+    from workspace.markdown.slugs import file_slug
 
     folder = example.get("folder") or snapshot.config.root
     title, number = example["title"], 1

@@ -7,7 +7,6 @@ heading_text.py       headings written anew
 headings.py           headings as sections begin with them
 section_text.py       the text of a section, as it is compared
 sections.py           sections
-slugs.py              slugs
 splices.py            what an edit is
 tasks.py              tasks
 """

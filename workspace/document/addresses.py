@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
-from workspace.document.slugs import heading_slug
 from workspace.errors import Among, Listed, WorkspaceError
+from workspace.markdown.slugs import heading_slug
 from workspace.nearest import _NEAREST, nearest
 from workspace.paths import MAX_PATH
 

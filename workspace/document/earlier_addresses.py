@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.document.slugs import heading_slug
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm, is_escaped
 from workspace.markdown.inline import plain_text
+from workspace.markdown.slugs import heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

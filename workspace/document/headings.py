@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.slugs import heading_slug
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm, read_line
 from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import BLANK, Lines
 from workspace.markdown.outline import read_outline
 from workspace.markdown.scanner import may_hold_list, scan
+from workspace.markdown.slugs import heading_slug
 
 if TYPE_CHECKING:
     from workspace.markdown.anchors import HeadingText

@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.headings import PREAMBLE, AnchoredHeading
-from workspace.document.slugs import Names, heading_slug
 from workspace.markdown.anchors import HeadingText
 from workspace.markdown.lines import BLANK
 from workspace.markdown.outline import Heading
+from workspace.markdown.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

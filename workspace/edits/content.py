@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE, read_headings, rewritten
-from workspace.document.slugs import Names, heading_slug
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
 from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import LINE_END, Lines, with_newlines
 from workspace.markdown.outline import Outline, read_outline
+from workspace.markdown.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

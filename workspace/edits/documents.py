@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.document import Document
 from workspace.document.headings import read_headings
-from workspace.document.slugs import file_slug
 from workspace.edits.content import (
     MAX_LEVEL,
     InvalidTitle,
@@ -35,6 +34,7 @@ from workspace.links.survival import Survival
 from workspace.markdown.inline import plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import read_outline
+from workspace.markdown.slugs import file_slug
 from workspace.paths import InvalidPath, check_path
 from workspace.snapshot.overlay import PathExists
 

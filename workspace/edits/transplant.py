@@ -16,7 +16,6 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.heading_text import heading_splices
-from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, end_of_text
 from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
 from workspace.edits.moved_definitions import NO_LABELS, copied_links, mended_labels
@@ -24,6 +23,7 @@ from workspace.links.survival import Piece, Survival
 from workspace.markdown import anchors
 from workspace.markdown.lines import BOM, LINE_END_BYTES, line_ending, with_newlines
 from workspace.markdown.outline import absorbs
+from workspace.markdown.slugs import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

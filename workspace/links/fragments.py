@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.tables import Dialect
 from workspace.document.headings import PREAMBLE
-from workspace.document.slugs import EMPTY_SLUG, Names, heading_slug
 from workspace.links.reader import links_of
 from workspace.markdown import outline
 from workspace.markdown.anchors import HeadingText, read_heading, without_lists
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.inline import plain_text
 from workspace.markdown.outline import may_have_nested_headings
+from workspace.markdown.slugs import EMPTY_SLUG, Names, heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

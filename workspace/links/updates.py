@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.addresses import InvalidAddress
 from workspace.document.heading_text import heading_splices
 from workspace.document.headings import PREAMBLE
-from workspace.document.slugs import Names
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import undefined
@@ -30,6 +29,7 @@ from workspace.links.reader import links_of
 from workspace.links.resolver import Resolved, Status, Target, resolve
 from workspace.links.survival import Survival
 from workspace.links.world import OverlayWorld
+from workspace.markdown.slugs import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,4 +9,5 @@ lines.py            lines of bytes, as CommonMark counts them
 outline.py          which lines are headings and list items
 parser.py           the library's block parser, with bounds on how many blocks it reads and how deep
 scanner.py          the scanner
+slugs.py            slugs
 """

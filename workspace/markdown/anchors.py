@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from workspace.document.slugs import heading_slug
 from workspace.markdown.attribute_lists import AnchorForm, AttributeList, is_escaped, trailing_lists
+from workspace.markdown.slugs import heading_slug
 
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 _TAG = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.document.addresses import SectionNotFound, read_fragment, resolve_section, sections_named
 from workspace.document.headings import PREAMBLE
-from workspace.document.slugs import file_slug, heading_slug
 from workspace.errors import Among, Listed, WorkspaceError
+from workspace.markdown.slugs import file_slug, heading_slug
 from workspace.nearest import nearest
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
 from workspace.document.sections import nest
-from workspace.document.slugs import Names, heading_slug
 from workspace.markdown.lines import BLANK
+from workspace.markdown.slugs import Names, heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from workspace.markdown import outline
 
 # Titles in many scripts, and what slug() of github-slugger 2.0.0 (npm) makes of each.
 GITHUB_SLUGS: dict[str, str] = json.loads(
-    Path(__file__).parents[1].joinpath("document", "github_slugs.json").read_text("utf-8")
+    Path(__file__).parents[1].joinpath("markdown", "github_slugs.json").read_text("utf-8")
 )["slugs"]
 TITLES = st.sampled_from(
     ["Errors", "Errors", "Errors 1", "Errors-1", "errors_1", "🚀", "A `b` *c*", "Été", "1"]

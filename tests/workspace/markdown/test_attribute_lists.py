@@ -15,12 +15,12 @@ from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scanned_layout
-from workspace.document.slugs import heading_slug
 from workspace.edits import RenameSection
 from workspace.links.fragments import find_place, names_of
 from workspace.markdown.anchors import derived_anchor, insertion, read_heading, write_heading
 from workspace.markdown.attribute_lists import AnchorForm, read_line, trailing_lists
 from workspace.markdown.inline import plain_text
+from workspace.markdown.slugs import heading_slug
 
 _LETTERS = st.characters(categories=["Lu", "Ll", "Lo", "Nd"], include_characters="-_", codec="utf-8")
 ids = st.text(_LETTERS, min_size=1, max_size=12).map(lambda name: f"a{name}") | st.sampled_from(

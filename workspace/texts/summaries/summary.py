@@ -15,9 +15,9 @@ from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.slugs import heading_slug
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LINE_END
+from workspace.markdown.slugs import heading_slug
 from workspace.nearest import nearest
 from workspace.texts.summaries.code import passages_of_log, passages_of_source
 from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Kind, Passage

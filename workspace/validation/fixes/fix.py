@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
-from workspace.document.slugs import Names
 from workspace.errors import LimitExceeded
 from workspace.links.survival import Piece, Survival
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
+from workspace.markdown.slugs import Names
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus
 from workspace.validation.files import UnreadableFile

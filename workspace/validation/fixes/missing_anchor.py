@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from workspace.document.heading_text import anchor_splice
 from workspace.document.headings import inline_span, rewritten
-from workspace.document.slugs import Names
 from workspace.document.splices import Splice
 from workspace.edits.content import taken_names
 from workspace.markdown import anchors
 from workspace.markdown.inline import plain_text
+from workspace.markdown.slugs import Names
 from workspace.validation.fixes.change import Left, Mend
 
 if TYPE_CHECKING:

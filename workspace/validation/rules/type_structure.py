@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templates import DocumentType
-from workspace.document.slugs import heading_slug
+from workspace.markdown.slugs import heading_slug
 from workspace.nearest import nearest
 from workspace.validation.rule import Rule, Severity, Spot
 

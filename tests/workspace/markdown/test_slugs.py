@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.document.slugs import EMPTY_SLUG, MAX_FILE_STEM, Names, file_slug, heading_slug
+from workspace.markdown.slugs import EMPTY_SLUG, MAX_FILE_STEM, Names, file_slug, heading_slug
 
 pytestmark = pytest.mark.smoke
 
