@@ -2,5 +2,4 @@
 
 protection.py  which rules govern a change, and the gate at which a write to the served branch is asked
 tokens.py      named tokens
-unreviewed.py  text that a merge would put under a rule although no rule like it governed the text …
 """

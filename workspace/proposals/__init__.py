@@ -9,4 +9,5 @@ events.py      what people say of a proposal
 landing.py     which proposals a branch has taken in
 proposal.py    A proposal as it stands now, from what was said of it and from where the branches are
 review/        the review of a proposal
+unreviewed.py  text that a merge would put under a rule although no rule like it governed the text …
 """

@@ -90,7 +90,7 @@ def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
 
 def _unreviewed(merge: Merge) -> frozenset[str]:
     """Return the paths of ours whose changes the merge would bring under a rule without review."""
-    from workspace.policy.unreviewed import find_unreviewed_of_both
+    from workspace.proposals.unreviewed import find_unreviewed_of_both
 
     found = find_unreviewed_of_both(merge)
     return frozenset(path for one in found if one.is_ours for path in (one.path, one.source))

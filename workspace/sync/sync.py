@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
     from workspace.merge.trees import FileConflict, Merge, Resolutions
-    from workspace.policy.unreviewed import Unreviewed
+    from workspace.proposals.unreviewed import Unreviewed
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -188,7 +188,7 @@ def check_reviewed(workspace: Workspace, theirs: str) -> None:
 def _check_reviewed(merge: Merge) -> None:
     """Raise UnreviewedMerge where the merge brings text under a rule that did not govern it before."""
     # Imported here because a server answers its first questions without reading rules.
-    from workspace.policy.unreviewed import find_unreviewed_of_both
+    from workspace.proposals.unreviewed import find_unreviewed_of_both
 
     unreviewed = find_unreviewed_of_both(merge)
     if unreviewed:

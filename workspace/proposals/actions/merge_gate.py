@@ -14,12 +14,12 @@ from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.policy.protection import governing, named, touched
 from workspace.policy.tokens import Tokens
-from workspace.policy.unreviewed import find_unreviewed
 from workspace.proposals.actions.register import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import Verdicts, Void, address_of, own_hands, verdicts
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import State
 from workspace.proposals.review.changes import merge_changes
+from workspace.proposals.unreviewed import find_unreviewed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
     from workspace.policy.protection import Governed
     from workspace.policy.tokens import Keyring, Person
-    from workspace.policy.unreviewed import Unreviewed
     from workspace.proposals.actions.register import Register
     from workspace.proposals.approvals import Void
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import Changes
     from workspace.proposals.review.review import Preview
+    from workspace.proposals.unreviewed import Unreviewed
 
 NEEDS_REFRESH = "NEEDS_REFRESH"
 
