@@ -115,7 +115,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a branch that is gone is not begun anew",
-        "workspace/workspace.py",
+        "workspace/branch.py",
         "        if head.branch is not None and head.branch in self._born:\n",
         "        if False:\n",
         ("tests/workspace/test_gone.py",),
@@ -182,6 +182,13 @@ MUTATIONS = (
         "    settings = {one.path for one in touched if is_settings(one.path)}\n",
         "    settings: set[str] = set()\n",
         ("tests/workspace/policy",),
+    ),
+    Mutation(
+        "no write goes to a branch that waits for a decision about its remote",
+        "workspace/workspace.py",
+        "self.standing().guard(snapshot, changes)\n",
+        "None\n",
+        ("tests/workspace/proposals/actions/test_guards.py",),
     ),
     Mutation(
         "text that a merge of a proposal brings under a rule is reviewed",

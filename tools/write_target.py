@@ -130,7 +130,7 @@ def proposed(
 
 
 def _at(context: Context, proposal: Proposal) -> Context:
-    return replace(context, workspace=context.workspace.proposing().branch(proposal.id))
+    return replace(context, workspace=context.workspace.on_proposal(proposal.id))
 
 
 def would_propose(paths: Sequence[str]) -> Data:

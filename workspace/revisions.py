@@ -29,10 +29,10 @@ from workspace.proposals.event_log import EventLog
 from workspace.proposals.proposal import Proposals, State, told
 
 if TYPE_CHECKING:
+    from workspace.branch import Branch
     from workspace.git.ancestry import Graph
     from workspace.git.reader import GitReader
     from workspace.lru_cache import LRUCache
-    from workspace.workspace import Workspace
 
 MAX_REF = 1_000
 
@@ -94,7 +94,7 @@ class BeforeHistory(WorkspaceError):
     code = "BEFORE_HISTORY"
 
 
-def find_ref(workspace: Workspace, ref: str) -> str:
+def find_ref(workspace: Branch, ref: str) -> str:
     """Return the id of the commit that a ref names.
 
     Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.

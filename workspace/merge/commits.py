@@ -21,10 +21,10 @@ from workspace.writing.write import author_now, check_signing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from workspace.branch import Branch
     from workspace.git.trees import Whole
     from workspace.merge.trees import FileConflict, Merge, Resolutions
     from workspace.policy.tokens import Person
-    from workspace.workspace import Workspace
 
 
 class UnrelatedHistories(WorkspaceError):
@@ -168,7 +168,7 @@ class Merged(NamedTuple):
 
 
 def commit_merge(
-    workspace: Workspace,
+    workspace: Branch,
     branch: str,
     theirs: str,
     *,
@@ -225,7 +225,7 @@ def commit_merge(
     return Merged(commit or tip, merge, commit is not None)
 
 
-def _tip(workspace: Workspace, branch: str) -> str:
+def _tip(workspace: Branch, branch: str) -> str:
     tip = workspace.tip(branch)
     if tip is None:
         raise BranchNotFound(f"no branch '{branch}' to merge into", fix="Name one that has a commit.")

@@ -19,9 +19,9 @@ from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from workspace.branch import Branch
     from workspace.errors import WorkspaceError
     from workspace.git.reader import GitReader
-    from workspace.workspace import Workspace
 
 
 class State(StrEnum):
@@ -156,7 +156,7 @@ class Chosen(NamedTuple):
     push_url: str
 
 
-def chosen(workspace: Workspace, name: str | None = None) -> Chosen:
+def chosen(workspace: Branch, name: str | None = None) -> Chosen:
     """Return the remote that is meant.
 
     The one that is named; else that of `remote.name` in docyard.toml; else the branch's own

@@ -50,13 +50,13 @@ from workspace.sync.branches import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.git.remotes.remote import GitRemotes
     from workspace.git.store import GitStore
     from workspace.sync.branches import Chosen
-    from workspace.workspace import Workspace
 
 _NOTE = "docyard/sync.moving"
 
@@ -217,7 +217,7 @@ class ShallowHere(WorkspaceError):
 class Exchanging:
     """Speaks with a remote of the served branch and of those beside it, whose turn is held meanwhile."""
 
-    workspace: Workspace
+    workspace: Branch
     store: GitStore
     remotes: GitRemotes
     branch: str

@@ -18,15 +18,15 @@ from workspace.sync.sync import turn
 from workspace.writing.write import DetachedHead, author_now
 
 if TYPE_CHECKING:
+    from workspace.branch import Branch
     from workspace.errors import WorkspaceError
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Peer
-    from workspace.workspace import Workspace
 
 _ROUNDS = 3
 
 
-def send(workspace: Workspace, access: Access, branch: str) -> WorkspaceError | None:
+def send(workspace: Branch, access: Access, branch: str) -> WorkspaceError | None:
     """Push the branch of a proposal, then the words; why these did not travel, or None.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
@@ -66,7 +66,7 @@ def _send_branch(exchanging: Exchanging, source: Peer, target: Peer, branch: str
 
 
 def _send_words(
-    workspace: Workspace, exchanging: Exchanging, source: Peer, target: Peer, *, durable: bool
+    workspace: Branch, exchanging: Exchanging, source: Peer, target: Peer, *, durable: bool
 ) -> WorkspaceError | None:
     error: WorkspaceError | None = None
     for _ in range(_ROUNDS):

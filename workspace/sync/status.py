@@ -30,10 +30,10 @@ from workspace.sync.conflicts import Blocked, check_free
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.git.trees import Whole
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.workspace import Workspace
 
 LOOKED_AT = 2_000
 
@@ -52,7 +52,7 @@ class Unpushed(NamedTuple):
     is_more: bool = False
 
 
-def unpushed_of(workspace: Workspace, remote: str | None = None) -> Unpushed | None:
+def unpushed_of(workspace: Branch, remote: str | None = None) -> Unpushed | None:
     """What a remote lacks of the served branch, as it was last seen; None if nothing, or if there is none.
 
     The remote is the one that is named, or else the one that `sync` would take. Raises InvalidConfig.
@@ -107,7 +107,7 @@ class Standing:
     `failure` is set by who exchanges with the remote in this process, and None where that went well.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Branch) -> None:
         self._workspace = workspace
         self._settings = os.path.join(workspace.git.common_dir, "config")
         self._lock = threading.Lock()

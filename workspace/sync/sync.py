@@ -49,6 +49,7 @@ from workspace.sync.status import Unpushed, ahead
 from workspace.writing.write import DetachedHead, author_now, is_for_proposal
 
 if TYPE_CHECKING:
+    from workspace.branch import Branch
     from workspace.git.objects import Entry
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict, Merge, Resolutions
     from workspace.proposals.unreviewed import Unreviewed
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.workspace import Workspace
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
 
@@ -118,7 +118,7 @@ def _unreviewed_data(one: Unreviewed) -> dict[str, object]:
     return {"path": one.path, "source": one.source, "rule": one.number, "side": side}
 
 
-def join(workspace: Workspace, branch: str, theirs: str, remote: str, choose: Choose | None = None) -> Merged:
+def join(workspace: Branch, branch: str, theirs: str, remote: str, choose: Choose | None = None) -> Merged:
     """Merge the remote's commit into a branch: first parent ours, second theirs.
 
     Raises MergeConflict with what is undecided, UnreviewedMerge, Protected, WorktreeBusy, and what
@@ -175,7 +175,7 @@ def join(workspace: Workspace, branch: str, theirs: str, remote: str, choose: Ch
     return merged()
 
 
-def check_reviewed(workspace: Workspace, theirs: str) -> None:
+def check_reviewed(workspace: Branch, theirs: str) -> None:
     """Raise UnreviewedMerge where a merge of the remote's commit would be refused for that; merge nothing.
 
     Conflicts come first: while there are any, nothing is known of what they are decided for.
@@ -341,7 +341,7 @@ class Synced(NamedTuple):
 
 
 def sync(
-    workspace: Workspace,
+    workspace: Branch,
     access: Access,
     *,
     remote: str | None = None,
@@ -401,7 +401,7 @@ class _Line:
 
 @dataclass
 class _Session:
-    workspace: Workspace
+    workspace: Branch
     store: GitStore
     exchanging: Exchanging
     branch: str

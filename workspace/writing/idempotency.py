@@ -24,6 +24,7 @@ from workspace.git.messages import read_trailers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.writing.plan import Plan
 
@@ -131,6 +132,11 @@ class RequestLog:
             commit = self._git.commit(id)
             seen = _Seen(id, commit.parents, read_trailers(commit.message).get(_KEY))
         return seen
+
+
+def request_log(branch: Branch) -> RequestLog:
+    """Return the log of a repository's keyed requests, made when the first key is used."""
+    return branch.shared(RequestLog, lambda: RequestLog(branch.git))
 
 
 def check_key(key: str) -> None:

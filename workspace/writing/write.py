@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,15 +21,16 @@ from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.publish import publish_with_retry
 from workspace.publishing.recovery import mend, mend_pruned
 from workspace.snapshot.overlay import Overlay
+from workspace.writing.idempotency import request_log
 from workspace.writing.plan import Plan, plan
 from workspace.writing.read_before_write import Proof, known_commit
 
 if TYPE_CHECKING:
+    from workspace.branch import Branch
     from workspace.document.document import Document
     from workspace.edits import Operation
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.workspace import Workspace
     from workspace.writing.idempotency import Recorded, Request
     from workspace.writing.plan import Mode, Step
     from workspace.writing.read_before_write import Sight
@@ -87,10 +88,11 @@ class Written:
 class Call:
     """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`.
 
-    One that `is_free` is not asked at the gate: it is run only to see what it would change.
+    One that `is_free` is not asked at the gate: it is run only to see what it would change. `check_new` is
+    asked about a request that the history of a protected branch does not hold; it may raise what refuses it.
     """
 
-    workspace: Workspace
+    workspace: Branch
     operations: Sequence[Operation | WorkspaceError]
     mode: Mode
     tool: str
@@ -100,6 +102,7 @@ class Call:
     base_commit: str | None
     sight: Sight | None
     request: Request | None
+    check_new: Callable[[Request], None] | None
     person: Person | None = None
     is_free: bool = False
 
@@ -159,11 +162,11 @@ class Call:
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
-            recorded = self.workspace.requests().repeated(snapshot.commit, self.request)
+            recorded = request_log(self.workspace).repeated(snapshot.commit, self.request)
             if recorded is not None:
                 return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
-            if snapshot.config.protect and not is_for_proposal(branch):
-                self.workspace.proposing().check_not_proposed(self.request)
+            if self.check_new is not None and snapshot.config.protect and not is_for_proposal(branch):
+                self.check_new(self.request)
         style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
         proof = Proof(self._base(), self.sight, first)
         planned = plan(snapshot, self.operations, self.mode, style, proof, self.workspace.inbound)
@@ -180,7 +183,7 @@ class Call:
 
         if not is_for_proposal(branch):
             check_direct(written.plan.snapshot, written.changes)
-        for guard in self.workspace.guards:
+        for guard in tuple(self.workspace.guards.values()):
             guard(written.plan.snapshot, written.changes)
 
     def _base(self) -> Snapshot | None:
@@ -240,7 +243,7 @@ def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
     return {TRAILER: id, **trailers}
 
 
-def author_now(workspace: Workspace, person: Person | None = None) -> Signature:
+def author_now(workspace: Branch, person: Person | None = None) -> Signature:
     """Return the author of a commit that is made at this moment, in the time zone of this machine.
 
     It is the person that a token has proved, else Git's configured identity.

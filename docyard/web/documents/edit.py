@@ -103,7 +103,7 @@ def home_of(asked: Asked, proposal: str) -> Workspace:
 
     Raises ProposalNotFound, ProposalEnded.
     """
-    return asked.workspace.proposing().branch(proposal) if proposal else asked.workspace
+    return asked.workspace.on_proposal(proposal) if proposal else asked.workspace
 
 
 def write(asked: Asked, wanted: Wanted) -> str:
@@ -123,7 +123,7 @@ def write(asked: Asked, wanted: Wanted) -> str:
     proposing, actor = asked.workspace.proposing(), asked.actor
     if wanted.proposal:
         proposal = proposing.one(wanted.proposal)
-        branch = proposing.branch(proposal.id)
+        branch = asked.workspace.on_proposal(proposal.id)
         written = branch.write(
             [operation],
             mode=Mode.ALL,

@@ -18,6 +18,7 @@ from workspace.writing.write import Call
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from workspace.branch import Branch
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.git.trees import Whole
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import Preview
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.workspace import Workspace
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Mode
     from workspace.writing.read_before_write import Sight
@@ -44,8 +44,9 @@ class Proposing:
     raises.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Branch, announce: Callable[[Proposal], Announced | None]) -> None:
         self._workspace = workspace
+        self._announce = announce
         self._register = Register(workspace)
 
     def all(self) -> tuple[Proposal, ...]:
@@ -60,7 +61,7 @@ class Proposing:
         """Return all that was said of a proposal, in order."""
         return self._register.said(proposal.id)
 
-    def branch(self, name: str) -> Workspace:
+    def branch(self, name: str) -> Branch:
         """Return a proposal's branch, to read and to write; made where only a remote has it.
 
         It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
@@ -70,7 +71,7 @@ class Proposing:
         if not self._workspace.read_only:
             local_tip(self._workspace, proposal)
         found = self._workspace.on(proposal.words.branch)
-        found.guards[1:] = [self._alive(proposal.id)]  # behind its own: how it stands to its remote
+        found.guards["proposal"] = self._alive(proposal.id)
         return found
 
     def lacking(self, proposal: Proposal, preview: Preview) -> Lacking:
@@ -120,6 +121,7 @@ class Proposing:
             base_commit=base_commit,
             sight=sight,
             request=request,
+            check_new=None,  # it is written to a proposal
             person=actor.person,
         )
         return open.propose(self._register, call, actor)
@@ -167,8 +169,7 @@ class Proposing:
 
         None where no forge is asked for. It may take as long as a push; what fails is told in it.
         """
-        announcer = self._workspace.announcer
-        return announcer(proposal) if announcer is not None else None
+        return self._announce(proposal)
 
     def comment(
         self,

@@ -113,7 +113,7 @@ def _merged(register: Register, proposal: Proposal, actor: Actor, commit: str | 
         if block is not None:
             raise MergeBlocked(proposal, judgement, (block.code, block.message))
         if target == workspace.branch:
-            for guard in workspace.guards:
+            for guard in tuple(workspace.guards.values()):
                 guard(merge.ours, merge.changes)
 
     def confirm() -> None:

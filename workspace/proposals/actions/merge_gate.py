@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.review import Preview
     from workspace.proposals.unreviewed import Unreviewed
 
@@ -249,12 +250,17 @@ def judged(register: Register, proposal: Proposal, merge: Merge) -> Judgement:
     assert merge.ours.commit is not None
     assert merge.theirs.commit is not None
     governed = governing(config, touched(merge.ours, merge.changes)) if config.protect else ()
-    wanted = any(one.rule.checks for one in governed)
+    checks: Sequence[CheckResult] = ()
+    if any(one.rule.checks for one in governed):
+        # Imported here because most rules ask for no checks.
+        from workspace.proposals.review.review import reviewing
+
+        checks = reviewing(register.workspace).check(merge)
     return judge(
         proposal,
         register.said(proposal.id),
         governed,
-        register.workspace.reviewing().check(merge) if wanted else (),
+        checks,
         Tokens(register.workspace.git.common_dir),
         own_hands(register.workspace.git, register.graph, merge.theirs.commit, merge.ours.commit)
         if governed

@@ -28,17 +28,18 @@ from workspace.proposals.events import MAX_TITLE, Opened, Submitted, one_line, p
 from workspace.proposals.proposal import ProposalNotFound, State
 from workspace.publishing.after_commit import note_commit, preliminary_commits
 from workspace.snapshot.overlay import Overlay
+from workspace.writing.idempotency import request_log
 from workspace.writing.plan import Plan
 from workspace.writing.write import Call, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from workspace.branch import Branch
     from workspace.errors import WorkspaceError
     from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.events import Words
     from workspace.proposals.proposal import Proposal
-    from workspace.workspace import Workspace
     from workspace.writing.idempotency import Recorded, Request
 
 
@@ -71,10 +72,10 @@ def open_proposal(
         return tell(register, id, title, description, target, branch, actor, submit=submit, request=request)
 
 
-def _check_unused(workspace: Workspace, key: str, tips: Iterable[str | None]) -> None:
+def _check_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
     """Raise KeyReused where a write of this key is in the history of a tip."""
     for tip in tips:
-        recorded = workspace.requests().find(tip, key)
+        recorded = request_log(workspace).find(tip, key)
         if recorded is not None:
             raise key_reused(used_in=recorded.commit)
 
@@ -157,14 +158,14 @@ def is_taken(register: Register, key: str) -> bool:
     if _found(register, id) is None:
         return False
     workspace = register.workspace
-    recorded = workspace.requests().find(workspace.tip(), key)
+    recorded = request_log(workspace).find(workspace.tip(), key)
     return recorded is None or _is_of(workspace, recorded, id)
 
 
-def written(workspace: Workspace, proposal: Proposal, request: Request) -> Written | None:
+def written(workspace: Branch, proposal: Proposal, request: Request) -> Written | None:
     """Return what an earlier call with the same key has written to a proposal. Raises KeyReused."""
     at = proposal.landing.tip if proposal.landing is not None else proposal.tip
-    recorded = workspace.requests().repeated(at, request)
+    recorded = request_log(workspace).repeated(at, request)
     if recorded is None or not _is_of(workspace, recorded, proposal.id):
         return None
     snapshot = workspace.snapshot(at)
@@ -195,7 +196,7 @@ def _found(register: Register, id: str) -> Proposal | None:
         return None
 
 
-def _is_of(workspace: Workspace, recorded: Recorded, id: str) -> bool:
+def _is_of(workspace: Branch, recorded: Recorded, id: str) -> bool:
     """Return True if a commit was written to a proposal, and not to the branch on which that began."""
     return read_trailers(workspace.git.commit(recorded.commit).message).get(TRAILER) == id
 

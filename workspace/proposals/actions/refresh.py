@@ -31,12 +31,12 @@ from workspace.writing.read_before_write import UnknownCommit, known_commit
 from workspace.writing.write import author_now, trailers_of
 
 if TYPE_CHECKING:
+    from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.merge.trees import FileConflict, Merge, Resolutions
     from workspace.proposals.actions.register import Actor, Register
     from workspace.proposals.event_log import Appended
     from workspace.proposals.proposal import Proposal
-    from workspace.workspace import Workspace
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
 
@@ -183,7 +183,7 @@ def _holds(git: GitReader, tip: str, commit: str) -> bool:
         return False
 
 
-def _changed(workspace: Workspace, branch: str, theirs: str) -> ConflictChanged:
+def _changed(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
     """Return the error for decisions on what is not there any more, with what is in conflict now."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))

@@ -30,19 +30,19 @@ from workspace.writing.write import DetachedHead, author_now, check_signing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import Person
     from workspace.proposals.events import Event, Words
     from workspace.proposals.proposal import Proposal
-    from workspace.workspace import Workspace
     from workspace.writing.write import Written
 
 
 class Register:
     """The proposals as they are now. Safe in several threads."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Branch) -> None:
         self.workspace = workspace
         self._log = EventLog(workspace.git, durable=workspace.durable)
         self._proposals = Proposals(workspace.git)
@@ -206,7 +206,7 @@ def check_alive(proposal: Proposal) -> None:
         raise ProposalEnded(proposal)
 
 
-def target_of(workspace: Workspace) -> tuple[str, str]:
+def target_of(workspace: Branch) -> tuple[str, str]:
     """Return the served branch, to which is proposed, and its commit. Raises DetachedHead, InvalidTarget."""
     workspace.tip()  # says so if the repository is gone
     branch = workspace.branch
@@ -218,7 +218,7 @@ def target_of(workspace: Workspace) -> tuple[str, str]:
     return branch, target_tip(workspace, branch)
 
 
-def target_tip(workspace: Workspace, branch: str) -> str:
+def target_tip(workspace: Branch, branch: str) -> str:
     """Return the commit of a branch to which is proposed. Raises InvalidTarget, BranchNotFound."""
     shown = branch if workspace.git.is_branch_name(branch) else "this branch"
     if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
@@ -243,7 +243,7 @@ def begun(git: GitReader, id: str, title: str) -> str:
     return next(found, branch_name(id, title))
 
 
-def make(workspace: Workspace, branch: str, commit: str) -> str:
+def make(workspace: Branch, branch: str, commit: str) -> str:
     """Make a branch at a commit, and returns its tip: where there is one already, it stays as it is.
 
     What follows on it are commits, so none is made where these must be signed. Raises SigningRequired,
@@ -295,7 +295,7 @@ def _remove(register: Register, id: str, branch: str, commit: str) -> None:
         log.warning("the branch of a proposal that was not opened is left: %s", error.message)
 
 
-def local_tip(workspace: Workspace, proposal: Proposal) -> str:
+def local_tip(workspace: Branch, proposal: Proposal) -> str:
     """Return the commit of a proposal's branch, which is made where only a remote has it.
 
     Raises ProposalEnded.

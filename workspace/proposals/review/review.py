@@ -36,12 +36,12 @@ from workspace.snapshot.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workspace.branch import Branch
     from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals.comments import Standing
     from workspace.proposals.proposal import Proposal, Thread
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
-    from workspace.workspace import Workspace
 
 
 class Preview(NamedTuple):
@@ -84,13 +84,18 @@ Ends = tuple[str | None, str]
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 
+def reviewing(branch: Branch) -> Reviewing:
+    """Return what a reviewer sees of the proposals of a branch's repository: one object for all branches."""
+    return branch.shared(Reviewing, lambda: Reviewing(branch.served))
+
+
 class Reviewing:
     """What a reviewer sees of the proposals of a repository. Safe in several threads.
 
     What is found of two commits is kept, some of the last ones of each kind.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Branch) -> None:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
         self._bases = Bases(workspace.git, self._graph)
