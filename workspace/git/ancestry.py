@@ -18,8 +18,6 @@ from workspace.lru_cache import LRUCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 
-    from workspace.git.reader import GitReader
-
 SLACK = 24 * 60 * 60
 """Seconds by which a commit may claim to be older than its parent."""
 
@@ -56,6 +54,16 @@ class _Linked(Protocol):
 C = TypeVar("C", bound=_Linked)
 
 
+class Objects(Protocol):
+    """The objects of a repository, as `GitReader` reads them."""
+
+    @property
+    def is_shallow(self) -> bool: ...
+    def loose_folders(self) -> frozenset[str]: ...
+    def commit_data(self, id: str, loose: frozenset[str]) -> bytes: ...
+    def tree_data(self, id: str, loose: frozenset[str]) -> bytes: ...
+
+
 def first_parents(
     read: Callable[[str], C], boundary: Callable[[], Collection[str]], tip: str, *, most: int | None = None
 ) -> Iterator[C]:
@@ -84,7 +92,7 @@ class Graph:
     `replace` refs and grafts are not looked at: a commit says itself what its parents are.
     """
 
-    def __init__(self, git: GitReader) -> None:
+    def __init__(self, git: Objects) -> None:
         self._git = git
         self._nodes: LRUCache[str, Node] = LRUCache(_KEPT)
         # Trees, each with a path that leads through it at some depth, and the file there.
