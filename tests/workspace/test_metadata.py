@@ -17,7 +17,7 @@ from tests.workspace.documents import FILE, STYLE, documents, revised
 from workspace.document.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
-from workspace.frontmatter.editor import set_keys, write_pair
+from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import (
     MAX_FRONT_MATTER,
     MAX_NESTING,
@@ -26,6 +26,7 @@ from workspace.frontmatter.reader import (
     meant,
     read,
 )
+from workspace.frontmatter.writer import write_pair
 
 pytestmark = pytest.mark.smoke
 

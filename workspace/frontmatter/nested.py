@@ -9,8 +9,8 @@ import re
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from workspace.frontmatter.editor import indented, with_comment, write_inline, write_item, write_pair
 from workspace.frontmatter.reader import are_same
+from workspace.frontmatter.writer import indented, with_comment, write_inline, write_item, write_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
