@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    Fit = Callable[["Conflict", bytes | None, bytes], bytes | None]
 
 
 class UnitKind(StrEnum):
@@ -87,11 +89,12 @@ class MergedDocument(NamedTuple):
 class Conflicts:
     """The conflicts of one merge, as they are found, each decided by a resolution where there is one.
 
-    `ending` is that of the document's lines, which new content is given too.
+    `ending` is that of the document's lines, which new content is given too. `fit` writes new content so that
+    it stands where the unit stands.
     """
 
-    def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes) -> None:
-        self._resolutions, self._ending = resolutions, ending
+    def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit: Fit) -> None:
+        self._resolutions, self._ending, self._fit = resolutions, ending, fit
         self._found: dict[UnitId, Conflict] = {}
         self._resolved: dict[UnitId, Conflict] = {}
 
@@ -127,9 +130,7 @@ class Conflicts:
             case Choice.THEIRS:
                 return conflict.theirs
             case Choice.CONTENT:
-                from workspace.merge.resolutions import fitted
-
-                return fitted(conflict, resolution.content, self._ending)
+                return self._fit(conflict, resolution.content, self._ending)
 
     def is_new(self, unit: UnitId) -> bool:
         """Return True if a unit is decided by new content."""

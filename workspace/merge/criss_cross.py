@@ -13,6 +13,7 @@ from workspace.document.document import Document
 from workspace.document.splices import Splice, end_of_text, spliced, start_of_text
 from workspace.merge.conflict import Conflict, Conflicts, MergedDocument, UnitId, UnitKind
 from workspace.merge.front_matter import head_of, key_lines
+from workspace.merge.resolutions import fitted
 from workspace.merge.sections import own_span
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def agreed(
     doubted = {found.unit for item in merged for found in item.conflicts if _unbased(found) not in common}
     if any(unit.kind not in (*_OF_TEXTS, UnitKind.HEADING, UnitKind.METADATA) for unit in doubted):
         return None
-    conflicts = Conflicts(resolutions, ours.ending)
+    conflicts = Conflicts(resolutions, ours.ending, fitted)
     head = _head(documents, ours, theirs, conflicts)
     if head is None:
         return None

@@ -31,6 +31,7 @@ from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYT
 from workspace.merge.blocks import DEFINITION, label_of, pieces_of
 from workspace.merge.conflict import CLASH, Conflict, Conflicts, MergedDocument, UnitId, UnitKind, three_way
 from workspace.merge.front_matter import merged_metadata
+from workspace.merge.resolutions import at_level, fitted
 from workspace.merge.sections import heading_bytes, kept_sections, merged_heading, own_span, placed, sides
 from workspace.merge.text import Naming, is_costly, merged_text
 
@@ -194,10 +195,10 @@ def merge_documents(
     if data is not CLASH:
         return MergedDocument(ours.data if data is None else data, ())
     base, ours, theirs = _of_one_ending(base, ours, theirs)
-    conflicts = Conflicts(resolutions, ours.ending)
+    conflicts = Conflicts(resolutions, ours.ending, fitted)
     merged = _merged(base, ours, theirs, conflicts)
     if merged is None:
-        conflicts = Conflicts(resolutions, ours.ending)
+        conflicts = Conflicts(resolutions, ours.ending, fitted)
         whole = Conflict(UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data)
         merged = conflicts.decide(whole) or b""
     return MergedDocument(merged, tuple(conflicts), conflicts.resolved)
@@ -350,8 +351,6 @@ class _Writing:
             return ours
         if decided == versions[2] and self._sides[2]:
             return heading_bytes(*self._sides[2].heading(id), self._tree.levels[id])
-        from workspace.merge.resolutions import at_level
-
         return at_level(decided, self._tree.levels[id])
 
     def _naming(self, id: Id) -> Naming:
