@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from workspace.markdown.anchors import read_heading
 from workspace.markdown.attribute_lists import read_line
+from workspace.markdown.html.page import Features, Page
 from workspace.markdown.html.writer import add_render_rules
 from workspace.markdown.parser import block_parser, too_many_blocks
 
@@ -235,23 +236,6 @@ _MAX_PRODUCTS = 40_000_000
 
 
 _MARKS = "[]<`*_$!~&"
-
-
-class Features(NamedTuple):
-    """What is read beside GitHub's Markdown; `breaks` makes a line break of each line end."""
-
-    wiki: bool = False
-    math: bool = False
-    breaks: bool = False
-
-
-class Page(NamedTuple):
-    """Hold a text that was read; `is_cut` is True if blocks behind the limit are missing."""
-
-    tokens: list[Token]
-    parser: MarkdownIt
-    features: Features
-    is_cut: bool
 
 
 def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> Page:

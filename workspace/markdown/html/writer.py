@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-    from workspace.markdown.html.reader import Page
+    from workspace.markdown.html.page import Page
 
 # More tags could stand inside each other so deeply that reading them takes the square of their number.
 MAX_TAGS = 5_000
