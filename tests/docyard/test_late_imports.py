@@ -15,9 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_tools_are_listed_without_what_answers_calls(repo: Path) -> None:
     code = f"""
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-import docyard.commands.serve, docyard.protocol.server
-from docyard.serving import of_repository
+import docyard.commands.serve, docyard.mcp_server.server
+from docyard.service import of_repository
 from workspace.workspace import Workspace
 served = of_repository(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
 assert served.toolbox.definitions()
@@ -25,5 +26,6 @@ late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets", "
 late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}
 late |= {{"workspace.edits", "workspace.writing.plan", "workspace.document.tasks", "index.port", "tomllib"}}
 assert not late & sys.modules.keys(), late & sys.modules.keys()
+assert all(map(find_spec, late)), "a module has another name now"
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
