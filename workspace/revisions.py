@@ -200,8 +200,6 @@ def _named(git: GitReader, name: str) -> str:
 
 def _proposed(git: GitReader, name: str) -> str | None:
     """The commit of a proposal, which is named by its id or as its branch was; None for another name."""
-    # Imported here because most refs are none.
-
     return commit_of(git, name)
 
 
@@ -274,11 +272,8 @@ def _not_found(git: GitReader, name: str) -> RefNotFound:
 
 def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
     """Return the open proposals, if a name can only have been meant for one."""
-    from workspace.proposal_ids import read_id
-
     if read_id(name) is None:
         return ()
-
     return open_proposals(git)
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from workspace.document.splices import Style
 from workspace.errors import WorkspaceError
-from workspace.git.messages import PERSON, commit_message
+from workspace.git.messages import PERSON, TRAILER, commit_message
 from workspace.git.objects import Signature
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, writable
 from workspace.git.worktrees import operation
+from workspace.proposal_ids import id_of_branch
 from workspace.publishing.after_commit import attempt
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy
@@ -223,23 +224,15 @@ class Call:
 
 def is_for_proposal(branch: str) -> bool:
     """Return True if a branch is a proposal's, where what the policy protects may be changed."""
-    # Imported here because proposals are events, and to add one is to write.
-    from workspace.proposal_ids import id_of_branch
-
     return id_of_branch(branch) is not None
 
 
 def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
     """What a commit says of the proposal whose branch it is on, and of the token that proved its author."""
-    # Imported here because proposals are events, and to add one is to write.
-    from workspace.proposal_ids import id_of_branch
-
     trailers = {PERSON: person.token} if person is not None else {}
     id = id_of_branch(branch)
     if id is None:
         return trailers
-    from workspace.git.messages import TRAILER
-
     return {TRAILER: id, **trailers}
 
 
