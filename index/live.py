@@ -162,8 +162,7 @@ class LiveIndex:
         return str(self.texts.read(record), "utf-8", "replace")
 
     def warm(self) -> None:
-        """Import what answers and open what is there, without building or following it; ask it something."""
-        import index.search
+        """Open what is there, without building or following it, and ask it something."""
         import index.snippets  # noqa: F401
         from index.query import parse
         from index.storage.keys import user_key

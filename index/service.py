@@ -139,6 +139,8 @@ class SearchIndex:
 
         Builds and follows nothing.
         """
+        import index.search  # noqa: F401
+
         self._live.warm()
 
     def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:

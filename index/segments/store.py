@@ -1,7 +1,7 @@
 """The folder of an index, or the memory that stands for it: read as it is, and changed in one step.
 
-    <number>.manifest        which files are the index, and what it stands for (`index.integrity`)
-    _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.engine.toc`)
+    <number>.manifest        which files are the index, and what it stands for (`index.storage.manifest`)
+    _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.whoosh_engine.codec`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
 
 A commit writes what is new beside what is there, and a further manifest last; what that does not name is
@@ -11,7 +11,7 @@ swept away. Whoever has a swept file open reads on.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from index.segments.generation import Generation, Part
 from index.segments.segment import Segment, file_name
 from index.storage.files import write_file, writing
 from index.storage.manifest import IndexDamaged, Manifest, Sum, newest_manifest, read_manifest, write_manifest
+
+WriteTable = Callable[[int, Sequence[Part]], bytes]
+"""Gives the bytes of the table of contents of a generation, by its number and its parts."""
 
 
 class Store:
@@ -53,22 +56,20 @@ class Store:
                 if read_manifest(self.folder).generation == manifest.generation:
                     raise
 
-    def commit(self, previous: Generation | None, parts: Sequence[Part], state: State) -> Generation:
+    def commit(
+        self, previous: Generation | None, parts: Sequence[Part], state: State, write_table: WriteTable
+    ) -> Generation:
         """Make these parts the index, with what it then stands for, and give it as it is read.
 
         `previous` is what the index is now, None if nothing was committed yet. Segments in memory are
-        written. Raises IndexUnwritable.
+        written; `write_table` makes Whoosh's table of contents. Raises IndexUnwritable.
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
             self._held = Generation(number, state, tuple(parts))
             return self._held
-        from index.whoosh_engine.codec import (  # Whoosh takes long to import, and is not needed to read
-            write_toc,
-        )
-
         parts = tuple(_saved(part, self.folder, self._durable) for part in parts)
-        contents = write_toc(number, parts)
+        contents = write_table(number, parts)
         files = {toc_name(number): Sum.of(contents)}
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:

@@ -317,8 +317,10 @@ class WhooshEngine:
         self, store: Store, previous: Generation | None, change: Change, location: Location | None = None
     ) -> State:
         """Make a change; that of a new folder, by putting this in its place in the location."""
+        from index.whoosh_engine.codec import write_toc  # takes long to import, and is not needed to read
+
         parts, state = change
-        generation = store.commit(previous, parts, state)
+        generation = store.commit(previous, parts, state, write_toc)
         if location and store.folder:
             location.swap(store.folder)
         with self._keeping:

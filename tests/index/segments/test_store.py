@@ -14,6 +14,7 @@ from index.segments.generation import Generation, Part
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
 from index.storage.manifest import IndexDamaged, Manifest, Stamp, read_manifest, write_manifest
+from index.whoosh_engine.codec import write_toc
 from tests.index.pages import page, segment
 
 
@@ -42,7 +43,7 @@ def state(parts: Iterable[Part], commit: str = "c0ffee") -> State:
 
 def commit(store: Store, previous: Generation | None, parts: Iterable[Part], name: str = "one") -> Generation:
     parts = list(parts)
-    return store.commit(previous, parts, state(parts, name))
+    return store.commit(previous, parts, state(parts, name), write_toc)
 
 
 def paths(generation: Generation) -> list[str]:

@@ -36,7 +36,7 @@ def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Part, ...]:
     chunks = (made := grown(request.param)).parts
     state = State("c", 1, sum(part.size for part in chunks), 1, "now")
     assert any(part.dead_pages for part in made.parts)
-    return Store(tmp_path).commit(None, made.parts, state).parts
+    return Store(tmp_path).commit(None, made.parts, state, write_toc).parts
 
 
 def test_each_reader_agrees_with_its_segment(parts: tuple[Part, ...], tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_searcher_finds_the_live_sections_of_a_term(
 
 def test_a_term_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     made = [Part.of(segment([page("a.md", "# Yak\n")]))]
-    Store(tmp_path).commit(None, made, State("c", 1, 1, 1, "now"))
+    Store(tmp_path).commit(None, made, State("c", 1, 1, 1, "now"), write_toc)
     with open_dir(str(tmp_path)).reader() as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
