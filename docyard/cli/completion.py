@@ -152,15 +152,14 @@ def _item(value: str, *, type: str = "plain", help: str | None = None) -> Comple
     return CompletionItem(value, type, help)
 
 
-# The options import this module for what completes them.
 def _folder(context: click.Context) -> Path:
-    from docyard.commands.options import folder
+    from docyard.open_workspace import find_folder
 
-    return folder(context.params.get("repo"))
+    return find_folder(context.params.get("repo"))
 
 
 def _workspace(context: click.Context) -> Workspace:
-    from docyard.commands.options import open_workspace
+    from docyard.open_workspace import open_workspace
 
     return open_workspace(context.params.get("repo"), context.params.get("branch"))
 

@@ -14,6 +14,7 @@ from docyard.cli.addresses import follow, tell_moved
 from docyard.cli.commits import short, show_hanging
 from docyard.commands import options
 from docyard.environment import is_terminal
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -44,11 +45,11 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
         docyard blame guides/setup.md#install
         docyard blame guides/setup.md --ref v1.0 --json
     """
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     history = workspace.history()
     with console.progress("Reading the history") as progress:
-        followed = follow(workspace, snapshot, address, options.folder(repo))
+        followed = follow(workspace, snapshot, address, find_folder(repo))
         lines = history.blame(snapshot, followed.path, followed.slug, progress=progress)
     tell_moved(followed.moved_to)
     if as_json:

@@ -12,6 +12,7 @@ import click
 
 from docyard.commands import options
 from docyard.doctor.finding import some
+from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
@@ -75,11 +76,11 @@ def command(
     """
     from index.artifacts.build import build
 
-    place = options.folder(folder if repo is None else repo / folder)
+    place = find_folder(folder if repo is None else repo / folder)
     if not place.is_dir():
         raise click.BadParameter("there is no such folder", param_hint="DIR")
-    target = options.folder(out)
-    key = _key(options.folder(key_file), target) if key_file else None
+    target = find_folder(out)
+    key = _key(find_folder(key_file), target) if key_file else None
     started = time.monotonic()
     warnings: list[str] = []
     contents = _contents(place, ref, include, exclude, warnings)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from docyard import __version__, environment
-from docyard.commands import init, options
+from docyard.commands import init
+from docyard.open_workspace import find_folder
 from docyard.terminal.exits import CannotError, Exit, complain
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def command(keep: Path | None) -> int:
 def _empty_folder(keep: Path | None) -> Path:
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="docyard-demo-"))
-    folder = options.folder(keep)
+    folder = find_folder(keep)
     if folder.exists() and any(folder.iterdir()):
         raise CannotError("the folder for the demonstration is not empty", fix="Name a new folder.")
     return folder

@@ -8,6 +8,7 @@ import click
 
 from docyard.cli import completion
 from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -62,10 +63,10 @@ def command(
     from docyard.cli.proposals.changes import MOST, Paper, changes_data, changes_markdown, show_changes
     from tools.errors import visible
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     with console.progress("Comparing"):
         between = ends(workspace, refs)
-        found = differences(workspace, between, place, options.folder(repo))
+        found = differences(workspace, between, place, find_folder(repo))
     is_empty = not found.documents and not found.files
     if as_json:
         console.print_json({**changes_data(found), "commit": found.tip})

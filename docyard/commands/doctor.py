@@ -12,6 +12,7 @@ import click
 
 from docyard.commands import options
 from docyard.doctor.finding import Finding, Severity
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
@@ -47,7 +48,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
     Example:
         docyard doctor -C ~/specs --fix
     """
-    folder = options.folder(repo)
+    folder = find_folder(repo)
     with console.progress("Checking documents") as progress:
         look = partial(examine, folder, branch, progress)
         findings, mended = mend(look) if fix else (look(), Mended())
@@ -112,7 +113,7 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
     from docyard.doctor.storage import check_damage
 
     try:
-        workspace = options.open_workspace(folder, branch)
+        workspace = open_workspace(folder, branch)
     except WorkspaceError as error:
         yield refusal(error, ends_it=True)
         yield from check_surroundings(None, None)
@@ -143,4 +144,4 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
 
 
 def _writable(folder: Path, branch: str | None) -> Workspace:
-    return options.open_workspace(folder, branch, read_only=False)
+    return open_workspace(folder, branch, read_only=False)

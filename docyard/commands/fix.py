@@ -11,6 +11,7 @@ import click
 
 from docyard.commands import options
 from docyard.commit_errors import CommittingCommand
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -96,8 +97,8 @@ def command(
     from docyard.cli import fixes
 
     only = fixes.rules_asked_for(rules, anchors=anchors)
-    workspace = options.open_workspace(repo, branch, read_only=check)
-    asked = fixes.Asked(workspace, options.folder(repo), paths, only)
+    workspace = open_workspace(repo, branch, read_only=check)
+    asked = fixes.Asked(workspace, find_folder(repo), paths, only)
     with console.progress("Reading documents") as progress:
         if check:
             repair = fixes.check(asked, staged=staged, ref=ref, progress=progress)

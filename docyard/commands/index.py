@@ -10,6 +10,7 @@ import click
 
 from docyard.commands import options
 from docyard.doctor.finding import some
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
@@ -49,7 +50,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """
     from index.service import SearchIndex
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     found = SearchIndex(workspace).status()
     state = found.state
     facts: dict[str, object] = {
@@ -90,7 +91,7 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """
     from index.service import SearchIndex
 
-    index = SearchIndex(options.open_workspace(repo, branch))
+    index = SearchIndex(open_workspace(repo, branch))
     started = time.monotonic()
     try:
         with console.progress("Indexing") as progress:

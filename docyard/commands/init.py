@@ -13,6 +13,7 @@ from docyard import environment
 from docyard.cli.ci_workflows import KINDS, REQUIREMENT, workflow, write_workflow
 from docyard.cli.hosts import HostConfiguration, host_configurations
 from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 from workspace.markdown.attribute_lists import AnchorForm
@@ -153,7 +154,7 @@ def command(
         raise click.UsageError("--anchors is for the docyard.toml that --hosts and --workflow do not write")
     if only_hosts and forge:
         raise click.UsageError("--hosts and --workflow exclude each other: run them one after the other")
-    folder = options.folder(path or repo)
+    folder = find_folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
     created = False if only_hosts else prepare(folder, branch)
@@ -178,7 +179,7 @@ def _site(folder: Path, branch: str | None) -> Site:
     from docyard.cli.sites import Site, find_site
     from workspace.validation.files import UnreadableFile, of_commit, of_folder
 
-    workspace = options.open_workspace(folder, branch)
+    workspace = open_workspace(folder, branch)
     commit = workspace.snapshot().commit
     try:
         if workspace.git.worktree is not None:
@@ -233,7 +234,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     from workspace.publishing.batch import Batch
     from workspace.publishing.publish import publish
 
-    workspace = options.open_workspace(folder, branch, read_only=False)
+    workspace = open_workspace(folder, branch, read_only=False)
     git, snapshot = workspace.git, workspace.snapshot()
     file = git.worktree / CONFIG_PATH if git.worktree is not None else None
     if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):

@@ -11,6 +11,7 @@ import click
 from docyard.cli import completion
 from docyard.cli.addresses import Followed, follow, tell_moved
 from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -51,7 +52,7 @@ def command(
     """
     if address is None and kind == "backlinks":
         raise click.UsageError("--backlinks needs a FILE: name the document that is linked to")
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     followed = None
     if address is None:
@@ -59,7 +60,7 @@ def command(
             outgoing = list(_all(snapshot, progress))
         found = {"outgoing": outgoing}
     else:
-        followed = follow(workspace, snapshot, address, options.folder(repo))
+        followed = follow(workspace, snapshot, address, find_folder(repo))
         found = _of_one(workspace, snapshot, followed, kind)
         tell_moved(followed.moved_to)
     if kind == "broken":

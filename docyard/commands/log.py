@@ -13,6 +13,7 @@ from docyard.cli import completion
 from docyard.cli.addresses import Followed, follow, followed_back, tell_moved
 from docyard.cli.commits import Done, Entry, show_log
 from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
@@ -72,13 +73,13 @@ def command(
     """
     if patch and address is None:
         raise click.UsageError("--diff needs a FILE: name the document or section to compare")
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     if address is None:
         _log_all(snapshot, limit, as_json=as_json)
         return Exit.DONE
     with console.progress("Reading the history") as progress:
-        past = _past(workspace, snapshot, address, options.folder(repo), limit, progress)
+        past = _past(workspace, snapshot, address, find_folder(repo), limit, progress)
     tell_moved(past.followed.moved_to)
     if as_json:
         history = [_change_data(change, patch=patch) for change in past.changes]

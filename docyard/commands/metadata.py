@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
@@ -53,7 +54,7 @@ def command(
         docyard metadata --json
     """
     if path is not None:
-        path = options.folder(path)
+        path = find_folder(path)
     if key_file is not None and (path is None or not path.is_dir()):
         raise click.BadParameter("it is for the folder of an artifact", param_hint="--key")
     if path is None:
@@ -77,7 +78,7 @@ def command(
 def _of_index(repo: Path | None, branch: str | None) -> Path:
     from index.service import SearchIndex
 
-    index = SearchIndex(options.open_workspace(repo, branch))
+    index = SearchIndex(open_workspace(repo, branch))
     try:
         folder = index.status().folder
     finally:
@@ -115,7 +116,7 @@ def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
     from index.storage.keys import read_key
     from index.storage.metadata import Problem
 
-    key = read_key(options.folder(key_file)) if key_file else None
+    key = read_key(find_folder(key_file)) if key_file else None
     look = _look(_read(folder / _FILE))
     if look.problems:
         return look

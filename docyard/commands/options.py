@@ -1,8 +1,7 @@
-"""Options that several commands share, and what they open."""
+"""Options that several commands share, and the index that they name."""
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,11 +10,10 @@ import click
 
 from docyard import environment
 from docyard.cli import completion
-from docyard.terminal.exits import CannotError
+from docyard.open_workspace import find_folder, open_workspace
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
-    from workspace.workspace import Workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,39 +106,9 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     from index.artifacts.frozen import FrozenIndex
     from index.storage.keys import read_key
 
-    found = open_artifact(folder(artifact), read_key(folder(key)) if key else None)
+    found = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
     if found.problem is not None:
         click.echo(
             f"warning: metadata.json is invalid at {found.problem.field}: {found.problem.reason}", err=True
         )
     return FrozenIndex(found)
-
-
-def folder(repo: Path | None) -> Path:
-    """Return the folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
-    here = environment.current_directory()
-    if repo is None:
-        return here
-    try:
-        named = here / repo.expanduser()
-        named.lstat()
-    except RuntimeError as error:  # the home of a user who is not there
-        raise CannotError("a path begins with ~ and the name of no user", fix="Write it in full.") from error
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise CannotError("a path is longer than any can be", fix="Name one that is there.") from error
-    return named
-
-
-def open_workspace(
-    repo: Path | None, branch: str | None = None, *, read_only: bool = True, durable: bool | None = None
-) -> Workspace:
-    """The workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
-
-    `durable` None leaves it to the workspace's own settings.
-    """
-    from workspace.workspace import Workspace
-
-    if durable is None:
-        return Workspace.open(folder(repo), branch=branch, read_only=read_only)
-    return Workspace.open(folder(repo), branch=branch, read_only=read_only, durable=durable)

@@ -12,6 +12,7 @@ from docyard.cli import completion
 from docyard.cli.addresses import placed, tell_moved
 from docyard.commands import options
 from docyard.environment import is_terminal
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -63,9 +64,9 @@ def command(
     """
     if raw and (as_json or form):
         raise click.UsageError("--raw is the source itself: leave out --json, --summary and --sections")
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    address = placed(workspace, snapshot, address, options.folder(repo))
+    address = placed(workspace, snapshot, address, find_folder(repo))
     if as_json or form:
         answer = _ask(workspace, snapshot, address, ref, form)
         tell_moved(answer.get("moved_to"))

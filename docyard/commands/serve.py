@@ -13,6 +13,7 @@ from docyard import __version__, environment
 from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import is_terminal
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
@@ -158,11 +159,11 @@ def command(
     from docyard.service import of_artifact, of_repository
 
     if artifact is not None:
-        key = options.folder(key) if key else None
-        served = of_artifact(options.folder(artifact), key, chosen, text_tokens=text_tokens)
+        key = find_folder(key) if key else None
+        served = of_artifact(find_folder(artifact), key, chosen, text_tokens=text_tokens)
     else:
         durable = False if no_fsync else None
-        workspace = options.open_workspace(repo, branch, read_only=read_only, durable=durable)
+        workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
         served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens)
     try:
@@ -214,7 +215,7 @@ def _http_settings(context: click.Context) -> HttpSettings | None:
         return http_settings(
             given["http"],
             given["allow_hosts"],
-            None if file is None else options.folder(file),
+            None if file is None else find_folder(file),
             no_token=given["no_token"],
             read_only=given["read_only"],
         )
@@ -225,7 +226,7 @@ def _http_settings(context: click.Context) -> HttpSettings | None:
 def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
     from docyard.http.server import start
 
-    start(served, settings, mermaid=None if mermaid is None else options.folder(mermaid), math=math)
+    start(served, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
 
 
 def _over_stdio(served: Served) -> None:

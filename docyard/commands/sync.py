@@ -10,6 +10,7 @@ import click
 from docyard import environment
 from docyard.cli.sync_report import needs_someone, print_synced, synced_data
 from docyard.commands import options
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -81,7 +82,7 @@ def command(
 
     if push and not fetch and (ours or theirs or resolve):
         raise click.UsageError("--push fetches nothing, so there is nothing to decide")
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     choose = _chooser(ours, theirs, resolve)
     is_both = fetch == push
     with console.progress("Talking to the remote") as progress:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.authors import secret_of_caller
 from docyard.cli.main import NearestGroup
 from docyard.commands import options
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
+from docyard.terminal.authors import secret_of_caller
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     """
     from workspace.policy.tokens import is_same
 
-    workspace = options.open_workspace(repo)
+    workspace = open_workspace(repo)
     name, email = _identity(workspace, name, email)
     tokens = _tokens(workspace)
     secret = tokens.add(token, name, email)
@@ -85,7 +86,7 @@ def listing(repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens list --json
     """
-    people = _tokens(options.open_workspace(repo)).list()
+    people = _tokens(open_workspace(repo)).list()
     if as_json:
         console.print_json({"tokens": [_data(person) for person in people]})
     elif not people:
@@ -106,7 +107,7 @@ def revoke(token: str, repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens revoke ana
     """
-    person = _tokens(options.open_workspace(repo)).revoke(token)
+    person = _tokens(open_workspace(repo)).revoke(token)
     if as_json:
         console.print_json({**_data(person), "revoked": True})
     else:
@@ -138,7 +139,7 @@ def trust(
     Example:
         docyard tokens trust ana --name "Ana Li" --email ana@example.org --token-file ~/ana.token
     """
-    workspace = options.open_workspace(repo)
+    workspace = open_workspace(repo)
     file = None if token_file is None else environment.current_directory() / token_file.expanduser()
     secret = secret_of_caller(file, ask=True)
     if secret is None:

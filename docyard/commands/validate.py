@@ -10,6 +10,7 @@ import click
 
 from docyard.cli import completion
 from docyard.commands import options
+from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 from workspace.config.tables import NAMES, Dialect
@@ -98,7 +99,7 @@ def command(
     from docyard.cli.reports.formats import Report
     from docyard.cli.validate_sources import chosen, gather
 
-    folder = options.folder(repo)
+    folder = find_folder(repo)
     gathered = gather(folder, ref, staged)
     validator = _validator(gathered, dialect, only, off)
     documents = chosen(gathered, folder, paths)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
@@ -39,7 +39,7 @@ def command(
     from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.events import Verdict
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     looked_at = full_commit(proposing.one(proposal), commit)
     actor = actor_of_caller(workspace, token_file, ask=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal.exits import Exit
 
 
@@ -44,11 +44,11 @@ def command(
         raise click.UsageError("an answer stands where its comment does: leave out the FILE")
     from docyard.cli.proposals.actions import actor_of_caller, place_in, show_acted, words_of_caller
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
-    file, slug = place_in(workspace, one, place, options.folder(repo))
+    file, slug = place_in(workspace, one, place, find_folder(repo))
     text = words_of_caller(message, f"A comment on {place or one.id}.")
     acted = proposing.comment(one.id, actor, text, file=file, slug=slug, quote=quote or "", reply_to=reply_to)
     show_acted(acted, "commented on", as_json=as_json)

@@ -8,6 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 
 
@@ -30,7 +31,7 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
     """
     from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     one = workspace.proposing().one(proposal)
     with console.progress("Trying the merge"):
         found = conflicts_of(workspace, one)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
@@ -43,7 +43,7 @@ def command(
     from docyard.cli.proposals.actions import actor_of_caller, show_created, text_of
 
     words = text_of(file) if file is not None else description or ""
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     made = workspace.proposing().open(title, words, actor, submit=submit)
     show_created(made, as_json=as_json)

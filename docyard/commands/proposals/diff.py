@@ -8,6 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -38,10 +39,10 @@ def command(
     from docyard.cli.proposals.changes import Paper, changes_data, changes_markdown, narrowed, show_changes
     from tools.errors import visible
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     with console.progress("Comparing"):
         one = workspace.proposing().one(proposal)
-        path, slug = place_in(workspace, one, place, options.folder(repo))
+        path, slug = place_in(workspace, one, place, find_folder(repo))
         found = narrowed(workspace.reviewing().changes(one), path, slug)
     if as_json:
         console.print_json({"proposal": one.id, **changes_data(found), "commit": found.tip})

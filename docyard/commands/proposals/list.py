@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from docyard.commands import options
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -40,7 +41,7 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
     """
     from docyard.cli.proposals.list import in_state, listed, show_list
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     every = workspace.proposing().all()
     found = in_state(every, state)
     shown = found[: limit or None]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -40,7 +40,7 @@ def command(
     from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.actions.merge import MergeBlocked
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
     looked_at = full_commit(one, commit)

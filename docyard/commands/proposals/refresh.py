@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -66,7 +66,7 @@ def command(
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.refresh import ConflictChanged, Decisions
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
     text = text_of(resolve) if resolve is not None else None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
@@ -31,7 +31,7 @@ def command(
     """
     from docyard.cli.proposals.actions import actor_of_caller, show_acted
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     show_acted(workspace.proposing().reopen(proposal, actor, message or ""), "reopened", as_json=as_json)
     return Exit.DONE

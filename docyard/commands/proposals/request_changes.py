@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
@@ -34,7 +34,7 @@ def command(
     from docyard.cli.proposals.actions import actor_of_caller, full_commit, show_acted, words_of_caller
     from workspace.proposals.events import Verdict
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     proposing = workspace.proposing()
     one = proposing.one(proposal)

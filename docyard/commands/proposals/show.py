@@ -8,6 +8,7 @@ import click
 
 from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -42,9 +43,9 @@ def command(
     """
     from docyard.cli.proposals.page import page_data, show_page, view
 
-    workspace = options.open_workspace(repo, branch)
+    workspace = open_workspace(repo, branch)
     with console.progress("Looking at the proposal"):
-        found = view(workspace, proposal, place, options.folder(repo))
+        found = view(workspace, proposal, place, find_folder(repo))
     if as_json:
         console.print_json(page_data(found, diff=diff, comments=comments))
     else:

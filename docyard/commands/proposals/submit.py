@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from docyard import environment
-from docyard.commands import options
 from docyard.commands.proposals import parameters
+from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
@@ -39,7 +39,7 @@ def command(
     from docyard.cli.proposals.actions import actor_of_caller, show_acted
     from docyard.forges.announcements import announcer
 
-    workspace = options.open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     acted = workspace.proposing().submit(proposal, actor)
     announced = None
