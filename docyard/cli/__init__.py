@@ -1,7 +1,6 @@
 """The command line: its group of commands, and what several commands share.
 
 addresses.py         which place of the repository a person means, whose paths may count from the …
-authors.py           who is at the command line
 ci_workflows.py      what a forge runs on each pull request
 commits.py           commits as a person reads them
 completion.py        what a shell may complete a word of the command line to

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from docyard.cli.authors import secret_of_caller
 from docyard.http.access import LOOPBACK_NAMES, Admitted, Authority, parse_authority, parse_port
+from docyard.terminal.authors import secret_of_caller
 from docyard.terminal.exits import CannotError
 from workspace.errors import WorkspaceError
 

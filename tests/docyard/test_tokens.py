@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from docyard import environment
-from docyard.cli.authors import person_of_caller
 from docyard.cli.main import main
+from docyard.terminal.authors import person_of_caller
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens

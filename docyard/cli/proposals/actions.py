@@ -174,7 +174,7 @@ def actor_of_caller(workspace: Workspace, token_file: Path | None, *, ask: bool 
 
     `ask` lets a person at a terminal be asked for the token. Raises what reading or knowing a token raises.
     """
-    from docyard.cli.authors import person_of_caller
+    from docyard.terminal.authors import person_of_caller
     from workspace.proposals.actions.register import Actor
     from workspace.proposals.events import Author, KnownBy
 
