@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.console import Progress
+from docyard.wording import SHORT, short
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from workspace.git.objects import Commit
     from workspace.history.commits import Told
     from workspace.snapshot.snapshot import Snapshot
-
-_SHORT = 8  # characters: two objects in ten thousand million share as many, and then Git says so
 
 
 _LEAST = 20  # columns for what hangs behind a lead, however narrow the terminal is
@@ -52,11 +51,6 @@ class Entry(NamedTuple):
     told: Told
     done: Sequence[Done]
     diff: str | None = None
-
-
-def short(commit: str) -> str:
-    """Return the beginning of an id, as people read and type it."""
-    return commit[:_SHORT]
 
 
 def show_log(entries: Sequence[Entry], *, of_one: bool) -> None:
@@ -94,7 +88,7 @@ def _show_page(entries: Sequence[Entry], *, of_one: bool) -> None:
         lead = Text(short(entry.told.commit), "yellow")
         for line in _lines(entry, of_one=of_one):
             show_hanging(screen, lead, line)
-            lead = Text(" " * _SHORT)
+            lead = Text(" " * SHORT)
         if entry.diff:
             screen.print()
             _show_diff(screen, entry.diff)

@@ -11,12 +11,13 @@ import click
 
 from docyard.cli import completion
 from docyard.cli.addresses import follow, tell_moved
-from docyard.cli.commits import short, show_hanging
+from docyard.cli.commits import show_hanging
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
+from docyard.wording import short
 
 if TYPE_CHECKING:
     from workspace.history.blame import BlamedLine

@@ -11,12 +11,12 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from docyard.cli.commits import short
 from docyard.cli.proposals.changes import Paper, Piece
 from docyard.cli.proposals.list import listed
 from docyard.environment import is_terminal, variables
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError
+from docyard.wording import short
 from workspace.proposals.proposal import State
 
 if TYPE_CHECKING:

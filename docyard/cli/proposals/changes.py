@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError
+from docyard.wording import counted, joined
 from workspace.diff.changes import DocumentKind
 from workspace.diff.descriptions import one_line
 from workspace.diff.formats import as_data, as_lines, as_markdown, code_span, plain_line
 from workspace.proposals.review.changes import within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
@@ -107,17 +108,6 @@ class Paper:
             show_markdown(source)
         else:
             print(visible(source))
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 comment`, `2 comments`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def joined(words: Iterable[str], last: str = "and") -> str:
-    """`one`, `one and two`, `one, two and three`."""
-    found: Sequence[str] = tuple(words)
-    return f" {last} ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
 def _shown(piece: Piece | str) -> tuple[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.commits import short
-from docyard.cli.proposals.changes import Paper, Piece, counted
-from docyard.cli.proposals.list import when, who
+from docyard.cli.proposals.changes import Paper, Piece
+from docyard.proposals.view import VOID
+from docyard.wording import counted, short, when, who
 from tools.proposals.descriptions import author_data, date
 from workspace.proposals.approvals import Void, why_void
 from workspace.proposals.events import Verdict
@@ -20,20 +20,6 @@ if TYPE_CHECKING:
 _LINES = 20  # of one comment
 _THREADS = 100
 _REST = "; --json has all"
-VOID = {
-    Void.NO_TOKEN: "given without a token, so it does not count where approvals are demanded",
-    Void.UNKNOWN_TOKEN: "given with a token that is not known here, so it does not count",
-    Void.UNSEALED: "not proven by its token, so it does not count",
-    Void.COPIED: "a copy of another approval, so it does not count",
-    Void.REPLACED: "replaced by a later review",
-    Void.OUTDATED: "void, since the proposal was edited after it",
-    Void.UNSEEN: "void, since the merge would bring changes that it does not cover",
-    Void.OWN: "on their own work, so it does not count",
-    Void.REWRITTEN: "void, since the branch was rewritten after it",
-    Void.GONE: "void, since the branch is gone",
-    Void.ANSWERED: "answered",
-}
-"""Why a review does not hold, as people say it."""
 
 _VERDICTS = {
     Verdict.APPROVE: ("approved", "green"),

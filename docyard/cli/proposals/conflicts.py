@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard.cli.proposals.changes import Paper, Piece, counted, joined
+from docyard.cli.proposals.changes import Paper, Piece
+from docyard.proposals.conflicts import Found, decode, version_text
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
+from docyard.wording import counted, joined
 from workspace.merge.conflict import Choice, Resolution, UnitId, UnitKind
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from workspace.merge.conflict import UnitId
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
-    from workspace.workspace import Workspace
 
 
 _LINES = 12  # of each version
@@ -32,32 +33,6 @@ _NAMED = 4  # conflicts in an example, else files
 
 
 _LONGEST = 2_000  # characters of a version that a page shows
-
-
-class Found(NamedTuple):
-    """Conflicts, and the commits of a proposal and of its target that they are of."""
-
-    commit: str | None
-    target_commit: str | None
-    conflicts: tuple[FileConflict, ...]
-
-
-def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
-    """Return what a refresh of a proposal has to decide: ours is the proposal, theirs its target.
-
-    Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
-    CannotError for a branch that is gone.
-    """
-    from workspace.proposals.proposal import State
-
-    target = workspace.git.tip(proposal.words.target)
-    if proposal.state is not State.MERGED:
-        for branch, tip in ((proposal.words.branch, proposal.tip), (proposal.words.target, target)):
-            if tip is None:
-                raise CannotError(
-                    f"the branch '{branch}' is gone", fix="Fetch it, or make it again with git branch."
-                )
-    return Found(proposal.tip, target, workspace.reviewing().conflicts(proposal, target))
 
 
 def conflict_name(path: str, unit: UnitId) -> str:
@@ -89,15 +64,11 @@ def conflict_data(found: FileConflict) -> dict[str, Any]:
         "kind": unit.kind.value,
         "where": unit.where,
         "part": unit.part,
-        "base": _text(conflict.base),
-        "ours": _text(conflict.ours),
-        "theirs": _text(conflict.theirs),
+        "base": decode(conflict.base),
+        "ours": decode(conflict.ours),
+        "theirs": decode(conflict.theirs),
         "choice": None,
     }
-
-
-def _text(version: bytes | None) -> str | None:
-    return None if version is None else version.decode("utf-8", "replace")
 
 
 def tell_conflicts(proposal: Proposal, found: Found, *, as_json: bool, decided: Sequence[str] = ()) -> int:
@@ -155,16 +126,6 @@ def _show_version(paper: Paper, label: str, text: str, style: str, *, is_there: 
     else:
         cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
         paper.text(cut, indent=4, most=_LINES, style=style)
-
-
-def version_text(unit: UnitId, version: bytes | None) -> str:
-    """Return a version as text; for a place, where that is."""
-    text = _text(version) or ""
-    if unit.kind is not UnitKind.PLACE or not unit.where:
-        return text
-    below, _, behind = text.partition("\n")
-    lead = f"below {below}" if below else "at the top level"
-    return f"{lead}, behind {behind}" if behind else f"{lead}, first"
 
 
 Decisions = dict[str, dict[UnitId, Resolution]]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.changes import Paper, Piece, counted, joined
+from docyard.cli.proposals.changes import Paper, Piece
 from docyard.environment import is_terminal
+from docyard.proposals.view import comments_of
 from docyard.terminal import console
+from docyard.wording import counted, in_words, joined, when, who
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
-    from workspace.proposals.events import Author
     from workspace.proposals.proposal import Proposal
 
 STYLES = {
@@ -42,27 +42,6 @@ def listed(one: Proposal) -> dict[str, Any]:
     from tools.proposals.descriptions import in_brief
 
     return {**in_brief(one), "tip": one.tip, "comments": comments_of(one), "approvals": len(one.approvals)}
-
-
-def who(author: Author) -> str:
-    """Return who speaks: a client beside the person in whose name it writes."""
-    name = author.name or author.email or "somebody"
-    return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
-
-
-def when(moment: datetime) -> str:
-    """Return a moment, in UTC."""
-    return f"{moment:%Y-%m-%d %H:%M}"
-
-
-def in_words(state: str) -> str:
-    """Return a state as people say it."""
-    return state.replace("_", " ")
-
-
-def comments_of(one: Proposal) -> int:
-    """Return how many comments there are, answers too."""
-    return sum(1 + len(thread.replies) for thread in one.words.threads)
 
 
 def show_list(

@@ -9,14 +9,15 @@ What is done about what a proposal lacks: the next command, and whose token a me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from docyard.cli.commits import short
 from docyard.cli.proposals.actions import approve, next_step, place_in, switch
-from docyard.cli.proposals.changes import Paper, Piece, changes_data, counted, joined, narrowed, show_changes
+from docyard.cli.proposals.changes import Paper, Piece, changes_data, narrowed, show_changes
 from docyard.cli.proposals.comments import review_data, show_comments, show_reviews, thread_data
 from docyard.cli.proposals.conflicts import conflict_name
-from docyard.cli.proposals.list import STYLES, in_words, listed, when, who
+from docyard.cli.proposals.list import STYLES, listed
+from docyard.proposals.view import View, token_needed
+from docyard.wording import counted, in_words, joined, short, when, who
 from tools.proposals.descriptions import date
 from tools.proposals.review_state import block_data
 from workspace.proposals.proposal import State
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from workspace.proposals.actions.merge_gate import Demand, Lacking
+    from workspace.proposals.actions.merge_gate import Demand
     from workspace.proposals.comments import At, PlacedThread
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes, ProposedCommit
     from workspace.proposals.review.checks import CheckResult
-    from workspace.proposals.review.overlaps import Overlap
-    from workspace.proposals.review.review import Preview
     from workspace.workspace import Workspace
 
 
@@ -47,22 +45,6 @@ def next_of(view: View) -> str:
     if view.lacking.unreviewed is not None:
         return f"docyard proposals refresh {one.id}"
     return approve(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
-
-
-def token_needed(view: View) -> str | None:
-    """Return whose token a merge needs: of some people, or of any; None where it needs none."""
-    demands = view.lacking.demands
-    if not demands:
-        return None
-    named = [demand.may_merge for demand in demands if demand.may_merge]
-    if not named:
-        return "a person's token"
-    allowed = [name for name in named[0] if all(name in others for others in named)]
-    return (
-        f"the token of {joined(allowed, 'or')}"
-        if allowed
-        else "a token that each of the rules allows, and there is none"
-    )
 
 
 _MOST = 20_000  # characters of changes; `diff` shows all
@@ -263,22 +245,6 @@ def _check(check: CheckResult) -> dict[str, Any]:
         "problems": [problem._asdict() for problem in check.problems],
         "more": check.more,
     }
-
-
-class View(NamedTuple):
-    """A proposal, and what is known of it at its tip and at its target's.
-
-    `lacking` is what stands in the way of a merge. `commits` are those that it would bring, the newest first,
-    and `threads` those of the place that was asked for.
-    """
-
-    proposal: Proposal
-    changes: Changes
-    preview: Preview
-    lacking: Lacking
-    overlaps: Sequence[Overlap]
-    commits: Sequence[ProposedCommit]
-    threads: Sequence[PlacedThread]
 
 
 def view(workspace: Workspace, name: str, place: str | None, folder: Path) -> View:

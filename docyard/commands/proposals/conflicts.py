@@ -29,7 +29,8 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
         docyard proposals conflicts k7m2q9xa
         docyard proposals conflicts k7m2q9xa --json > decisions.json
     """
-    from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
+    from docyard.cli.proposals.conflicts import tell_conflicts
+    from docyard.proposals.conflicts import conflicts_of
 
     workspace = open_workspace(repo, branch)
     one = workspace.proposing().one(proposal)

@@ -35,7 +35,8 @@ def command(
         docyard proposals merge k7m2q9xa
     """
     from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
-    from docyard.cli.proposals.conflicts import conflicts_of, tell_conflicts
+    from docyard.cli.proposals.conflicts import tell_conflicts
+    from docyard.proposals.conflicts import conflicts_of
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.actions.merge import MergeBlocked

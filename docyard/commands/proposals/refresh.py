@@ -55,14 +55,13 @@ def command(
     """
     from docyard.cli.proposals.actions import actor_of_caller, show_acted, text_of
     from docyard.cli.proposals.conflicts import (
-        Found,
         conflict_name,
-        conflicts_of,
         decided,
         read_decisions,
         seen_commits,
         tell_conflicts,
     )
+    from docyard.proposals.conflicts import Found, conflicts_of
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.refresh import ConflictChanged, Decisions
 

@@ -13,12 +13,12 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.cli.proposals.conflicts import Found, conflicts_of, version_text
-from docyard.cli.proposals.list import who
+from docyard.proposals.conflicts import Found, conflicts_of, version_text
 from docyard.terminal.exits import CannotError
 from docyard.web.diff import Rows, rows_of
 from docyard.web.errors import status_of
 from docyard.web.proposals.view import head
+from docyard.wording import who
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Choice, Conflict, Resolution, UnitKind

@@ -8,11 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.cli.commits import short
-from docyard.cli.proposals.comments import VOID
-from docyard.cli.proposals.list import who
+from docyard.proposals.view import VOID
 from docyard.web.diff import place_id
 from docyard.web.templates import trusted
+from docyard.wording import short, who
 from workspace.proposals.approvals import why_void
 from workspace.proposals.events import (
     Closed,

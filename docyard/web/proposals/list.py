@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.cli.proposals.list import comments_of, who
+from docyard.proposals.view import comments_of
 from docyard.web.proposals.view import STATE_TAGS
+from docyard.wording import who
 from workspace.errors import WorkspaceError
 from workspace.proposals.proposal import State
 

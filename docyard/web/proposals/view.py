@@ -6,11 +6,11 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.cli.proposals.list import who
-from docyard.cli.proposals.page import View, token_needed
 from docyard.forges.relay import link_of
+from docyard.proposals.view import View, token_needed
 from docyard.web.diff import diff_of
 from docyard.web.proposals.conversation import conversation, said
+from docyard.wording import who
 from workspace.history.commits import told
 from workspace.proposals.actions.merge_gate import may_merge
 from workspace.proposals.proposal import State

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.proposals.changes import Paper, Piece, counted, joined
+from docyard.cli.proposals.changes import Paper, Piece
+from docyard.wording import counted, joined
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
 from workspace.proposals.actions.register import Actor
