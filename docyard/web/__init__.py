@@ -1,6 +1,7 @@
 """The web pages: documents, their history, search and proposals.
 
 asked.py      A request for a page, as the handlers see it
+background.py  what pages did not wait for, done beside them
 diff.py       changes as a page shows them
 documents/    the pages of a document
 errors.py     what went wrong, as a page
@@ -13,6 +14,7 @@ proposals/    the pages of proposals
 request.py    one request
 routes.py     which address is answered by what
 site.py       what is served as pages, and who acts on it
+summaries.py  what a list tells of a document
 templates.py  the one door to Jinja2
 urls.py       where each thing is found on the page
 """

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -18,8 +18,6 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from docyard.web.site import Site
 
 MOST = 100
 """Pages that may listen at once; a further one is told to come back."""
@@ -38,6 +36,21 @@ def unfinished(version: str) -> str:
     return version and version + _UNFINISHED
 
 
+class Served(Protocol):
+    """What pages that are open show, and who listens to it."""
+
+    @property
+    def live(self) -> Live:
+        """Who listens."""
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether something is being read yet that pages show when it is known."""
+
+    def state(self) -> tuple[str, str | None]:
+        """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
+
+
 class Live:
     """Who listens to one server, and what was seen last."""
 
@@ -53,7 +66,7 @@ class Live:
         """End all that listens within a moment, because the server stops. May be called from any thread."""
         self._is_over = True
 
-    async def events(self, site: Site, known: str) -> AsyncIterator[str]:
+    async def events(self, site: Served, known: str) -> AsyncIterator[str]:
         """What a page is told that shows the version `known`, as the lines of events, until the server stops.
 
         Raises nothing: where the repository cannot be read just now, there is nothing to tell.
@@ -77,7 +90,7 @@ class Live:
         finally:
             self.listeners -= 1
 
-    async def _look(self, site: Site) -> None:
+    async def _look(self, site: Served) -> None:
         """See what the version is, unless another listener did so lately or is doing it."""
         if self._is_looking or time.monotonic() - self._looked < _INTERVAL:
             return
@@ -91,17 +104,16 @@ class Live:
             self._is_looking = False
 
 
-def _is_awaited(site: Site, version: str, known: str) -> bool:
+def _is_awaited(site: Served, version: str, known: str) -> bool:
     """Return True if a page lacks only what is being read yet."""
     return known == unfinished(version) and site.is_reading
 
 
-def _seen(site: Site) -> tuple[str, str | None] | None:
+def _seen(site: Served) -> tuple[str, str | None] | None:
     from workspace.errors import WorkspaceError
 
     try:
-        workspace = site.index().workspace
-        return site.versions.now(workspace), workspace.tip()
+        return site.state()
     except WorkspaceError:  # whoever opens a page is told why
         return None
 
@@ -111,7 +123,7 @@ def _event(version: str, commit: str | None) -> str:
     return f"id: {version}\nevent: moved\ndata: {data}\n\n"
 
 
-def listening(site: Site) -> Callable[[Request], Any]:
+def listening(site: Served) -> Callable[[Request], Any]:
     """The endpoint of events. `since` is the version that the page shows, unless the browser came back."""
 
     async def endpoint(request: Request) -> Response:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.web.documents.background import ReadingOn
-from docyard.web.library.summaries import LastChanges, Summaries
+from docyard.web.background import ReadingOn
 from docyard.web.live import Live
+from docyard.web.summaries import LastChanges, Summaries
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
@@ -171,6 +171,11 @@ class Site:
     def is_reading(self) -> bool:
         """Whether something is being read yet that pages show when it is known."""
         return self.reading_on.is_busy or self.index().links.is_reading
+
+    def state(self) -> tuple[str, str | None]:
+        """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
+        workspace = self.index().workspace
+        return self.versions.now(workspace), workspace.tip()
 
     def close(self) -> None:
         """End what goes on beside requests: pages that listen, and reading ahead."""

@@ -1,6 +1,5 @@
 """The pages of a document: rendered, its history, its blame, a commit, and the form that edits a section.
 
-background.py  what pages did not wait for, done beside them
 diagrams.py    diagrams
 document.py    A document on its page
 edit.py        the form in which a section or a whole document is edited, and what becomes of it

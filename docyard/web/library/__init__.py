@@ -2,5 +2,4 @@
 
 library.py    the library
 search.py     search
-summaries.py  what a list tells of a document
 """

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from docyard.web.asked import Asked
-    from docyard.web.library.summaries import Summary
     from docyard.web.site import Site
+    from docyard.web.summaries import Summary
     from workspace.git.objects import Signature
     from workspace.snapshot.snapshot import Snapshot
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.library.summaries import LastChanges, Summaries
 from docyard.web.live import Live
+from docyard.web.summaries import LastChanges, Summaries
 from tests.docyard.web.serving import Served, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
