@@ -25,12 +25,10 @@ from workspace.validation.corpus import Corpus
 from workspace.validation.rule import Finding, Severity, Subject
 from workspace.validation.rules import (
     RULES,
-    broken_fragment,
-    broken_image,
-    broken_link,
     malformed_manifest,
     unreadable_document,
 )
+from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -31,9 +31,6 @@ from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, document
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.rule import Severity, Subject
 from workspace.validation.rules import (
-    broken_fragment,
-    broken_image,
-    broken_link,
     duplicate_anchor,
     malformed_front_matter,
     malformed_task,
@@ -41,6 +38,7 @@ from workspace.validation.rules import (
     unknown_type,
     unreadable_document,
 )
+from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
 from workspace.validation.run import Selection, check, switches_of, whole
 
 if TYPE_CHECKING:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from workspace.validation.rules import (
     bidirectional_control,
-    broken_fragment,
-    broken_image,
-    broken_link,
     derived_anchor,
     duplicate_anchor,
     encoding,
@@ -25,6 +22,7 @@ from workspace.validation.rules import (
     unknown_type,
     unreadable_document,
 )
+from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
 
 RULES = tuple(
     module.RULE
