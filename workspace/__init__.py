@@ -1,0 +1,33 @@
+"""Documents in Git: commits are read as values, changed in memory, and published in one visible step.
+
+archive.py          an archive: the documents of one tree, read as a workspace is, with no repository …
+branch.py           whether what is served is still there: the repository, its work tree, its branch
+child_processes.py  other processes of ours: started afresh, because a server has threads that a fork …
+config/             the settings of a workspace: `docyard.toml`, its tables and the taxonomy
+diff/               differences between two versions
+document/           documents as values: headings, sections, tasks, addresses and the splices that edit them
+edits/              the operations, one file each
+errors.py           the root of every error that a user can meet and act upon
+frontmatter/        front matter: the only package that imports `yaml`
+git/                Git: the only package that imports `pygit2`
+globs.py            globs over paths, with one meaning in settings, manifests and searches
+history/            the history of a document or section: its commits, and the author of each line
+links/              links: what a document refers to, what a link resolves to, and its destination after a …
+lru_cache.py        cache values within bounds: the least recently used goes first
+markdown/           Markdown: the only package that imports `markdown_it`
+merge/              the three-way merge of documents
+nearest.py          nearest names: what was probably meant by a name that does not exist
+paths.py            the paths that Docyard writes
+policy/             the policy: which documents change only by review, and the tokens that identify people
+proposal_ids.py     ids of proposals, and the branches that are named after them
+proposals/          proposals: branches that ask to be merged, with their discussion and approvals
+publishing/         the publication of a batch
+rendering/          rendering: untrusted Markdown as HTML that is safe to show
+revisions.py        refs: the names that people and agents give to a commit that is to be read
+snapshot/           a commit as documents: the snapshot, the overlay of uncommitted changes, and document …
+sync/               synchronization with a remote: fetch, merge and push of branches and proposals
+texts/              texts of any kind for the reading tools: their outline and their parts by name
+validation/         validation of the Markdown of a workspace
+workspace.py        the workspace: one branch of one repository, read through snapshots and written batch …
+writing/            writes: the operations of a call planned on the tip, checked, and published as one …
+"""

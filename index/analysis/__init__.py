@@ -4,6 +4,9 @@ A corpus has millions of words but few different ones. So what looks at all of t
 on bytes and looks at no letter, and what is costly (`expansion`: folding, stop words, stemming, splitting
 names) runs once for each different raw token; `index.building.vocabulary` remembers. The functions here are
 the same in plain steps: they say what the index holds, and they read queries.
+
+expansion.py  which index terms one token stands for
+words.py      where words are: the characters that make them, and those that join words into one name
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """What a person may choose in a host: a prompt is a module, and this lists them in their order.
 
-prompt.py   what a prompt is, and how its arguments are read
+answer_from_docs.py  answer_from_docs: an answer that stands in the documents, with the places where it …
+prompt.py            what a prompt is, and how its arguments are read
+review_document.py   review_document: findings on a document or section, each with the place that it …
+write_spec.py        write_spec: a new specification, from the type's guidance to the last section
 """
 
 from __future__ import annotations

@@ -1,4 +1,21 @@
-"""`docyard proposals`: a group whose commands are imported when they are called, a module each."""
+"""`docyard proposals`: a group whose commands are imported when they are called, a module each.
+
+approve.py          `docyard proposals approve`: a person says that a proposal may be merged as it is
+close.py            `docyard proposals close`: a proposal is given up
+comment.py          `docyard proposals comment`: a remark on a proposal, or on a place in it
+conflicts.py        `docyard proposals conflicts`
+create.py           `docyard proposals create`: a proposal begins, from the tip of the served branch
+diff.py             `docyard proposals diff`
+edit.py             `docyard proposals edit`: another title or description
+list.py             `docyard proposals list`: the proposals of a repository, the newest first
+merge.py            `docyard proposals merge`: a proposal comes into its target
+parameters.py       arguments and options that several of the commands share
+refresh.py          `docyard proposals refresh`: what the target has by now comes into a proposal
+reopen.py           `docyard proposals reopen`: a closed proposal is taken up again
+request_changes.py  `docyard proposals request-changes`: a reviewer says what has to change first
+show.py             `docyard proposals show`: a proposal as it stands, for who is to review it
+submit.py           `docyard proposals submit`: the author asks for a review
+"""
 
 from __future__ import annotations
 
