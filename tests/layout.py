@@ -8,6 +8,7 @@ Late and type-only imports count.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections import Counter
@@ -58,9 +59,22 @@ def public_classes(package: str) -> Mapping[str, list[Path]]:
     """Find the public classes of a package: each name with the files that define one of that name."""
     found: dict[str, list[Path]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(path.relative_to(ROOT))
+        for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
+            found.setdefault(name, []).append(path.relative_to(ROOT))
+    return found
+
+
+def listed_wrongly(package: str) -> Mapping[Path, set[str]]:
+    """Compare the files that docstrings of folders list with those that are there; give what differs."""
+    found: dict[Path, set[str]] = {}
+    for path in sorted((ROOT / package).rglob("__init__.py")):
+        folder = path.parent
+        docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+        listed = re.findall(r"^ *([a-z0-9_]+(?:\.py|/))  +\S", docstring, re.MULTILINE)
+        modules = {module.name for module in folder.glob("*.py")} - {"__init__.py"}
+        folders = {f"{inner.parent.name}/" for inner in folder.glob("*/__init__.py")}
+        if differing := set(listed) ^ (modules | folders):
+            found[folder.relative_to(ROOT)] = differing
     return found
 
 
@@ -93,7 +107,7 @@ def _upward(graph: grimp.ImportGraph, package: str) -> Iterator[tuple[str, str]]
         ):
             continue
         for container in contract["containers"]:
-            layers = [[name.strip() for name in layer.split("|")] for layer in contract["layers"]]
+            layers = [re.split(r"\s*[|:]\s*", layer) for layer in contract["layers"]]
             for place, low in enumerate(layers):
                 for high in layers[:place]:
                     for lower in low:
@@ -114,6 +128,10 @@ def main() -> int:
     print(*found, sep="\n")
     wrong = [" -> ".join(circle) for layout in found for circle in layout.circles]
     wrong += [" imports up ".join(pair) for layout in found for pair in layout.upward]
+    for package in PACKAGES:
+        wrong += [
+            f"{folder}: lists wrongly {', '.join(names)}" for folder, names in listed_wrongly(package).items()
+        ]
     print(*wrong, sep="\n")
     return 1 if wrong else 0
 

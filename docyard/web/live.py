@@ -36,7 +36,7 @@ def unfinished(version: str) -> str:
     return version and version + _UNFINISHED
 
 
-class Served(Protocol):
+class Watched(Protocol):
     """What pages that are open show, and who listens to it."""
 
     @property
@@ -66,7 +66,7 @@ class Live:
         """End all that listens within a moment, because the server stops. May be called from any thread."""
         self._is_over = True
 
-    async def events(self, site: Served, known: str) -> AsyncIterator[str]:
+    async def events(self, site: Watched, known: str) -> AsyncIterator[str]:
         """What a page is told that shows the version `known`, as the lines of events, until the server stops.
 
         Raises nothing: where the repository cannot be read just now, there is nothing to tell.
@@ -90,7 +90,7 @@ class Live:
         finally:
             self.listeners -= 1
 
-    async def _look(self, site: Served) -> None:
+    async def _look(self, site: Watched) -> None:
         """See what the version is, unless another listener did so lately or is doing it."""
         if self._is_looking or time.monotonic() - self._looked < _INTERVAL:
             return
@@ -104,12 +104,12 @@ class Live:
             self._is_looking = False
 
 
-def _is_awaited(site: Served, version: str, known: str) -> bool:
+def _is_awaited(site: Watched, version: str, known: str) -> bool:
     """Return True if a page lacks only what is being read yet."""
     return known == unfinished(version) and site.is_reading
 
 
-def _seen(site: Served) -> tuple[str, str | None] | None:
+def _seen(site: Watched) -> tuple[str, str | None] | None:
     from workspace.errors import WorkspaceError
 
     try:
@@ -123,7 +123,7 @@ def _event(version: str, commit: str | None) -> str:
     return f"id: {version}\nevent: moved\ndata: {data}\n\n"
 
 
-def listening(site: Served) -> Callable[[Request], Any]:
+def listening(site: Watched) -> Callable[[Request], Any]:
     """The endpoint of events. `since` is the version that the page shows, unless the browser came back."""
 
     async def endpoint(request: Request) -> Response:
