@@ -21,10 +21,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.child import MeasurementFailed, environment
 from benchmarks.corpus import Corpus, TooSmall
-from benchmarks.figures import about, figures, without_gaps
-from benchmarks.lists import ListsDiffer
-from benchmarks.page import keep, write
-from benchmarks.report import figures_table
+from benchmarks.reports.figures import about, figures, without_gaps
+from benchmarks.reports.page import keep, write
+from benchmarks.reports.report import figures_table
+from benchmarks.search.lists import ListsDiffer
 from benchmarks.stages import STAGES, Bench
 
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import indexing, page, plot
 from benchmarks.child import MeasurementFailed, environment, measure
 from benchmarks.corpus import Corpus, TooSmall
-from benchmarks.figures import machine
+from benchmarks.reports import page, plot
+from benchmarks.reports.figures import machine
+from benchmarks.search import indexing
 from benchmarks.stages import Bench
 
 COPIES = 3
@@ -43,9 +44,11 @@ def point(name: str, corpus: Corpus) -> dict[str, Any]:
         bench = Bench.of(corpus, home)
         processes = max(indexing.PROCESSES)
         place = home / "index"
-        built = measure("indexing", home, repository=bench.repository, processes=processes, folder=place)
-        query = bench.measure("querying", queries=bench.queries)["best"]
-        edit = bench.measure("editing", count=EDITS, durable=False, queries=[])["whole"]
+        built = measure(
+            "search.indexing", home, repository=bench.repository, processes=processes, folder=place
+        )
+        query = bench.measure("search.querying", queries=bench.queries)["best"]
+        edit = bench.measure("documents.editing", count=EDITS, durable=False, queries=[])["whole"]
     return {
         "name": name,
         **bench.corpus,

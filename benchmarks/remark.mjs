@@ -1,4 +1,4 @@
-// What `python -m benchmarks.check_links` compares with: remark-validate-links as GitHub would resolve links.
+// What `python -m benchmarks.checks.links` compares with: remark-validate-links as GitHub would resolve links.
 import remarkFrontmatter from 'remark-frontmatter'
 import remarkGfm from 'remark-gfm'
 import remarkValidateLinks from 'remark-validate-links'

@@ -9,11 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import fts5, indexing, known_items, serving, shortcuts, startup, tantivy
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, Text, TooSmall, draw_queries, make_repository
-from benchmarks.figures import machine, versions
-from benchmarks.lists import check_same
+from benchmarks.documents import shortcuts
+from benchmarks.engines import fts5, tantivy
+from benchmarks.reports.figures import machine, versions
+from benchmarks.search import indexing, known_items
+from benchmarks.search.lists import check_same
+from benchmarks.serving import serving, startup
 from index.building.build import ALONE
 
 QUERIES = 200
@@ -63,7 +66,7 @@ class Bench:
     def ensure_index(self) -> None:
         """Build the index where a server would look for it, unless that is done."""
         if not self.is_indexed:
-            measure("following", self.home, repository=self.repository)
+            measure("search.following", self.home, repository=self.repository)
             self.is_indexed = True
 
 
@@ -83,7 +86,7 @@ def _index(bench: Bench) -> Results:
     for processes in indexing.PROCESSES:
         builds = [
             measure(
-                "indexing",
+                "search.indexing",
                 bench.home,
                 repository=bench.repository,
                 processes=processes,
@@ -100,9 +103,9 @@ def _index(bench: Bench) -> Results:
 
 def _queries(bench: Bench) -> Results:
     """Warm queries in one process, first ones in several, and all their lists. Raises ListsDiffer."""
-    warm = bench.measure("querying", queries=bench.queries)
+    warm = bench.measure("search.querying", queries=bench.queries)
     fresh = [
-        bench.measure("querying", queries=bench.queries, first=number, warm=False)
+        bench.measure("search.querying", queries=bench.queries, first=number, warm=False)
         for number in range(PROCESSES)
     ]
     lists = {"one process": warm.pop("lists")}
@@ -119,7 +122,7 @@ def _known(bench: Bench) -> Results:
         drawn = known_items.draw(bench.texts)
     except TooSmall:
         return {}
-    found = bench.measure("known_items", drawn=drawn)
+    found = bench.measure("search.known_items", drawn=drawn)
     return {"known": {kind: {key: found[kind][key] for key in ("asked", "first", "mrr")} for kind in drawn}}
 
 
@@ -140,10 +143,10 @@ def _trips(bench: Bench) -> Results:
 
 def _edits(bench: Bench) -> Results:
     """Commits, each followed; then the lists of who followed, of a new process and of a rebuild: the same."""
-    edits = bench.measure("editing", count=COMMITS, durable=False, queries=bench.queries)
-    fresh = bench.measure("querying", queries=bench.queries, warm=False)
-    durable = bench.measure("editing", count=EDITS, durable=True, queries=bench.queries)
-    rebuilt = bench.measure("rebuilding", queries=bench.queries)
+    edits = bench.measure("documents.editing", count=COMMITS, durable=False, queries=bench.queries)
+    fresh = bench.measure("search.querying", queries=bench.queries, warm=False)
+    durable = bench.measure("documents.editing", count=EDITS, durable=True, queries=bench.queries)
+    rebuilt = bench.measure("search.rebuilding", queries=bench.queries)
     compared = check_same(
         bench.queries, {"after 300 commits": edits.pop("lists"), "a new process": fresh["lists"]}
     )
@@ -154,7 +157,7 @@ def _edits(bench: Bench) -> Results:
 
 
 def _links(bench: Bench) -> Results:
-    return {"links": bench.measure("linking", count=EDITS)}
+    return {"links": bench.measure("documents.linking", count=EDITS)}
 
 
 def _shortcuts(bench: Bench) -> Results:
@@ -162,7 +165,8 @@ def _shortcuts(bench: Bench) -> Results:
     modes = {"with": None, **{name: name for name in shortcuts.READERS}}
     return {
         "shortcuts": {
-            mode: bench.measure("shortcuts", without=name, count=EDITS) for mode, name in modes.items()
+            mode: bench.measure("documents.shortcuts", without=name, count=EDITS)
+            for mode, name in modes.items()
         }
     }
 
@@ -173,11 +177,12 @@ def _artifact(bench: Bench) -> Results:
     Raises ListsDiffer.
     """
     place = {"out": bench.home / "artifact", "key": bench.home / "artifact.key"}
-    built = bench.measure("artifact", **place)
+    built = bench.measure("search.artifact", **place)
     opened = [
-        measure("artifact_opening", bench.home, queries=bench.queries, **place) for _ in range(PROCESSES)
+        measure("search.artifact_opening", bench.home, queries=bench.queries, **place)
+        for _ in range(PROCESSES)
     ]
-    fresh = bench.measure("querying", queries=bench.queries, warm=False)
+    fresh = bench.measure("search.querying", queries=bench.queries, warm=False)
     lists = {"the repository": fresh["lists"], "its artifact": opened[0]["lists"]}
     compared = check_same(bench.queries, lists)
     typical = {key: median(one[key] for one in opened) for key in ("import_ms", "open_ms")}
@@ -185,17 +190,17 @@ def _artifact(bench: Bench) -> Results:
 
 
 def _git(bench: Bench) -> Results:
-    return {"git": measure("committing", bench.home, folder=bench.home, count=EDITS)}
+    return {"git": measure("git.committing", bench.home, folder=bench.home, count=EDITS)}
 
 
 def _checkout(bench: Bench) -> Results:
-    return {"checkout": measure("checkout", bench.home, folder=bench.home, count=EDITS)}
+    return {"checkout": measure("git.checkout", bench.home, folder=bench.home, count=EDITS)}
 
 
 def _bombs(bench: Bench) -> Results:
     counts = Counter(word for text in bench.texts for word in {*text.body.lower().split()} if word.isalpha())
     words = [word for word, _ in counts.most_common(COMMONEST)]
-    return {"bombs": bench.measure("bombs", words=words)}
+    return {"bombs": bench.measure("search.bombs", words=words)}
 
 
 STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {

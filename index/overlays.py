@@ -5,7 +5,7 @@ and stays right when the branch, and the index, move on. Where most of a commit 
 for other pages, all of it is in memory. The overlays that were asked for last are kept, and what they have
 analysed is used for the next.
 
-`python -m benchmarks.check_refs` measures the first search of a commit with and without.
+`python -m benchmarks.checks.refs` measures the first search of a commit with and without.
 
 What stands for another commit than an index does: parts of it, and the documents that differ, in memory.
 

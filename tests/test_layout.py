@@ -19,7 +19,6 @@ DEFINED_TWICE = {
         "Piece",
         "Row",
         "Run",
-        "Served",
         "Site",
     },
     "tools": {"Page"},

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.census import marked
-from benchmarks.check_moves import check, compare
-from benchmarks.check_report import CheckReport
+from benchmarks.checks.census import marked
+from benchmarks.checks.findings import CheckReport
+from benchmarks.checks.moves import check, compare
 from workspace.document.document import Document
 
 DOCUMENTS = 24

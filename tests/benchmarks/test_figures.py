@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.figures import Figure, about, figures, without_gaps
-from benchmarks.report import figures_table
-from benchmarks.yardsticks import LARGE, Yardstick, class_of, is_reference, scales
+from benchmarks.reports.figures import Figure, about, figures, without_gaps
+from benchmarks.reports.report import figures_table
+from benchmarks.reports.yardsticks import LARGE, Yardstick, class_of, is_reference, scales
 from tests.benchmarks.results import whole_run
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.corpus import Corpus, Text, TooSmall
-from benchmarks.known_items import draw_identifiers, draw_reminders, identifiers, run
+from benchmarks.search.known_items import draw_identifiers, draw_reminders, identifiers, run
 from docyard.eval.cases import read_cases
 from tests.loops import loop_over
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks.lists import ListsDiffer, check_same
+from benchmarks.search.lists import ListsDiffer, check_same
 
 LISTS = [[("a.md#one", 1.5), ("b.md#two", 0.1 + 0.2)], []]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.page import BEGIN, END, PAGE, NoPlace, keep, replaced, write
+from benchmarks.reports.page import BEGIN, END, PAGE, NoPlace, keep, replaced, write
 from tests.benchmarks.results import whole_run
 
 TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"

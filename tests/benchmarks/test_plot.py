@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import plot
+from benchmarks.reports import plot
 
 pytestmark = pytest.mark.skipif(not plot.is_installed(), reason="matplotlib is not installed")
 

@@ -12,8 +12,8 @@ from benchmarks.__main__ import main
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, TooSmall
 from benchmarks.growth import several
-from benchmarks.lists import check_same
-from benchmarks.page import PAGE
+from benchmarks.reports.page import PAGE
+from benchmarks.search.lists import check_same
 from benchmarks.stages import Bench
 
 WORDS = [
@@ -62,13 +62,15 @@ def test_a_stage_prints_a_table_and_writes_json_but_no_page(
 def test_an_index_is_built_and_its_lists_are_the_same_after_a_rebuild(tmp_path: Path) -> None:
     bench = Bench.of(Corpus(pages(20)), tmp_path)
     place = tmp_path / "index"
-    built = measure("indexing", tmp_path, repository=bench.repository, processes=1, folder=place)
+    built = measure("search.indexing", tmp_path, repository=bench.repository, processes=1, folder=place)
     assert built["sections"] == 80
     assert 0 < built["bytes"] <= sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     assert built["peak_mb"] > 20
     queries = bench.queries[:20]
-    fresh = measure("querying", tmp_path, repository=bench.repository, queries=queries, warm=False)["lists"]
-    rebuilt = measure("rebuilding", tmp_path, repository=bench.repository, queries=queries)["lists"]
+    fresh = measure("search.querying", tmp_path, repository=bench.repository, queries=queries, warm=False)[
+        "lists"
+    ]
+    rebuilt = measure("search.rebuilding", tmp_path, repository=bench.repository, queries=queries)["lists"]
     assert all(fresh)
     assert check_same(queries, {"fresh": fresh, "rebuilt": rebuilt}) == 20
 

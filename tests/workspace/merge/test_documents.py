@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 
-from benchmarks.check_merges import check, lost
+from benchmarks.checks.merges import check, lost
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.cases import FOLDER, Case, read_cases

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import check_reading
-from benchmarks.check_reading import disagreements
+from benchmarks.checks import reading
+from benchmarks.checks.reading import disagreements
 from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
@@ -140,7 +140,7 @@ def test_a_section_of_other_bytes_would_be_seen(monkeypatch: pytest.MonkeyPatch)
         found = outline_of(text)
         return Outline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
 
-    monkeypatch.setattr(check_reading, "outline_of", shifted)
+    monkeypatch.setattr(reading, "outline_of", shifted)
     assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
-from benchmarks.check_reading import errors
+from benchmarks.checks.reading import errors
 from tests.loops import loop_over
 from workspace.texts import tokens
 from workspace.texts.tokens import count_tokens, estimate_tokens, most_tokens, tokenizer

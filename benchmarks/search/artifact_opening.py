@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.querying import best_of
+from benchmarks.search.querying import best_of
 from benchmarks.timing import seconds
 
 ENGINE = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.querying import best_of
+from benchmarks.search.querying import best_of
 from benchmarks.timing import seconds
 from index.service import SearchIndex
 from workspace.workspace import Workspace

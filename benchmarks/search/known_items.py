@@ -1,6 +1,6 @@
 """Known items: questions drawn from a corpus, each with the one section that it was drawn from.
 
-python -m benchmarks.known_items FOLDER [--count N] [--misses] [--json FILE]
+python -m benchmarks.search.known_items FOLDER [--count N] [--misses] [--json FILE]
 
 Identifiers are code tokens that stand in exactly one section: that section should be first. Reminders are
 what a reader may remember of a section: words of its heading, two of its rarer words, and one word that it
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.child import environment
 from benchmarks.corpus import SEED, Corpus, Text, TooSmall, make_repository
-from benchmarks.report import table
+from benchmarks.reports.report import table
 from index.analysis import STOP_WORDS
 from index.service import SearchIndex
 from workspace.workspace import Workspace
@@ -204,7 +204,7 @@ def run(folder: Path, count: int) -> dict[str, Any]:
 def main() -> int:
     """Print how often the known section was found first; returns 2 if nothing could be drawn."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.known_items",
+        prog="python -m benchmarks.search.known_items",
         description="How often Docyard finds the one section that a question was drawn from.",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.stdio import ENVELOPE, Peer
+from benchmarks.serving.stdio import ENVELOPE, Peer
 from benchmarks.timing import ROUNDS, seconds, shortest, spread
 from index.service import SearchIndex
 from tools.registry import Toolbox
@@ -23,7 +23,7 @@ FIRST_SEARCHES = 5
 WARM_UP = 2.0
 """Seconds in which a server that was asked nothing should have got ready for a search."""
 
-BARE = (sys.executable, "-m", "benchmarks.bare_server")
+BARE = (sys.executable, "-m", "benchmarks.serving.bare_server")
 
 
 def serve(repository: Path) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from benchmarks import indexing
 from benchmarks.corpus import SEED
-from benchmarks.editing import NotFound, places
+from benchmarks.documents.editing import NotFound, places
+from benchmarks.search import indexing
 from index.link_graph import build
 from index.link_graph.graph import LinkGraph
 from index.storage.location import Home

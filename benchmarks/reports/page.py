@@ -1,6 +1,6 @@
 """docs/performance.md: what lies between its two marks is written from the runs that are kept.
 
-python -m benchmarks.page     writes it from benchmarks/results/*.json
+python -m benchmarks.reports.page     writes it from benchmarks/results/*.json
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.child import ROOT
-from benchmarks.figures import Figure, about, figures
-from benchmarks.report import VERDICTS, allowed, beside, measured, number
-from benchmarks.yardsticks import is_reference
+from benchmarks.reports.figures import Figure, about, figures
+from benchmarks.reports.report import VERDICTS, allowed, beside, measured, number
+from benchmarks.reports.yardsticks import is_reference
 
 PAGE = ROOT / "docs" / "performance.md"
 KEPT = ROOT / "benchmarks" / "results"
 GROWTH = "growth"
-BEGIN = "<!-- measured: written by python -m benchmarks.page -->"
+BEGIN = "<!-- measured: written by python -m benchmarks.reports.page -->"
 END = "<!-- end of what was measured -->"
 
 Results = Mapping[str, Any]

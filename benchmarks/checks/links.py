@@ -3,7 +3,7 @@
     npm install remark-cli remark-frontmatter remark-gfm remark-validate-links vfile-reporter-json
     cp path/to/docyard/benchmarks/remark.mjs .
     CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
-    python -m benchmarks.check_links folder report.json
+    python -m benchmarks.checks.links folder report.json
 
 A broken link is the same to both where its destination stands within what the checker marked. Each difference
 is put down to a reason that this module finds by means of its own, or is printed as not explained; then the

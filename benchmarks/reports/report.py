@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.figures import Figure
+from benchmarks.reports.figures import Figure
 
 VERDICTS = {None: "", True: "met", False: "MISSED"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from benchmarks.yardsticks import Yardstick
+from benchmarks.reports.yardsticks import Yardstick
 
 Results = Mapping[str, Any]
 Value = Callable[[Results], float]

@@ -1,6 +1,6 @@
 """Measures proposals: many that are open at once, over a folder of real Markdown.
 
-    python -m benchmarks.check_proposals FOLDER [--open 200] [--merges 20] [--seed 1]
+    python -m benchmarks.checks.proposals FOLDER [--open 200] [--merges 20] [--seed 1]
 
 A repository is made of the folder, and so many proposals to it, opened one after the other while its branch
 goes on. Each adds words to sections of one to three documents, which are drawn from a few, so that many
@@ -32,10 +32,10 @@ from typing import NamedTuple
 
 from benchmarks.child import ROOT, environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
-from benchmarks.fts5 import measure as measure_fts5
-from benchmarks.stdio import Peer
+from benchmarks.engines.fts5 import measure as measure_fts5
+from benchmarks.reports.yardsticks import SMALL, TRIP_MS
+from benchmarks.serving.stdio import Peer
 from benchmarks.timing import percentile, seconds
-from benchmarks.yardsticks import SMALL, TRIP_MS
 from workspace.diff.formats import as_markdown
 from workspace.edits import AppendContent
 from workspace.proposals.actions.register import Actor
@@ -130,7 +130,7 @@ def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: rando
 def new_process(folder: Path, name: str, home: Path) -> float:
     """Return seconds of a process that views one proposal and ends."""
     code = (
-        "import sys; from pathlib import Path; from benchmarks.check_proposals import view; "
+        "import sys; from pathlib import Path; from benchmarks.checks.proposals import view; "
         "from workspace.workspace import Workspace; view(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
     )
     command = [sys.executable, "-c", code, str(folder), name]
@@ -141,7 +141,7 @@ def scale(corpus: Corpus, home: Path) -> tuple[float, float]:
     """Milliseconds of FTS5's median query and of a bare round trip."""
     texts = list(corpus.texts())
     found = measure_fts5(texts, draw_queries(texts, _QUERIES), home)
-    with Peer([sys.executable, "-m", "benchmarks.bare_server"], home) as peer:
+    with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
         peer.initialize()
         trips = [seconds(lambda: peer.ask("ping")) for _ in range(_TRIPS)]
     return found["query"]["p50_ms"], percentile(trips, 0.5) * 1e3

@@ -1,6 +1,6 @@
 """Checks the document model and the edits over a folder of real Markdown.
 
-    python -m benchmarks.check_corpus FOLDER
+    python -m benchmarks.checks.documents FOLDER
 
 scanner     a document is the same as if the parser alone had read it
 headings    the sections' headings are those that markdown-it-py finds by its own full CommonMark parse
@@ -32,7 +32,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from benchmarks.corpus import markdown_files
-from benchmarks.report import table
+from benchmarks.reports.report import table
 from docyard.terminal.console import progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
@@ -234,7 +234,7 @@ def _note(report: Report, document: Document, name: str, outcomes: Iterable[str 
 def main() -> int:
     """Check a folder; returns 1 if anything disagreed, 2 if there is no Markdown in it."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.check_corpus",
+        prog="python -m benchmarks.checks.documents",
         description="Checks the document model and the edits over a folder of real Markdown.",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")

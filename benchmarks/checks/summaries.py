@@ -1,6 +1,6 @@
 """Checks summaries of long documents over a folder of real Markdown.
 
-    python -m benchmarks.check_summaries FOLDER --documents 50 [--out SUMMARIES]
+    python -m benchmarks.checks.summaries FOLDER --documents 50 [--out SUMMARIES]
 
 Takes documents of over 10,000 tokens, spread over the folder; where too few are that long, further ones are
 joined from several of one folder, in order, each a section with its headings one level down. Checks that

@@ -1,6 +1,6 @@
 """Measures pages: each one of a real server over HTTP, in a repository made of a folder of real Markdown.
 
-    python -m benchmarks.pages FOLDER [--rounds 30] [--seed 1]
+    python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
 A document gets a past of many commits; a few proposals are open, of which one changes a hundred sections
 and one is in conflict. Pages of which there are many are asked for at other addresses each time, and then
@@ -11,8 +11,8 @@ first time   documents that nobody has asked for yet
 again        the same ones
 
 A bare round trip is measured before and after, and limits grow with what it takes, as all limits in time do
-(`benchmarks.yardsticks`). A page of a bare Starlette server stands beside them. Prints a table; the exit code
-is 1 if a limit was missed.
+(`benchmarks.reports.yardsticks`). A page of a bare Starlette server stands beside them. Prints a table; the
+exit code is 1 if a limit was missed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from rich.table import Table
 
 from benchmarks.child import ROOT, environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
-from benchmarks.stdio import Peer
+from benchmarks.reports.yardsticks import TRIP_MS
+from benchmarks.serving.stdio import Peer
 from benchmarks.timing import percentile, seconds
-from benchmarks.yardsticks import TRIP_MS
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.proposals.actions.register import Actor
@@ -190,7 +190,7 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
 
 def round_trip(home: Path) -> float:
     """Milliseconds of a bare round trip over stdio."""
-    with Peer([sys.executable, "-m", "benchmarks.bare_server"], home) as peer:
+    with Peer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as peer:
         peer.initialize()
         return percentile([seconds(lambda: peer.ask("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
 
@@ -242,7 +242,9 @@ def table(shown: Sequence[Line], documents: int) -> Table:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and prints a table; returns 1 if a limit was missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description="Measures the pages.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.serving.pages", description="Measures the pages."
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
@@ -258,7 +260,7 @@ def main(words: Sequence[str] | None = None) -> int:
         read = documents(corpus, options.rounds, chance)
         asked = addresses(made, corpus, workspace.snapshot().commit or "", options.rounds, chance)
         trips = [round_trip(home)]
-        with listening(["-m", "benchmarks.bare_pages"], home) as connection:
+        with listening(["-m", "benchmarks.serving.bare_pages"], home) as connection:
             found[_BARE] = measure(connection, ["/"], options.rounds)
         served = ["-m", "docyard", "serve", "-C", str(repo), "--http", "127.0.0.1:0", "--no-token"]
         with listening(served, home) as connection:

@@ -1,6 +1,6 @@
 """Checks what the reading tools say of a folder of real Markdown, and measures the estimate of tokens.
 
-    python -m benchmarks.check_reading FOLDER
+    python -m benchmarks.checks.reading FOLDER
 
 headings   the outline has the headings that markdown-it-py finds by its own full CommonMark parse: their
            text, level and line

@@ -1,6 +1,6 @@
 """Checks the merge of documents, over a folder of real Markdown.
 
-    python -m benchmarks.check_merges FOLDER [--pairs 2000] [--seed 1]
+    python -m benchmarks.checks.merges FOLDER [--pairs 2000] [--seed 1]
 
 For each pair, two random scripts of operations are made for one document, which touch different units of it.
 What is checked:
@@ -27,9 +27,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.check_report import CheckReport
+from benchmarks.checks.findings import CheckReport
+from benchmarks.checks.merge_scripts import Drawing, Refused, Step, are_apart, made
 from benchmarks.corpus import Corpus
-from benchmarks.merge_scripts import Drawing, Refused, Step, are_apart, made
 from docyard.terminal.console import progress
 from workspace.document.document import Document
 from workspace.markdown.blocks import nested_blocks

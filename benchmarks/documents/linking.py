@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.editing import NotFound, places
+from benchmarks.documents.editing import NotFound, places
 from benchmarks.timing import seconds, spread
 from index.link_graph.graph import LinkGraph
 from index.storage.location import Home

@@ -1,6 +1,6 @@
 """Checks that moves and renames keep every link, over a folder of real Markdown.
 
-    python -m benchmarks.check_moves FOLDER [--moves 500] [--seed 1]
+    python -m benchmarks.checks.moves FOLDER [--moves 500] [--seed 1]
 
 Every section of the folder is given a line of its own that nothing else holds, so that it can be told from
 all others wherever it goes. Then sections and documents are moved and renamed at random, each in a commit of
@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from benchmarks.census import links, mark_of, marked, texts, whole
-from benchmarks.check_report import CheckReport
+from benchmarks.checks.census import links, mark_of, marked, texts, whole
+from benchmarks.checks.findings import CheckReport
 from benchmarks.corpus import BRANCH, Corpus, make_repository
 from docyard.terminal.console import progress
 from workspace.document.document import Document

@@ -1,6 +1,6 @@
 """Checks that a search at an old commit gives the lists of an index that was built from that commit alone.
 
-    python -m benchmarks.check_refs FOLDER [--commits 1000] [--refs 20] [--share 0.05] [--seed 1]
+    python -m benchmarks.checks.refs FOLDER [--commits 1000] [--refs 20] [--share 0.05] [--seed 1]
 
 A repository is made of a folder of Markdown, and commits upon it that edit, add and remove documents: no
 commit differs from another in more than the given share of the paths. Then old commits are drawn. At each of

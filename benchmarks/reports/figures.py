@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from benchmarks.rows import GROUPS, Results, Row, Value
-from benchmarks.yardsticks import SMALL, Yardstick, class_of, scales, times
+from benchmarks.reports.rows import GROUPS, Results, Row, Value
+from benchmarks.reports.yardsticks import SMALL, Yardstick, class_of, scales, times
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 

@@ -1,6 +1,6 @@
 """A list of tools whose schema has as many keys and values as the contract of `metadata.json` allows.
 
-python -m benchmarks.taxonomy [--length N]     milliseconds of a `tools/list`, beside a bare server's
+python -m benchmarks.serving.taxonomy [--length N]     milliseconds of a `tools/list`, beside a bare server's
 
 The bare server is the SDK's own, with the very same definitions and nothing else to do.
 """
@@ -24,8 +24,8 @@ from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 
 from benchmarks.child import environment
 from benchmarks.corpus import Corpus, make_repository
-from benchmarks.startup import serve
-from benchmarks.stdio import Peer
+from benchmarks.serving.startup import serve
+from benchmarks.serving.stdio import Peer
 from benchmarks.timing import seconds, spread
 from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES
@@ -71,7 +71,7 @@ async def serve_bare(tools: Sequence[dict[str, Any]]) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and prints, or is the bare server of a file of definitions."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.taxonomy")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serving.taxonomy")
     parser.add_argument("--length", type=int, default=LENGTH, help="characters of each value")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
@@ -87,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
         index.close()
         ours, told = lists(serve(home / "repository"), home)
         (home / "tools.json").write_text(json.dumps(told))
-        command = (sys.executable, "-m", "benchmarks.taxonomy", "--bare", str(home / "tools.json"))
+        command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
         bare, _ = lists(command, home)
         size = (home / "tools.json").stat().st_size
     print(json.dumps({"keys": MAX_KEYS, "values": MAX_VALUES, "bytes": size, "ours": ours, "bare": bare}))

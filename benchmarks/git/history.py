@@ -1,7 +1,7 @@
 """How long a first page of history takes, and a blame, in a repository of ten thousand commits.
 
-python -m benchmarks.history               writes such a repository, and measures each question in a process
-                                           of its own: objects in packs, and each in a file
+python -m benchmarks.git.history     writes such a repository, and measures each question in a process
+                                     of its own: objects in packs, and each in a file
 
 Each commit edits one section of one of 1,500 documents. The git program makes the repository, and only that.
 """
@@ -109,14 +109,14 @@ def answer(repository: Path, question: str) -> dict[str, float]:
 
 def measured(repository: Path, question: str) -> dict[str, float]:
     """Return the shortest times of three processes: another program's turn on the processor is not ours."""
-    command = [sys.executable, "-m", "benchmarks.history", "--answer", str(repository), question]
+    command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), question]
     rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and prints; returns 1 if a first page, or a blame once warmed, takes over 300 ms."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.history")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.git.history")
     parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
     asked = parser.parse_args(words)
     if asked.answer:

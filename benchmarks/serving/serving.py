@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.memory import children, peak_mb
-from benchmarks.startup import serve
-from benchmarks.stdio import Peer
+from benchmarks.serving.startup import serve
+from benchmarks.serving.stdio import Peer
 
 
 def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.editing import NotFound, places
+from benchmarks.documents.editing import NotFound, places
 from benchmarks.timing import seconds
 from index.artifacts.build import build
 from index.artifacts.contents import Choice, of_commit

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import SEED
-from benchmarks.querying import best_of
+from benchmarks.search.querying import best_of
 from benchmarks.timing import seconds, spread, warm_seconds
 from index.service import SearchIndex
 from workspace.document.document import Document
