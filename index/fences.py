@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from workspace.markdown.lines import LIST_MARKER
-from workspace.markdown.outline import code_fences
+from workspace.markdown.outline import find_code_fences
 
 _MARKS = ("```", "~~~")
 # What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
@@ -142,7 +142,7 @@ def _parsed(text: str, begin: int, end: int, around: Fence | None) -> Iterator[F
     if around is not None:
         stretch = f"{around.mark}{around.info}\n{stretch}"
         starts.insert(0, around.start)
-    for (line, after), mark, info, size in code_fences(stretch):
+    for (line, after), mark, info, size in find_code_fences(stretch):
         start, body, close = starts[line], starts[line + 1], starts[after]
         prefix = _prefix(text[start:body], mark)
         word = next(iter(info.split()), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.sections import breadcrumb
+from workspace.document.sections import build_breadcrumb
 
 if TYPE_CHECKING:
     from workspace.config.taxonomy import Values
@@ -51,7 +51,9 @@ class Page:
 
         A preamble has the document's title alone.
         """
-        return (self.title,) if section.is_preamble else (self.title, *breadcrumb(self.sections, section))
+        return (
+            (self.title,) if section.is_preamble else (self.title, *build_breadcrumb(self.sections, section))
+        )
 
     def headings_above(self, section: Section) -> tuple[str, ...]:
         """Return the document's title and the headings above a section; a preamble has none above it."""

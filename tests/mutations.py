@@ -263,7 +263,7 @@ MUTATIONS = (
     Mutation(
         "what changed since base_commit is a conflict",
         "workspace/writing/read_before_write.py",
-        "        return known is not None and digest(*known) == words\n",
+        "        return known is not None and compute_digest(*known) == words\n",
         "        return known is not None\n",
         ("tests/tools/test_overwriting.py", "tests/workspace/writing/test_sight.py"),
     ),
@@ -277,7 +277,7 @@ MUTATIONS = (
     Mutation(
         "links follow what is renamed or moved",
         "workspace/writing/plan.py",
-        "    relinked = relink(before, after, survival, inbound or ScannedInbound())\n",
+        "    relinked = update_links(before, after, survival, inbound or ScannedInbound())\n",
         "    from workspace.links.relinking import NOTHING\n\n    relinked = NOTHING\n",
         ("tests/workspace/links",),
     ),

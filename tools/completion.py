@@ -100,9 +100,9 @@ def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> C
 
 def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
     """Return the types that a new document may have."""
-    from workspace.snapshot.document_types import BrokenType, document_types
+    from workspace.snapshot.document_types import BrokenType, read_types
 
-    types = document_types(context.snapshot())
+    types = read_types(context.snapshot())
     return ranked((name for name, found in types.items() if not isinstance(found, BrokenType)), typed)
 
 

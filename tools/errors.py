@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.pages import fitting
 from tools.tool import Data, call
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.section_text import SectionText
 from workspace.errors import Listed, WorkspaceError
 from workspace.writing.read_before_write import ReadFirst
@@ -228,13 +228,13 @@ def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _creation(path: str) -> dict[str, Any]:
     """Return the fields by which create_document makes a document at a path."""
-    from workspace.markdown.slugs import file_slug
+    from workspace.markdown.slugs import make_file_slug
 
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
     words = stem.replace("-", " ").replace("_", " ").strip()
     title = words[:1].upper() + words[1:]
-    fields = {"doc_type": "document", "title": title if file_slug(title) == stem else stem}
+    fields = {"doc_type": "document", "title": title if make_file_slug(title) == stem else stem}
     return {**fields, "folder": folder} if folder else fields
 
 
@@ -302,7 +302,7 @@ def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
 def needs_commit(error: WorkspaceError, *, is_cut: bool) -> bool:
     """Return True if the call that works is the same one with the commit of this answer as its base."""
     match error:
-        case Conflict():
+        case ConcurrentChange():
             return "theirs" in error.details
         case ReadFirst():
             return is_cut or not error.details.get("is_remembered")

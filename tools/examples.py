@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workspace.document.addresses import resolve_section, resolve_task, split_address, task_address
+from workspace.document.addresses import format_task_address, resolve_section, resolve_task, split_address
 from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.nearest import nearest
@@ -134,5 +134,5 @@ def _tasks(document: Document) -> list[str]:
     found: list[tuple[bool, str]] = []
     for section in document.sections:
         if _resolves(document, section.key):
-            found += [(task.is_done, task_address(section, task)) for task in document.tasks(section)]
+            found += [(task.is_done, format_task_address(section, task)) for task in document.tasks(section)]
     return [address for _, address in sorted(found, key=lambda item: item[0])]

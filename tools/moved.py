@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import target
 from tools.tool import NextStep
-from workspace.document.addresses import read_fragment, sections_named
+from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import WorkspaceError
 from workspace.paths import CONTROL, MAX_PATH
 from workspace.snapshot.snapshot import NotCommitted
@@ -133,7 +133,7 @@ def _stands(snapshot: Snapshot, file: str, section: str | None) -> bool:
     """Whether what is at a path has a section; files that are no documents have none to look for here."""
     if section is None or not snapshot.config.is_document(file):
         return True
-    return bool(sections_named(snapshot.document(file), section))
+    return bool(find_sections_by_name(snapshot.document(file), section))
 
 
 def _with_document(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
@@ -141,5 +141,5 @@ def _with_document(moves: Moves, snapshot: Snapshot, file: str, section: str) ->
     move = moves.find(snapshot, file)
     if move is None:
         return None
-    named = sections_named(snapshot.document(move.path), section)
+    named = find_sections_by_name(snapshot.document(move.path), section)
     return move._replace(fragment=named[0].key) if len(named) == 1 else None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.errors import visible
-from workspace.document.addresses import task_address
-from workspace.document.section_text import own_text
+from workspace.document.addresses import format_task_address
+from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def telling_titles(document: Document) -> dict[str, str]:
 def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if tasks or section.key == TASKS:
-        active = [task_address(section, task) for task in tasks if not task.is_done]
+        active = [format_task_address(section, task) for task in tasks if not task.is_done]
         described |= {**progress(tasks), "active": active[:MAX_SHOWN]}
     if children or not described:
         described |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
@@ -95,7 +95,7 @@ def cut_hint(document: Document) -> str | None:
 
 def first_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
     """Return the first section with text of its own, which says more than a heading; else the first one."""
-    own = (item for item in sections if own_text(document, item))
+    own = (item for item in sections if read_own_text(document, item))
     return next(own, sections[0] if sections else None)
 
 
@@ -104,7 +104,7 @@ def task_data(section: Section, task: Task) -> dict[str, Any]:
     from workspace.document.tasks import TASK_FIELDS
 
     data: dict[str, Any] = {
-        "slug": task_address(section, task),
+        "slug": format_task_address(section, task),
         "title": task.title,
         "completed": task.is_done,
     }
@@ -138,9 +138,9 @@ def links_data(
     Nothing where there are none. Links to the document without a fragment are the preamble's.
     """
     from index.link_graph.backlinks import outgoing
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
-    world = OverlayWorld(place.snapshot)
+    world = OverlayFileTree(place.snapshot)
     chosen = None if sections is None else {section.key for section in sections}
     leaving = [link for link in outgoing(world, document) if chosen is None or link.section in chosen]
     data, hints = _first("outgoing", [_outgoing(link) for link in leaving])
@@ -160,7 +160,7 @@ def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
     The graph follows the branch, and no ref.
     """
     from index.link_graph.backlinks import backlinks
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
     graph, snapshot = place.context.index.links, place.snapshot
     try:
@@ -170,7 +170,7 @@ def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
             records = graph.records(snapshot, document.path)
     except WorkspaceError:  # another process is at work, or the disk is full
         return None
-    return None if records is None else backlinks(OverlayWorld(snapshot), document, records)
+    return None if records is None else backlinks(OverlayFileTree(snapshot), document, records)
 
 
 def _first(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:

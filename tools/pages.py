@@ -44,9 +44,9 @@ def shown_title(title: str) -> str:
 def fitting(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text, from one on, have at most so many tokens; at least one."""
     rest = len(text) - offset
-    from workspace.texts.tokens import count_tokens, most_tokens
+    from workspace.texts.tokens import bound_tokens, count_tokens
 
-    if most_tokens(rest) <= tokens:
+    if bound_tokens(rest) <= tokens:
         return rest
     most = min(rest, tokens * _MOST_CHARACTERS)
     fits, size = 0, min(most, tokens * CHARACTERS_PER_TOKEN)

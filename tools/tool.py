@@ -112,9 +112,9 @@ class Context:
     def shows(self, document: Document, sections: Iterable[Section]) -> None:
         """Remember sections whose own text this answer shows in full."""
         if self.sight is not None:
-            from workspace.document.section_text import digest
+            from workspace.document.section_text import compute_digest
 
-            self.sight.add(digest(document, section) for section in sections)
+            self.sight.add(compute_digest(document, section) for section in sections)
 
     def snapshot(self, ref: str | None = None) -> Snapshot:
         """Return the commit that a ref names, else the tip of the served branch.

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from workspace.document.document import Document
 from workspace.document.headings import AnchoredHeading
 from workspace.document.sections import Section
-from workspace.links.reader import links_of
-from workspace.links.resolver import Status, resolve
-from workspace.links.world import OverlayWorld
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import LinkStatus, resolve
+from workspace.links.world import OverlayFileTree
 from workspace.snapshot.snapshot import Snapshot
 
 _MARK = re.compile(rb"Section-mark-(\d+)\.")
@@ -58,13 +58,13 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
 
     `called` is what each file was called at first, by its path.
     """
-    world = OverlayWorld(snapshot)
+    world = OverlayFileTree(snapshot)
     found: dict[tuple[int, int], Place | None] = {}
     for path in snapshot.documents:
         document = snapshot.document(path)
         sections = iter(document.sections)
         section, number, mark = next(sections, None), 0, None
-        for link in links_of(document).links:
+        for link in read_cached_links(document).links:
             while section is not None and link.start >= section.end:
                 section, number, mark = next(sections, None), 0, None
             if section is None:
@@ -74,10 +74,10 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
                 continue
             resolved = resolve(world, path, link)
             number += 1
-            if resolved.status is Status.EXTERNAL:
+            if resolved.status is LinkStatus.EXTERNAL:
                 continue
             place: Place | None = None
-            if resolved.status is Status.OK and resolved.path is not None:
+            if resolved.status is LinkStatus.OK and resolved.path is not None:
                 inside = None
                 if resolved.place is not None and resolved.place.section is not None:
                     other = snapshot.document(resolved.path)
@@ -115,7 +115,7 @@ def _unanchored(document: Document) -> bytes:
 
 def _destinations(document: Document) -> list[tuple[int, int]]:
     """Return where the destinations of a document's links stand."""
-    found = ((link.destination_start, link.destination_end) for link in links_of(document).links)
+    found = ((link.destination_start, link.destination_end) for link in read_cached_links(document).links)
     return [(start, end) for start, end in found if start < end]
 
 

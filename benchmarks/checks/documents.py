@@ -36,7 +36,7 @@ from benchmarks.reports.report import table
 from docyard.terminal.console import progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
-from workspace.document.headings import scanned_layout
+from workspace.document.headings import scan_layout
 from workspace.document.sections import Section
 from workspace.document.splices import Style, apply_edit
 from workspace.edits import AddSection, DocumentOperation, RemoveSection, UpdateContent
@@ -207,7 +207,7 @@ def check(root: Path, count: int, path: Path) -> Report:
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
     report.tried["files"] += 1
-    if scanned_layout(data) is None:
+    if scan_layout(data) is None:
         report.tried["files that the scanner left to the parser"] += 1
     _note(report, document, "scanner", scanner(document))
     _note(report, document, "headings", headings(document))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from workspace.config.tables import LinkRules
-from workspace.diff.section_mapping import carry
-from workspace.document.addresses import task_address
+from workspace.diff.section_mapping import map_address
+from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.document.splices import Style
@@ -31,7 +31,7 @@ from workspace.edits import (
     UpdateTask,
 )
 from workspace.edits.section_place import find_place
-from workspace.edits.transplant import is_in_place, relocate
+from workspace.edits.transplant import is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind
@@ -93,7 +93,7 @@ def edit(
         given = dict(fields)
         for name in names:
             if given.get(name) is not None:
-                given[name] = carry(base, document, str(given[name])) or given[name]
+                given[name] = map_address(base, document, str(given[name])) or given[name]
         return operation(file=document.path, **given).revise(document, STYLE)[0]
 
     return make
@@ -104,14 +104,14 @@ def move(slug: str, parent: str | None, before: str | None) -> Callable[[Documen
 
     def make(base: Document, document: Document) -> Document:
         key, above, beside = (
-            None if name is None else carry(base, document, name) for name in (slug, parent, before)
+            None if name is None else map_address(base, document, name) for name in (slug, parent, before)
         )
         section = next(item for item in document.sections if item.key == key)
         place = find_place(document, above, beside, None, section)
         if is_in_place(document, section, document, place) and place.level == section.level:
             return document
         form = document.form or STYLE.form
-        return relocate(document, section, document, place, (form, form), LinkRules()).target
+        return move_section(document, section, document, place, (form, form), LinkRules()).target
 
     return make
 
@@ -129,7 +129,7 @@ class Drawing:
             if not item.is_preamble and item.key == item.address and not re.search(r"-\d+(/|$)", item.address)
         ]
         self.tasks = [
-            (section, task_address(section, task))
+            (section, format_task_address(section, task))
             for section in self.sections
             for task in document.tasks(section)
         ]

@@ -32,7 +32,7 @@ from benchmarks.checks.merge_scripts import Drawing, Refused, Step, are_apart, m
 from benchmarks.corpus import Corpus
 from docyard.terminal.console import progress
 from workspace.document.document import Document
-from workspace.markdown.blocks import nested_blocks
+from workspace.markdown.blocks import parse_nested_blocks
 from workspace.markdown.lines import BOM, LINE_END_BYTES
 from workspace.merge.conflict import MergedDocument
 from workspace.merge.documents import merge_documents
@@ -50,7 +50,7 @@ def tree(document: Document) -> dict[str, tuple[object, ...]]:
         text = document.data[section.body : section.end].strip(b"\r\n")
         # Fields that both sides add to a task stand in either order.
         blocks = Counter(
-            tuple(sorted(text[block.start : block.end].splitlines())) for block in nested_blocks(text)
+            tuple(sorted(text[block.start : block.end].splitlines())) for block in parse_nested_blocks(text)
         )
         # New anchors have the form that most of a document's have by then.
         heading = section.heading.text.words if section.heading else "", section.anchor

@@ -30,9 +30,9 @@ from docyard.terminal.console import progress
 from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
-from workspace.edits.content import checked_title
+from workspace.edits.content import check_title
 from workspace.errors import WorkspaceError
-from workspace.markdown.inline import plain_text
+from workspace.markdown.inline import to_plain_text
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -88,7 +88,7 @@ class Mover:
         path, document, section = drawn
         words = section.heading.text.words if section.heading else ""
         try:
-            if checked_title(words) != words or plain_text(words) != section.title:
+            if check_title(words) != words or to_plain_text(words) != section.title:
                 return None
         except WorkspaceError:
             return None

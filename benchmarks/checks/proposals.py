@@ -36,7 +36,7 @@ from benchmarks.engines.fts5 import measure as measure_fts5
 from benchmarks.reports.yardsticks import SMALL, TRIP_MS
 from benchmarks.serving.stdio import Peer
 from benchmarks.timing import percentile, seconds
-from workspace.diff.formats import as_markdown
+from workspace.diff.formats import format_markdown
 from workspace.edits import AppendContent
 from workspace.proposals.actions.register import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -100,7 +100,7 @@ def view(workspace: Workspace, name: str) -> int:
     proposal = workspace.proposing().one(name)
     reviewing = workspace.reviewing()
     changes = reviewing.changes(proposal)
-    as_markdown(changes.documents, _SHOWN)
+    format_markdown(changes.documents, _SHOWN)
     reviewing.preview(proposal)
     reviewing.comments(proposal)
     return len(reviewing.overlaps(proposal, every))

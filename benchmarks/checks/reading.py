@@ -29,9 +29,9 @@ from rs_bpe.bpe import openai
 
 from benchmarks.corpus import markdown_files
 from workspace.texts.finder import find_entry
-from workspace.texts.headings import Entry, Outline
-from workspace.texts.outline import outline_of
-from workspace.texts.text_file import Kind, TextFile
+from workspace.texts.headings import OutlineEntry, TextOutline
+from workspace.texts.outline import read_outline
+from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import estimate_tokens
 
 SHOWN = 20
@@ -94,8 +94,8 @@ def _first_line(lines: Sequence[bytes], line: int) -> int:
 
 def disagreements(path: str, data: bytes) -> Iterator[str]:
     """Yield what an outline of Markdown says otherwise than markdown-it-py, in words."""
-    text = TextFile(path, "", data, Kind.MARKDOWN)
-    outline = outline_of(text)
+    text = TextFile(path, "", data, TextKind.MARKDOWN)
+    outline = read_outline(text)
     headings = headings_of(data)
     entries = _with_heading(text, outline)
     found = [(entry.line - 1, entry.level or 1, " ".join(entry.title.split())) for entry in entries]
@@ -123,7 +123,7 @@ def _ends(item: Read, level: int, text: TextFile) -> bool:
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 
 
-def _with_heading(text: TextFile, outline: Outline) -> list[Entry]:
+def _with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
     document = text.document
     if document is None or not document.sections:
         return []

@@ -27,11 +27,11 @@ from typing import NamedTuple
 from benchmarks.corpus import markdown_files
 from workspace.document.document import Document
 from workspace.texts.finder import find_entry
-from workspace.texts.headings import Outline
-from workspace.texts.outline import outline_of
+from workspace.texts.headings import TextOutline
+from workspace.texts.outline import read_outline
 from workspace.texts.summaries.summary import MAX_BUDGET, Summary, summarize
-from workspace.texts.text_file import Kind, TextFile
-from workspace.texts.tokens import count_tokens, tokenizer
+from workspace.texts.text_file import TextFile, TextKind
+from workspace.texts.tokens import count_tokens, get_tokenizer
 
 LONG = 10_000
 SHOWN = 20
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
     name: str
     text: TextFile
-    outline: Outline
+    outline: TextOutline
 
 
 def long_documents(root: Path, number: int) -> list[Case]:
@@ -71,8 +71,8 @@ def _case(name: str, data: bytes) -> Case | None:
     """Return a document as a case; None if it is too short, or has more addresses than any budget takes."""
     if len(data) < 2 * LONG or count_tokens(data.decode("utf-8", "replace")) <= LONG:
         return None
-    text = TextFile(name, "", data, Kind.MARKDOWN)
-    outline = outline_of(text)
+    text = TextFile(name, "", data, TextKind.MARKDOWN)
+    outline = read_outline(text)
     if sum(count_tokens(f"# `{entry.address}`\n") for entry in outline.entries) > MAX_BUDGET:
         print(f"not taken: the addresses of {name} alone pass {MAX_BUDGET:,} tokens")
         return None
@@ -178,7 +178,7 @@ def main() -> int:
         if asked.out:
             asked.out.mkdir(parents=True, exist_ok=True)
             (asked.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
-    print(f"{len(cases)} documents, {len(wrong)} disagreements, tokens by {tokenizer()}")
+    print(f"{len(cases)} documents, {len(wrong)} disagreements, tokens by {get_tokenizer()}")
     if cases:
         print(f"mean score {fmean(scores):.3f}, mean reduction {fmean(reductions):.1f}")
         print(f"{size / seconds / 1e6:.1f} MB/s")

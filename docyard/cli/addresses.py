@@ -33,12 +33,12 @@ class _Nearby:
     """The paths of files, as the repository has them or counted from a folder."""
 
     def __init__(self, workspace: Workspace, snapshot: Snapshot, folder: Path) -> None:
-        from workspace.texts.text_file import Files
+        from workspace.texts.text_file import LazyFilePaths
 
         root = workspace.git.worktree
         self._root = None if root is None else root.resolve()
         self._folders = (folder, folder.resolve())
-        self._files = Files(snapshot)
+        self._files = LazyFilePaths(snapshot)
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and self.find(path) is not None
@@ -99,9 +99,9 @@ def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path)
     """
     from tools.moved import moved
     from workspace.document.addresses import split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
-    files = Files(snapshot)
+    files = LazyFilePaths(snapshot)
     path, fragment = split_address(from_root(address, workspace, snapshot, folder), files)
     if path not in files:
         paths = _paths(workspace, path, folder)
@@ -135,9 +135,9 @@ def tell_moved(moved_to: Mapping[str, str | None] | None) -> None:
 def _parts(address: str, snapshot: Snapshot) -> tuple[str, str | None]:
     """Return the path and the section; a task's address gives the section in which it stands."""
     from workspace.document.addresses import read_fragment, split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
-    path, fragment = split_address(address, Files(snapshot))
+    path, fragment = split_address(address, LazyFilePaths(snapshot))
     if not fragment:
         return path, None
     return path, read_fragment(fragment).section or fragment

@@ -105,9 +105,9 @@ def types(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Yield the types of documents, the workspace's own among them."""
-    from workspace.snapshot.document_types import document_types
+    from workspace.snapshot.document_types import read_types
 
-    names = document_types(_workspace(context).snapshot())
+    names = read_types(_workspace(context).snapshot())
     return (_item(name) for name in names if name.startswith(incomplete))
 
 
@@ -129,13 +129,13 @@ def _addresses(
 ) -> Iterator[CompletionItem[str]]:
     from docyard.cli.addresses import from_root
     from workspace.document.addresses import split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
     if "#" not in incomplete:
         yield from _paths(workspace, snapshot, here, incomplete)
         return
     place = from_root(incomplete, workspace, snapshot, here)
-    path, fragment = split_address(place, Files(snapshot))
+    path, fragment = split_address(place, LazyFilePaths(snapshot))
     if fragment is None:
         yield from _paths(workspace, snapshot, here, incomplete)
         return
@@ -200,14 +200,14 @@ def _names(snapshot: Snapshot, folder: str, begun: str) -> Iterator[str]:
 
 def _places(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tuple[str, str]]:
     """The addresses and titles of the sections of a text, or of the tasks of the section that is named."""
-    from workspace.document.addresses import resolve_section, task_address
-    from workspace.texts.outline import outline_of
+    from workspace.document.addresses import format_task_address, resolve_section
+    from workspace.texts.outline import read_outline
     from workspace.texts.text_file import read_text
 
     text = read_text(snapshot, path)
     section, bracket, _ = fragment.partition("[")
     if not bracket:
-        yield from ((entry.address, entry.title) for entry in outline_of(text).entries)
+        yield from ((entry.address, entry.title) for entry in read_outline(text).entries)
     elif text.document is not None:
         found = resolve_section(text.document, section)
-        yield from ((task_address(found, task), task.title) for task in text.document.tasks(found))
+        yield from ((format_task_address(found, task), task.title) for task in text.document.tasks(found))

@@ -48,13 +48,13 @@ def differences(workspace: Workspace, between: Ends, place: str | None, folder: 
     from docyard.cli.proposals.changes import narrowed
     from workspace.document.addresses import split_address
     from workspace.proposals.review.changes import changes_between
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
     changes = changes_between(*between)
     if place is None:
         return changes
     for snapshot in (between.new, between.old):
-        path, slug = split_address(from_root(place, workspace, snapshot, folder), Files(snapshot))
+        path, slug = split_address(from_root(place, workspace, snapshot, folder), LazyFilePaths(snapshot))
         if path in changes.paths:
             break
     return narrowed(changes, path, slug, of="what was committed between them")

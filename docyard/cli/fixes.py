@@ -11,12 +11,12 @@ from docyard.terminal.exits import CannotError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.register import Actor
 from workspace.proposals.events import Author, KnownBy
-from workspace.validation.files import of_commit
-from workspace.validation.fixes.broken_link import History, RenamedDocuments
-from workspace.validation.fixes.change import Change
-from workspace.validation.fixes.files import repaired
-from workspace.validation.fixes.files import write as write_file
-from workspace.validation.fixes.fix import LINKS, MENDED, Fixers, mended
+from workspace.validation.files import list_commit
+from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
+from workspace.validation.fixes.change import FixedBytes
+from workspace.validation.fixes.files import fix_files
+from workspace.validation.fixes.files import write_document as write_file
+from workspace.validation.fixes.fix import FIXABLE_RULES, LINKS, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
 from workspace.writing.plan import Mode, Status
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.files import Files
-    from workspace.validation.fixes.change import Left, Mended
+    from workspace.validation.files import FileSet
+    from workspace.validation.fixes.change import FixResult, SkippedFix
     from workspace.workspace import Workspace
     from workspace.writing.write import Written
 
@@ -44,8 +44,8 @@ class Repair(NamedTuple):
     lets only a proposal change these documents.
     """
 
-    changes: Sequence[Change] = ()
-    left: Sequence[Left] = ()
+    changes: Sequence[FixedBytes] = ()
+    left: Sequence[SkippedFix] = ()
     links: int = 0
     commit: str | None = None
     unwritten: int = 0
@@ -85,8 +85,8 @@ def write(asked: Asked, progress: Progress | None) -> Repair:
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
     repair = _in_memory(asked, gather(asked.folder, None, False), progress)
-    done: list[Change] = []
-    refused: list[Left] = []
+    done: list[FixedBytes] = []
+    refused: list[SkippedFix] = []
     for change in repair.changes:
         left = write_file(root, change)
         if left is None:
@@ -108,19 +108,19 @@ def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repa
     paths: tuple[str, ...] = ()
     if asked.names:
         root = (git.worktree or git.git_dir).resolve()
-        gathered = Gathered(of_commit(git, tip), root, git, tip, "what is committed")
+        gathered = Gathered(list_commit(git, tip), root, git, tip, "what is committed")
         paths = asked.documents(gathered)
         if not paths:
             return Repair()
 
-    mended: dict[str, Sequence[Mended]] = {}
+    mended: dict[str, Sequence[FixResult]] = {}
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         at = snapshot.commit
         if at is None:
             return ()
         if at not in mended:  # a proposal begins at the same commit
-            mended[at] = _mended(asked, of_commit(git, at), snapshot, paths, progress)
+            mended[at] = _mended(asked, list_commit(git, at), snapshot, paths, progress)
         return mended[at]
 
     repair = _committed(*_written(asked.workspace, FixDocuments(mend=mend, paths=paths), message))
@@ -153,22 +153,22 @@ def _in_memory(asked: Asked, gathered: Gathered, progress: Progress | None) -> R
     snapshot = asked.workspace.snapshot(gathered.commit)
     paths = asked.documents(gathered)
     done = _mended(asked, gathered.files, snapshot, paths, progress)
-    return Repair(*repaired(done, snapshot, gathered.files))
+    return Repair(*fix_files(done, snapshot, gathered.files))
 
 
 def _mended(
-    asked: Asked, files: Files, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
-) -> Sequence[Mended]:
+    asked: Asked, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
+) -> Sequence[FixResult]:
     """What comes of the documents, in order of paths; `snapshot` is the commit that the files lie over."""
     selection = Selection(files.config.validation, asked.only)
-    history = History(snapshot, asked.workspace.moves())
-    needs_history = not LINKS.isdisjoint(MENDED if asked.only is None else asked.only)
+    history = MoveHistory(snapshot, asked.workspace.moves())
+    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if asked.only is None else asked.only)
     known = history.documents if needs_history else RenamedDocuments({})
-    quick = Fixers(files=files, selection=selection, elsewhere=known)
-    done = in_blocks(partial(mended, quick), paths, "Mending documents", progress=progress)
+    quick = FixFinder(files=files, selection=selection, elsewhere=known)
+    done = in_blocks(partial(fix_documents, quick), paths, "Mending documents", progress=progress)
     # This process alone counts how often the history is asked, in the same order each time.
-    whole = Fixers(files=files, selection=selection, elsewhere=history)
-    closed = mended(whole, sorted(one.path for one in done if one.is_open))
+    whole = FixFinder(files=files, selection=selection, elsewhere=history)
+    closed = fix_documents(whole, sorted(one.path for one in done if one.is_open))
     if progress:
         progress(len(paths), len(paths), "Following links and writing")
     return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
@@ -181,16 +181,16 @@ def _committed(written: Written, proposal: Proposal | None) -> Repair:
     assert step.status is Status.DONE
     assert step.outcome is not None
     answer = step.outcome.answer
-    mends = cast("Mapping[str, Change]", answer["changes"])
+    mends = cast("Mapping[str, FixedBytes]", answer["changes"])
     snapshot = written.plan.snapshot
     changes = [
-        mends[path]._replace(after=data) if path in mends else Change(path, snapshot.read(path), data)
+        mends[path]._replace(after=data) if path in mends else FixedBytes(path, snapshot.read(path), data)
         for path, data in sorted(written.changes.items())
         if data is not None
     ]
     return Repair(
         changes,
-        cast("Sequence[Left]", answer["left"]),
+        cast("Sequence[SkippedFix]", answer["left"]),
         cast("int", answer.get("links_rewritten", 0)),
         written.commit if written.is_committed else None,
         proposal=proposal.id if proposal is not None else None,

@@ -16,7 +16,7 @@ from workspace.config.tables import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
-    from workspace.validation.files import Files
+    from workspace.validation.files import FileSet
 
 MAX_DOCUMENTS = 2_000
 """How many documents are read to count their anchors."""
@@ -95,7 +95,7 @@ class Site:
         return lines
 
 
-def find_site(files: Files) -> Site:
+def find_site(files: FileSet) -> Site:
     """Return what publishes the documents among some files. What cannot be read is left out."""
     generator, file, text = _generator(files)
     headings, below, is_partial = _count_forms(files)
@@ -125,7 +125,7 @@ def find_site(files: Files) -> Site:
     return Site(generator, file, dialect, anchors, headings, tuple(notes))
 
 
-def _generator(files: Files) -> tuple[str, str, str]:
+def _generator(files: FileSet) -> tuple[str, str, str]:
     """Return a generator, the path of its settings, and their text: the nearest to the root."""
     found: list[tuple[int, int, str]] = []
     for path in files.paths:
@@ -144,7 +144,7 @@ def _generator(files: Files) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _text(files: Files, path: str) -> str | None:
+def _text(files: FileSet, path: str) -> str | None:
     from workspace.validation.files import UnreadableFile
 
     try:
@@ -159,7 +159,7 @@ def _counted(count: int) -> str:
     return "1 heading carries" if count == 1 else f"{count:,} headings carry"
 
 
-def _count_forms(files: Files) -> tuple[Mapping[AnchorForm, int], int, bool]:
+def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
     """Return how many headings carry an anchor, by form and on the line below, and whether more files exist.
 
     At most MAX_DOCUMENTS documents are read.

@@ -25,12 +25,12 @@ from workspace.git.reader import GitReader
 from workspace.git.repository import NotARepository
 from workspace.git.store import merge_base
 from workspace.revisions import resolve_ref
-from workspace.validation.files import of_commit, of_folder, of_index
+from workspace.validation.files import list_commit, list_folder, list_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.validation.files import Files
+    from workspace.validation.files import FileSet
     from workspace.validation.rule import Finding
     from workspace.validation.run import Validator
 
@@ -41,7 +41,7 @@ class Gathered(NamedTuple):
     `git` is None where there is no repository; `commit` is set where one was read.
     """
 
-    files: Files
+    files: FileSet
     root: Path
     git: GitReader | None
     commit: str | None
@@ -58,16 +58,16 @@ def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
         root = folder.resolve()
         if not root.is_dir():
             raise CannotError("there is no such folder", fix="Name one that is there.") from None
-        return Gathered(of_folder(root, None), root, None, None, "the folder")
+        return Gathered(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
             raise CannotError("a bare repository has no index", fix="Leave out --staged, or name a --ref.")
-        return Gathered(of_index(git), root, git, None, "the index")
+        return Gathered(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
-        return Gathered(of_folder(root, git), root, git, None, "the work tree")
+        return Gathered(list_folder(root, git), root, git, None, "the work tree")
     commit = find_commit(git, "HEAD" if ref is None else ref)
-    return Gathered(of_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
+    return Gathered(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
 
 
 def find_commit(git: GitReader, name: str) -> str:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from docyard.cli.fixes import Repair
-    from workspace.validation.fixes.change import Change, Left
+    from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
 _SHOWN_LEFT = 20
-# As `workspace.fixing.fixers.MENDED` has them, which is not imported for --help.
+# As `workspace.validation.fixes.fix.FIXABLE_RULES` has them, which is not imported for --help.
 RULES = (
     "broken-fragment",
     "broken-image",
@@ -168,14 +168,14 @@ def _print(repair: Repair, most: int, *, is_done: bool) -> None:
     click.echo(_summary(repair, is_done=is_done))
 
 
-def _diff(changes: Sequence[Change]) -> Iterator[str]:
-    from workspace.validation.fixes.change import unified
+def _diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
+    from workspace.validation.fixes.change import format_unified_diff
 
     for change in changes:
-        yield from unified(change)
+        yield from format_unified_diff(change)
 
 
-def _left(left: Sequence[Left]) -> Iterator[str]:
+def _left(left: Sequence[SkippedFix]) -> Iterator[str]:
     for one in left[:_SHOWN_LEFT]:
         place = f"{one.path}:{one.line}" if one.line else one.path
         yield f"left: {place}: {one.reason} [{one.rule}]"

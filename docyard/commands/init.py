@@ -177,16 +177,16 @@ def command(
 def _site(folder: Path, branch: str | None) -> Site:
     """Return what publishes the documents of a repository: those of its work tree, else of its branch."""
     from docyard.cli.sites import Site, find_site
-    from workspace.validation.files import UnreadableFile, of_commit, of_folder
+    from workspace.validation.files import UnreadableFile, list_commit, list_folder
 
     workspace = open_workspace(folder, branch)
     commit = workspace.snapshot().commit
     try:
         if workspace.git.worktree is not None:
-            return find_site(of_folder(workspace.git.worktree, workspace.git))
+            return find_site(list_folder(workspace.git.worktree, workspace.git))
     except UnreadableFile as error:
         return Site(notes=(f"The work tree was not read: {error.message}.",))
-    return find_site(of_commit(workspace.git, commit)) if commit else Site()
+    return find_site(list_commit(workspace.git, commit)) if commit else Site()
 
 
 def _settings(anchors: str | None) -> str:

@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
 if TYPE_CHECKING:
     from index.link_graph.backlinks import Linked
     from workspace.document.document import Document
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -73,18 +73,18 @@ def command(
 
 
 def _leads_nowhere(link: Linked) -> bool:
-    from workspace.links.resolver import Status
+    from workspace.links.resolver import LinkStatus
 
-    return link.is_broken or link.status is Status.OUTSIDE
+    return link.is_broken or link.status is LinkStatus.OUTSIDE
 
 
 def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
     """Yield the links of every document that can be read."""
     from index.link_graph.backlinks import outgoing
     from workspace.errors import WorkspaceError
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
-    world = OverlayWorld(snapshot)
+    world = OverlayFileTree(snapshot)
     for done, path in enumerate(snapshot.documents):
         if progress:
             progress(done, len(snapshot.documents), None)
@@ -101,9 +101,9 @@ def _of_one(
 ) -> dict[str, list[Linked]]:
     from index.link_graph.backlinks import outgoing
     from workspace.document.addresses import resolve_section
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
-    world = OverlayWorld(snapshot)
+    world = OverlayFileTree(snapshot)
     document = snapshot.document(followed.path)
     keys = None
     if followed.slug is not None:
@@ -121,7 +121,7 @@ def _of_one(
 
 
 def _backlinks(
-    workspace: Workspace, snapshot: Snapshot, world: OverlayWorld, document: Document
+    workspace: Workspace, snapshot: Snapshot, world: OverlayFileTree, document: Document
 ) -> list[Linked]:
     from index.link_graph.backlinks import backlinks
     from index.service import SearchIndex

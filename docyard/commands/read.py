@@ -89,9 +89,9 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
     """Return the bytes that an address names: of a section with its subsections, of the preamble its own."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
-    path, fragment = split_address(address, Files(snapshot))
+    path, fragment = split_address(address, LazyFilePaths(snapshot))
     named = read_fragment(fragment or "")
     if named.task is not None and snapshot.config.is_document(path):
         text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, named.section)
@@ -113,9 +113,9 @@ def _ask(
     from tools.registry import Toolbox
     from tools.toolsets import all_tools
     from workspace.document.addresses import read_fragment, split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
-    path, fragment = split_address(address, Files(snapshot))
+    path, fragment = split_address(address, LazyFilePaths(snapshot))
     arguments: dict[str, Any] = {"file_path": path}
     if form == "sections":
         tool, arguments = "list_sections", {"file_path": address}

@@ -139,17 +139,17 @@ def _findings(
 def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
     """Return what was found and was not there before: documents without findings are not looked at again."""
     from docyard.cli.validate_sources import beginning
-    from workspace.validation.files import BlobReader, of_commit
-    from workspace.validation.run import Validator, earlier_paths, without
+    from workspace.validation.files import BlobReader, list_commit
+    from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
 
     if gathered.git is None:
         raise CannotError("--since needs a Git repository", fix="Leave it out.")
-    before = of_commit(gathered.git, beginning(gathered.git, since, gathered.commit))
+    before = list_commit(gathered.git, beginning(gathered.git, since, gathered.commit))
     earlier = Validator(replace(before, settings=validator.files.config), validator.selection)
     blobs = before.reader.blobs if isinstance(before.reader, BlobReader) else {}
-    was_at = earlier_paths(validator.files, earlier.files, blobs, sorted({one.path for one in found}))
+    was_at = map_earlier_paths(validator.files, earlier.files, blobs, sorted({one.path for one in found}))
     documents = sorted({*was_at.values()}.intersection(earlier.files.documents))
-    return without(found, _findings(earlier, documents, None, manifests=True), was_at)
+    return exclude_earlier(found, _findings(earlier, documents, None, manifests=True), was_at)
 
 
 def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:

@@ -135,9 +135,9 @@ def _others(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _types(snapshot: Snapshot) -> Iterator[Finding]:
-    from workspace.snapshot.document_types import BrokenType, document_types
+    from workspace.snapshot.document_types import BrokenType, read_types
 
-    for found in document_types(snapshot).values():
+    for found in read_types(snapshot).values():
         if isinstance(found, BrokenType):
             yield Finding(Severity.ERROR, AREA, found.message, found.fix)
 

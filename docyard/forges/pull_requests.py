@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.forges import relay
 from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnclear, ForgeUnreachable
 from docyard.forges.port import NewPullRequest, PullRequest
-from workspace.diff.formats import as_markdown
+from workspace.diff.formats import format_markdown
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import one_line, plain
 from workspace.sync.push import send
@@ -129,11 +129,11 @@ def _told(changes: Changes, room: int) -> list[str]:
     parts = []
     if changes.documents:
         most = room - 2_000
-        told = harmless(as_markdown(changes.documents, most))
+        told = harmless(format_markdown(changes.documents, most))
         while len(told) > room - 1_000 and most > 0:
             # What makes it harmless takes room too.
             most -= len(told) - (room - 1_000) + 100
-            told = harmless(as_markdown(changes.documents, max(most, 0)))
+            told = harmless(format_markdown(changes.documents, max(most, 0)))
         parts.append(told.strip("\n"))
     if changes.files:
         names = [harmless(f"- {_code(file)}") for file in changes.files[:_FILES]]

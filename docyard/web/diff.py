@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.diff.changes import Kind
-from workspace.diff.descriptions import document_sentence, one_line, shown, told
-from workspace.diff.text import steps
+from workspace.diff.changes import ChangeKind
+from workspace.diff.descriptions import describe_change, describe_document, format_one_line, replace_invisible
+from workspace.diff.text import diff_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workspace.diff.changes import DocumentChange, SectionChange
     from workspace.diff.descriptions import Segment
-    from workspace.diff.text import Step
+    from workspace.diff.text import DiffStep
     from workspace.proposals.review.changes import Changes
 
 MOST = 40_000
@@ -76,7 +76,7 @@ def rows_of(before: str, after: str, most: int = MOST) -> Rows:
     """Return the rows of two texts, in order, of at most about so many characters."""
     found: list[Row] = []
     left, at = most, 0
-    for step in steps(before, after):
+    for step in diff_units(before, after):
         found += _same(before[at : step.start], is_first=at == 0)
         size = step.end - step.start + step.new_end - step.new_start
         if size > left:
@@ -107,7 +107,7 @@ def _bounded(rows: Sequence[Row], most: int, more: int = 0) -> Rows:
     return Rows(tuple(found), more)
 
 
-def _of_step(before: str, after: str, step: Step) -> Iterator[Row]:
+def _of_step(before: str, after: str, step: DiffStep) -> Iterator[Row]:
     old, new = before[step.start : step.end], after[step.new_start : step.new_end]
     if not step.words:
         row = Row("lines", _whole(old, "removed"), _whole(new, "added"))
@@ -119,19 +119,19 @@ def _of_step(before: str, after: str, step: Step) -> Iterator[Row]:
     both: list[Piece] = []
     at = step.start
     for edit in step.words:
-        same = Piece(shown(before[at : edit.start]))
-        went = Piece(shown(before[edit.start : edit.end]), "removed")
-        came = Piece(shown(after[edit.new_start : edit.new_end]), "added")
+        same = Piece(replace_invisible(before[at : edit.start]))
+        went = Piece(replace_invisible(before[edit.start : edit.end]), "removed")
+        came = Piece(replace_invisible(after[edit.new_start : edit.new_end]), "added")
         olds += [same, went]
         news += [same, came]
         both += [same, went, came]
         at = edit.end
-    rest = Piece(shown(before[at : step.end].rstrip("\n")))
+    rest = Piece(replace_invisible(before[at : step.end].rstrip("\n")))
     texts = (tuple(piece for piece in [*some, rest] if piece.text) for some in (olds, news, both))
     yield Row("words", *texts)
 
 
-def _cut(before: str, after: str, step: Step, left: int) -> Iterator[Row]:
+def _cut(before: str, after: str, step: DiffStep, left: int) -> Iterator[Row]:
     """Yield the beginning of a step for which there is no room."""
     old = before[step.start : min(step.end, step.start + left // 2)]
     new = after[step.new_start : min(step.new_end, step.new_start + left // 2)]
@@ -142,7 +142,7 @@ def _cut(before: str, after: str, step: Step, left: int) -> Iterator[Row]:
 
 def _whole(text: str, style: Literal["removed", "added"]) -> tuple[Piece, ...]:
     lines = text.strip("\n")
-    return (Piece(shown(lines), style),) if lines.strip() else ()
+    return (Piece(replace_invisible(lines), style),) if lines.strip() else ()
 
 
 def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[Row]:
@@ -156,7 +156,7 @@ def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterat
         first = last = len(lines)
     for kind, some in (("same", lines[:first]), ("folded", lines[first:last]), ("same", lines[last:])):
         if any(map(str.strip, some)):
-            pieces = (Piece(shown("\n".join(some).strip("\n"))),)
+            pieces = (Piece(replace_invisible("\n".join(some).strip("\n"))),)
             yield Row("folded" if kind == "folded" else "same", pieces, pieces, pieces)
 
 
@@ -181,10 +181,12 @@ _MOST = 400_000  # characters of one page
 _SHORT = 120  # characters of a value for which a sentence has room
 
 
-_IN_ROWS = frozenset({Kind.ADDED, Kind.REMOVED, Kind.CHANGED, Kind.TASK_ADDED, Kind.TASK_REMOVED})
+_IN_ROWS = frozenset(
+    {ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED, ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED}
+)
 
 
-_MARKS = {Kind.TASK_COMPLETED: "☑", Kind.TASK_REOPENED: "☐"}
+_MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 
 
 class ChangeShown(NamedTuple):
@@ -193,7 +195,7 @@ class ChangeShown(NamedTuple):
     `mark` is what stands before the sentence, a box for a task that was ticked or reopened.
     """
 
-    kind: Kind
+    kind: ChangeKind
     sentence: tuple[Segment, ...]
     rows: Rows
     mark: str = ""
@@ -291,7 +293,7 @@ def diff_of(
             next_at = number
     if next_at is not None and next_at >= number:
         next_at = None
-    names = tuple(one_line(file, 1000) for file in files[:MOST_FILES])
+    names = tuple(format_one_line(file, 1000) for file in files[:MOST_FILES])
     more = max(0, len(files) - MOST_FILES)
     return Diff(tuple(shown), number, offset, next_at, names, more, changes.reason)
 
@@ -310,8 +312,8 @@ def _document(document: DocumentChange, sections: tuple[SectionShown, ...]) -> D
         document.kind.value,
         document.path,
         document.old_path if document.old_path != document.path else None,
-        one_line(document.title),
-        document_sentence(document),
+        format_one_line(document.title),
+        describe_document(document),
         sections,
     )
 
@@ -328,33 +330,33 @@ def _section(document: DocumentChange, group: Sequence[SectionChange], longest: 
     return SectionShown(
         place_id(document.path, first.section),
         first.section,
-        one_line(first.heading) if first.section else "Front matter",
-        tuple(one_line(title) for title in above),
+        format_one_line(first.heading) if first.section else "Front matter",
+        tuple(format_one_line(title) for title in above),
         tuple(dict.fromkeys(_kind(change.kind) for change in group)),
         tuple(_change(change, document.path, longest) for change in group),
         any(change.after is not None and change.after.path == document.path for change in group) or is_task,
     )
 
 
-def _kind(kind: Kind) -> str:
+def _kind(kind: ChangeKind) -> str:
     """Return what a section is marked with; what happened to its tasks is one thing."""
     if kind.startswith("task_"):
         return "tasks"
-    return "changed" if kind is Kind.METADATA else kind.value
+    return "changed" if kind is ChangeKind.METADATA else kind.value
 
 
 def _change(change: SectionChange, path: str, longest: int) -> ChangeShown:
     before = change.before.text if change.before else ""
     after = change.after.text if change.after else ""
-    has_rows = change.kind in _IN_ROWS or (change.kind is Kind.TASK_CHANGED and change.field == "text")
-    if change.kind is Kind.METADATA:
+    has_rows = change.kind in _IN_ROWS or (change.kind is ChangeKind.TASK_CHANGED and change.field == "text")
+    if change.kind is ChangeKind.METADATA:
         has_rows = max(len(before), len(after)) > _SHORT
-    elif change.kind in (Kind.TASK_ADDED, Kind.TASK_REMOVED):
+    elif change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED):
         has_rows = (before or after).count("\n") > 1
     rows = rows_of(before, after, longest) if has_rows else Rows()
     # The rows say what the texts are; without those the sentence costs nothing.
-    sentence = told(_without_texts(change) if has_rows else change, path).sentence
-    if change.kind is Kind.CHANGED and change.field != "heading" and rows.rows:
+    sentence = describe_change(_without_texts(change) if has_rows else change, path).sentence
+    if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
         sentence = ()
     return ChangeShown(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.link_graph.records import Record, Reference, naming, reference
 from workspace.links.link import Enclosure, Link, LinkKind
-from workspace.links.reader import links_of
-from workspace.links.resolver import Resolved, Status, World, resolve
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import FileTree, LinkStatus, ResolvedLink, resolve
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
@@ -25,14 +25,14 @@ class Linked(NamedTuple):
     kind: LinkKind
     is_image: bool
     destination: str
-    status: Status
+    status: LinkStatus
     path: str | None
     to: str | None
 
     @property
     def address(self) -> str:
         """The address that it leads to: path and section, or the destination where there is none."""
-        if self.path is None or self.status is not Status.OK:
+        if self.path is None or self.status is not LinkStatus.OK:
             return self.destination
         return self.path if self.to is None else f"{self.path}#{self.to}"
 
@@ -44,17 +44,17 @@ class Linked(NamedTuple):
     @property
     def is_broken(self) -> bool:
         """Whether it names something of the repository that is not there."""
-        return self.status in (Status.MISSING_FILE, Status.MISSING_FRAGMENT)
+        return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
-def outgoing(world: World, document: Document) -> list[Linked]:
+def outgoing(world: FileTree, document: Document) -> list[Linked]:
     """Return the links of a document, in order of place; definitions count where they are used."""
-    links = links_of(document, wiki=world.rules.wiki).links
+    links = read_cached_links(document, wiki=world.rules.wiki).links
     return list(_linked(world, document.path, (reference(document, link) for link in links)))
 
 
 def backlinks(
-    world: World, document: Document, records: Iterable[tuple[str, Record]], *, own: bool = True
+    world: FileTree, document: Document, records: Iterable[tuple[str, Record]], *, own: bool = True
 ) -> list[Linked]:
     """The links to a document, or to its sections, from the documents of some records and, if `own`, from it.
 
@@ -63,7 +63,7 @@ def backlinks(
     path = document.path
 
     def leads_there(link: Linked) -> bool:
-        return link.path == path and link.status is Status.OK
+        return link.path == path and link.status is LinkStatus.OK
 
     found = list(filter(leads_there, outgoing(world, document))) if own else []
     may_name = naming(path)
@@ -74,8 +74,8 @@ def backlinks(
     return found
 
 
-def _linked(world: World, source: str, references: Iterable[Reference]) -> Iterator[Linked]:
-    known: dict[tuple[LinkKind, str], Resolved] = {}
+def _linked(world: FileTree, source: str, references: Iterable[Reference]) -> Iterator[Linked]:
+    known: dict[tuple[LinkKind, str], ResolvedLink] = {}
     for item in references:
         if item.kind is LinkKind.DEFINITION:
             continue
@@ -86,7 +86,7 @@ def _linked(world: World, source: str, references: Iterable[Reference]) -> Itera
         yield Linked(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
 
 
-def _section(world: World, resolved: Resolved) -> str | None:
+def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
     """Return the key of the section that a link leads to."""
     if resolved.place is None or resolved.place.section is None or resolved.path is None:
         return None

@@ -23,7 +23,7 @@ from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.links.inbound import ScannedInbound, scan
+from workspace.links.inbound import ScannedInbound, scan_documents
 from workspace.snapshot.snapshot import changed_documents
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class LinkGraph:
             return ScannedInbound().linking_to(snapshot, paths)
         found, unknown = known
         own = (path for path in paths if _is_document(snapshot, path))
-        return sorted({*(item.path for item in found), *scan(snapshot, unknown.items(), paths), *own})
+        return sorted(
+            {*(item.path for item in found), *scan_documents(snapshot, unknown.items(), paths), *own}
+        )
 
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, Record]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.

@@ -202,11 +202,11 @@ def reference(document: Document, link: Link) -> Reference:
 
 def record_of(document: Document, rules: LinkRules) -> Record:
     """Return what is kept of a document."""
-    from workspace.links.reader import links_of
+    from workspace.links.reader import read_cached_links
 
     references: list[Reference] = []
     is_open = False
-    for link in links_of(document, wiki=rules.wiki).links:
+    for link in read_cached_links(document, wiki=rules.wiki).links:
         if not _may_leave(link.destination, link.kind):
             continue
         if len(link.destination) > LONGEST:

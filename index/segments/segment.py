@@ -38,7 +38,7 @@ from index.segments.arrays import Arrays, Flat, Pool, Strings, decoded, encoded,
 from index.storage.files import writing
 from index.storage.manifest import IndexDamaged, Stamp, Sum
 from workspace.document.headings import PREAMBLE
-from workspace.document.sections import untitled
+from workspace.document.sections import derive_title
 
 if TYPE_CHECKING:
     from index.page import Page
@@ -316,7 +316,7 @@ class Segment:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._page_titles.get(page)) is None:
             title = self._titles.text(preamble) if (preamble := self._preamble(page)) is not None else ""
-            title = self._page_titles[page] = title or untitled(self._paths.text(page))
+            title = self._page_titles[page] = title or derive_title(self._paths.text(page))
         return title
 
     def _preamble(self, page: int) -> int | None:

@@ -13,7 +13,7 @@ from docyard.cli.main import main
 from docyard.commands.fix import RULES
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from workspace.validation.fixes.fix import MENDED
+from workspace.validation.fixes.fix import FIXABLE_RULES
 
 WRONG = "# Doc\n\n- [] one\n\n[g](Guide.md)\n"
 
@@ -252,7 +252,7 @@ def test_a_repository_without_a_commit_has_nothing_to_mend(
 
 
 def test_the_help_names_the_rules_that_have_mends() -> None:
-    assert set(RULES) == MENDED
+    assert set(RULES) == FIXABLE_RULES
 
 
 def test_what_is_protected_is_mended_in_a_proposal(

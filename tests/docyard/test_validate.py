@@ -16,7 +16,7 @@ from docyard.commands.validate import FORMATS
 from tests import warm
 from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
-from workspace.validation.files import of_folder
+from workspace.validation.files import list_folder
 from workspace.validation.rules import RULES
 from workspace.validation.run import Selection, Validator
 
@@ -280,7 +280,7 @@ def test_no_form_prints_what_a_terminal_obeys_or_hides(repo: Path, capsys: Captu
 def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
-    made = of_folder(tmp_path, None)
+    made = list_folder(tmp_path, None)
     validator = Validator(made, Selection(made.config.validation))
     alone = findings(validator, made.documents, 1)
     assert len(alone) == 199

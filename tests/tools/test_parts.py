@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.pages import lines_shown, part_of
-from workspace.texts.headings import Entry
-from workspace.texts.outline import outline_of
-from workspace.texts.text_file import Kind, TextFile
+from workspace.texts.headings import OutlineEntry
+from workspace.texts.outline import read_outline
+from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import count_tokens
 
 LINES = st.lists(
@@ -20,15 +20,15 @@ LINES = st.lists(
 
 
 def text_of(source: str) -> TextFile:
-    return TextFile("a.md", "0" * 40, source.encode(), Kind.MARKDOWN)
+    return TextFile("a.md", "0" * 40, source.encode(), TextKind.MARKDOWN)
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(20, 200))
 def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> None:
     text = text_of("".join(line + ending for line in lines))
-    outline = outline_of(text)
+    outline = read_outline(text)
     parts: list[str] = []
-    shown: list[Entry] = []
+    shown: list[OutlineEntry] = []
     offset = 0
     while True:
         part = part_of(text, outline.entries, 0, len(text.data), offset, tokens=limit)
@@ -57,10 +57,10 @@ def test_it_is_cut_where_a_section_begins() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     tokens = count_tokens(source) * 3 // 4
     text = text_of(source)
-    part = part_of(text, outline_of(text).entries, 0, len(text.data), 0, tokens=tokens)
+    part = part_of(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.rest == source.index("## B")
     assert [entry.title for entry in part.whole] == ["A"]
-    rest = part_of(text, outline_of(text).entries, 0, len(text.data), part.rest, tokens=tokens)
+    rest = part_of(text, read_outline(text).entries, 0, len(text.data), part.rest, tokens=tokens)
     assert rest.text == source[source.index("## B") :]
     assert [entry.title for entry in rest.whole] == ["B"]
 

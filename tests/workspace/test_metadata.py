@@ -23,7 +23,7 @@ from workspace.frontmatter.reader import (
     MAX_NESTING,
     InvalidFrontMatter,
     are_same,
-    meant,
+    coerce_value,
     read,
 )
 from workspace.frontmatter.writer import write_pair
@@ -67,7 +67,7 @@ def test_what_is_set_reads_back_and_nothing_else_changes(
     if document.front_matter_error:
         return
     changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
-    given = {key: meant(document.front_matter.get(key), value) for key, value in metadata.items()}
+    given = {key: coerce_value(document.front_matter.get(key), value) for key, value in metadata.items()}
     wanted = {**document.front_matter, **given}
     for key, value in metadata.items():
         if value is None:
@@ -109,7 +109,7 @@ def test_setting_a_key_and_taking_it_out_gives_back_the_bytes(document: Document
 def test_a_value_stays_what_json_says_it_is() -> None:
     known = {"day": date(2024, 5, 1), "at": datetime(2024, 5, 1, 10), 1: "x", "n": 3}
     given = {"day": "2024-06-01", "at": "no date", "1": "y", "n": "3", "new": "2024-06-01"}
-    assert meant(known, given) == {
+    assert coerce_value(known, given) == {
         "day": date(2024, 6, 1),
         "at": "no date",
         1: "y",

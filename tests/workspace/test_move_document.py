@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.cases import STYLE, files_of, planned
-from workspace.document.section_text import digest
+from workspace.document.section_text import compute_digest
 from workspace.edits import AppendContent, MoveDocument, Operation, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
@@ -170,7 +170,7 @@ def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: s
     elif is_known:
         for path in ("README.md", "other.md"):
             document = at(repo).document(path)
-            sight.add(digest(document, section) for section in document.sections)
+            sight.add(compute_digest(document, section) for section in document.sections)
     done = run(
         repo,
         MoveDocument(file="README.md", new_path="new.md"),

@@ -23,11 +23,11 @@ from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
 from workspace.edits.section_place import InvalidMove, SectionPlace, find_place
-from workspace.edits.transplant import Relocated, is_in_place, relocate
+from workspace.edits.transplant import MovedSection, is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind
-from workspace.links.reader import links_of
+from workspace.links.reader import read_cached_links
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Status, plan
@@ -124,11 +124,11 @@ def tidy(draw: st.DrawFn) -> str:
     return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
 
 
-def move(source: Document, section: Section, target: Document, place: SectionPlace) -> Relocated | None:
+def move(source: Document, section: Section, target: Document, place: SectionPlace) -> MovedSection | None:
     """The documents after a move; None where the section stands there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
-    return relocate(source, section, target, place, FORMS, RULES)
+    return move_section(source, section, target, place, FORMS, RULES)
 
 
 def movable(document: Document) -> list[Section]:
@@ -170,7 +170,7 @@ def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
         keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
     now = there.target if target is source else there.source
     back = find_place(now, keys[0], keys[1], keys[2], there.section if target is source else None)
-    home_again = relocate(there.target, there.section, now, back, FORMS, RULES)
+    home_again = move_section(there.target, there.section, now, back, FORMS, RULES)
     assert plain(home_again.target) == source.data
     if target is not source:
         assert plain(home_again.source) == target.data
@@ -214,7 +214,7 @@ def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
                 assert words.startswith(document.data[item.body : item.end].strip())
 
 
-def twin_of(moved: Relocated, now: dict[str, Document], document: Document, item: Section) -> Section:
+def twin_of(moved: MovedSection, now: dict[str, Document], document: Document, item: Section) -> Section:
     """Where a section is after a move."""
     if not item.has_heading:
         preamble = now[document.path].preamble
@@ -251,7 +251,7 @@ def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
     section = data.draw(st.sampled_from(movable(source)))
     place = any_place(data.draw, target, None)
     assume(target is other or not section.start <= place.offset <= section.tree_end)
-    moved = relocate(source, section, target, place, FORMS, RULES)
+    moved = move_section(source, section, target, place, FORMS, RULES)
     known = {source.path: source, target.path: target}
     now = {source.path: moved.source, target.path: moved.target}
     for path, document in known.items():
@@ -267,5 +267,5 @@ def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
 
 def uses(document: Document) -> list[tuple[int, str]]:
     """Where references stand, and where they lead."""
-    links = links_of(document).links
+    links = read_cached_links(document).links
     return [(link.start, link.destination) for link in links if link.kind is LinkKind.REFERENCE]

@@ -12,7 +12,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE
 from tests.workspace.validation.fixes.mending import fixers
 from workspace.config.tables import Dialect
-from workspace.document.addresses import resolve_section, sections_named
+from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
 from workspace.edits import (
     AppendContent,
@@ -25,12 +25,12 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.git.reader import GitReader
-from workspace.links.fragments import find_place, names_of
-from workspace.markdown.inline import plain_text
-from workspace.markdown.slugs import heading_slug
+from workspace.links.fragments import find_names, find_place
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.slugs import make_heading_slug
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
-from workspace.validation.fixes.fix import fixed, kept
+from workspace.validation.fixes.fix import fix_document, map_offsets
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, plan
 from workspace.writing.write import Written
@@ -64,7 +64,7 @@ def earlier(number: int) -> dict[str, str]:
     for heading in headings_of(number):
         below = heading.line.count("\n")
         words = heading.title if below else f"{heading.title} {heading.attributes}"
-        slug = heading_slug(plain_text(words))
+        slug = make_heading_slug(to_plain_text(words))
         is_read = heading.attributes.startswith("{#") and "{b}" not in heading.attributes
         address = heading.id if is_read else slug if heading.level == 2 else f"{above}/{slug}"
         if heading.level == 2:
@@ -79,7 +79,7 @@ def test_titles_are_clean_and_ids_are_addresses(published: Repo) -> None:
     assert len(snapshot.documents) == COUNT
     for number in range(COUNT):
         document = snapshot.document(path_of(number))
-        wanted = [(plain_text(one.title), one.id, one.level) for one in headings_of(number)]
+        wanted = [(to_plain_text(one.title), one.id, one.level) for one in headings_of(number)]
         *found, last = document.sections[1:]
         assert [(one.title, one.address, one.level) for one in found] == wanted
         assert (last.title, last.address) == ("A set { a, b }", "a-set--a-b-")
@@ -93,7 +93,7 @@ def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> No
         assert len(addresses) == 8
         for published_id, address in addresses.items():
             assert resolve_section(document, address).address == published_id
-            place = find_place(names_of(document, Dialect.MKDOCS), address)
+            place = find_place(find_names(document, Dialect.MKDOCS), address)
             assert place is not None
             assert place.section == resolve_section(document, published_id).position
 
@@ -144,7 +144,7 @@ def test_moves_keep_ids_and_lead_links(published: Repo) -> None:
         moved = done.overlay.document(path_of(number + 1))
         assert resolve_section(moved, f"install-{number:03}").title == "Install it"
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in moved.data
-        assert not sections_named(done.overlay.document(path_of(number)), f"install-{number:03}")
+        assert not find_sections_by_name(done.overlay.document(path_of(number)), f"install-{number:03}")
         assert [one.address for one in moved.sections if one.address == "first-steps"]
         # Whoever linked to it links to where it is.
         linking = next(other for other in range(COUNT) if (other * 7 + 1) % COUNT == number)
@@ -160,14 +160,14 @@ def test_move_to_where_the_id_is_taken_renames_the_id_alone() -> None:
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
     from workspace.config.tables import LinkRules
     from workspace.edits.section_place import find_place as find_section_place
-    from workspace.edits.transplant import relocate
+    from workspace.edits.transplant import move_section
 
     for slug, line in (
         ("options", "## X\n{: .wide #options-1 }"),
         ("limits", "## Y { #limits-1 .b key='#limits' }"),
     ):
         place = find_section_place(target, None, None, None, None)
-        done = relocate(
+        done = move_section(
             source, resolve_section(source, slug), target, place, (STYLE.form, STYLE.form), LinkRules()
         )
         assert line.encode() in done.target.data
@@ -198,7 +198,7 @@ def test_address_of_the_first_version_is_followed_through_a_rename(small: Repo) 
     write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
     workspace = Workspace.open(small.path)
     tip = workspace.snapshot()
-    assert not sections_named(tip.document(path), "first-steps--first-steps-")
+    assert not find_sections_by_name(tip.document(path), "first-steps--first-steps-")
     move = workspace.moves().find(tip, path, "first-steps--first-steps-")
     assert move is not None
     assert (move.path, move.fragment) == (path, "first-steps")
@@ -242,7 +242,7 @@ def test_fix_leaves_published_ids_alone() -> None:
     files = {document.path: document.data for document in DOCUMENTS}
     found = fixers(files, "missing-anchor", "derived-anchor", "trailing-space")
     for document in DOCUMENTS:
-        done = fixed(document, found)
+        done = fix_document(document, found)
         # The one heading without an id gets one, in the form of the document's others.
         assert done.document.data.decode() == document.data.decode().replace(
             "## A set { a, b }", "## A set { a, b } { #a-set--a-b- }"
@@ -258,9 +258,9 @@ def test_fix_takes_out_what_the_first_version_wrote() -> None:
         written = Document.parse(text.encode(), document.path)
         assert [one.title for one in written.sections] == [one.title for one in document.sections]
         assert [one.address for one in written.sections] == [one.address for one in document.sections]
-        done = fixed(written, fixers({document.path: written.data}, "derived-anchor"))
+        done = fix_document(written, fixers({document.path: written.data}, "derived-anchor"))
         assert done.document.data == document.data
         for published_id, address in addresses.items():
             assert resolve_section(written, address).address == published_id
             assert resolve_section(done.document, address).address == published_id
-        assert kept(done, Dialect.MKDOCS) is not None
+        assert map_offsets(done, Dialect.MKDOCS) is not None

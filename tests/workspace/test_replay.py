@@ -9,7 +9,7 @@ import pytest
 
 from tests.repositories import Repo, bare, normal
 from tests.workspace.interrupted import Interrupted
-from workspace.document.section_text import digest
+from workspace.document.section_text import compute_digest
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
 from workspace.edits.operation import Operation
 from workspace.workspace import Workspace
@@ -49,7 +49,7 @@ def theirs(repo: Repo) -> Callable[..., Written]:
 def shown(workspace: Workspace) -> Sight:
     """The memory of a client that has read the whole page."""
     document, sight = workspace.snapshot().document(PAGE), Sight()
-    sight.add(digest(document, section) for section in document.sections)
+    sight.add(compute_digest(document, section) for section in document.sections)
     return sight
 
 

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.interrupted import Interrupted
-from workspace.document.section_text import digest
+from workspace.document.section_text import compute_digest
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, Step
@@ -133,7 +133,7 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
         assert step.error
         assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["setup"])
     document, sight = Workspace.open(repo.path).snapshot().document(DOC), Sight()
-    sight.add([digest(document, section) for section in document.sections if section.key == "setup"])
+    sight.add([compute_digest(document, section) for section in document.sections if section.key == "setup"])
     assert run(repo, part, sight=sight).outcome
     assert files(repo) == {DOC: GUIDE}
 

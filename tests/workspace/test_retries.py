@@ -17,7 +17,7 @@ from workspace.document.splices import Style
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation, Outcome
 from workspace.git.store import GitStore
-from workspace.snapshot.document_types import document_type
+from workspace.snapshot.document_types import read_type_named
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import KEPT, KeyReused, Request, digest_of
@@ -122,7 +122,7 @@ def test_what_made_no_commit_runs_again(repo: Repo) -> None:
 def test_a_repository_without_a_commit(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "new")
     workspace = opened(repo)
-    create = CreateDocument(type=document_type(workspace.snapshot(), "document"), title="First")
+    create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
     first = write(workspace, [create], "key")
     assert first.is_committed
     assert write(opened(repo), [create], "key").commit == first.commit == repo.head()

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
 from workspace.edits.content import InvalidContent, strip_blank_lines
-from workspace.edits.text import editable_text
+from workspace.edits.text import read_editable_text
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ MIXED = (
 def rewritten(data: bytes, slug: str | None, old: str, new: str) -> bytes:
     """The bytes of a document after a person exchanged words in the text of a section."""
     document = Document.parse(data, FILE)
-    seen = editable_text(document, document.section_by_key(slug) if slug else None)
+    seen = read_editable_text(document, document.section_by_key(slug) if slug else None)
     assert old in seen
     operation = RewriteText(file=FILE, slug=slug, seen=seen, text=seen.replace(old, new))
     return revised(document, operation).data
@@ -88,7 +88,7 @@ def test_a_fence_that_stays_open_is_refused() -> None:
 
 def test_a_text_that_was_changed_by_others_is_a_conflict_with_all_three() -> None:
     document = Document.parse(b"# T\n\n## A\n\nTheirs.\n", FILE)
-    with pytest.raises(Conflict) as caught:
+    with pytest.raises(ConcurrentChange) as caught:
         revised(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
     assert caught.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
 
@@ -124,7 +124,7 @@ def test_text_that_no_file_can_hold_is_refused() -> None:
 @given(documents, st.data())
 def test_whatever_is_edited_reads_as_it_was_typed(document: Document, data: st.DataObject) -> None:
     section = data.draw(st.sampled_from([*document.sections, None]))
-    seen = editable_text(document, section)
+    seen = read_editable_text(document, section)
     lines = seen.split("\n")
     assume("\ufffd" not in seen)
     place = data.draw(st.integers(0, len(lines)))
@@ -137,7 +137,7 @@ def test_whatever_is_edited_reads_as_it_was_typed(document: Document, data: st.D
     outside = document.data[: edit.splices[0].start] if edit.splices else document.data
     assert changed.data.startswith(outside)
     if section is None:
-        assert editable_text(changed, None) == strip_blank_lines(new)
+        assert read_editable_text(changed, None) == strip_blank_lines(new)
     else:
         start, end = section.start, len(document.data) - section.end
         assert changed.data[:start] == document.data[:start]

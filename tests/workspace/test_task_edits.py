@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.document.addresses import InvalidAddress, resolve_task, task_address
+from workspace.document.addresses import InvalidAddress, format_task_address, resolve_task
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.document.tasks import Task
@@ -28,7 +28,11 @@ Words = tuple[str, bool, tuple[tuple[str, str], ...]]
 
 def tasks_of(document: Document) -> list[str]:
     """The addresses of all tasks."""
-    return [task_address(section, task) for section in document.sections for task in document.tasks(section)]
+    return [
+        format_task_address(section, task)
+        for section in document.sections
+        for task in document.tasks(section)
+    ]
 
 
 def words(document: Document, without: Task | None = None) -> list[Words]:

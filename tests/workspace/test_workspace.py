@@ -23,7 +23,7 @@ from workspace.edits import (
     RemoveDocument,
     UpdateContent,
 )
-from workspace.edits.operation import Operation, Outcome, Taken
+from workspace.edits.operation import Operation, Outcome, RemovedTexts
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.store import ReadOnly
 from workspace.publishing import locks
@@ -131,7 +131,7 @@ class Meanwhile(Operation):
         """On how many commits it was run; a replay also runs it beside, on the one that it was meant for."""
         return len(self.commits)
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         return self.inner.taken(overlay)
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:

@@ -9,7 +9,7 @@ from pydantic import Field
 from tools.arguments import InvalidArguments, asked_of, read
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.document.section_text import whole_text
+from workspace.document.section_text import read_whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,11 +47,11 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose path is free: the title takes a number where its file is there already."""
-    from workspace.markdown.slugs import file_slug
+    from workspace.markdown.slugs import make_file_slug
 
     folder = example.get("folder") or snapshot.config.root
     title, number = example["title"], 1
-    while snapshot.entry("/".join(part for part in (folder, f"{file_slug(title)}.md") if part)):
+    while snapshot.entry("/".join(part for part in (folder, f"{make_file_slug(title)}.md") if part)):
         number += 1
         title = f"{example['title']} {number}"
     return {**example, "title": title}
@@ -68,10 +68,10 @@ def _run(context: Context, given: Given) -> Answer:
 
 def _discovery(context: Context) -> Answer:
     from templates import DocumentType
-    from workspace.snapshot.document_types import document_types
+    from workspace.snapshot.document_types import read_types
 
     snapshot = context.snapshot()
-    types = document_types(snapshot)
+    types = read_types(snapshot)
     known = {name: found for name, found in types.items() if isinstance(found, DocumentType)}
     data: dict[str, Any] = {
         "doc_types": list(known),
@@ -88,10 +88,10 @@ def _discovery(context: Context) -> Answer:
 
 
 def _instructions(context: Context, name: str) -> Answer:
-    from workspace.snapshot.document_types import document_type
+    from workspace.snapshot.document_types import read_type_named
 
     snapshot = context.snapshot()
-    found = document_type(snapshot, name)
+    found = read_type_named(snapshot, name)
     return Answer(
         {
             "instructions": found.guidance,
@@ -108,14 +108,14 @@ def _instructions(context: Context, name: str) -> Answer:
 
 def _build(context: Context, item: Given) -> Operation:
     from workspace.edits import CreateDocument
-    from workspace.snapshot.document_types import document_type
+    from workspace.snapshot.document_types import read_type_named
 
     asked = read(CreateDocumentArguments, item)
     if asked.doc_type is None:
         raise InvalidArguments(
             "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
         )
-    found = document_type(context.snapshot(), asked.doc_type)
+    found = read_type_named(context.snapshot(), asked.doc_type)
     if asked.title is None:
         raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
     return CreateDocument(
@@ -131,7 +131,7 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> Next
     empty = [
         section.address
         for section in (document.sections if document else ())
-        if not section.is_preamble and document and not whole_text(document, section)
+        if not section.is_preamble and document and not read_whole_text(document, section)
     ]
     if empty:
         edit = call(

@@ -12,7 +12,7 @@ from tools.documents.edit_operations import PLACEHOLDERS, completed, with_words
 from tools.task_progress import progress_after
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.document.section_text import whole_text
+from workspace.document.section_text import read_whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,7 +147,7 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> Next
     slug = last.answer.get("slug")
     document = written.document(last.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
-    if section and document and not whole_text(document, section):
+    if section and document and not read_whole_text(document, section):
         edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
         return NextStep("Write it with ", edit)
     named: dict[str, object] = {} if slug is None else {"slug": slug}

@@ -69,12 +69,12 @@ def change_data(change: Change, room: Room | None) -> Data:
 
 def diff_data(change: Change, most: int) -> dict[str, str]:
     """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
-    from workspace.diff.unified import section_diff
+    from workspace.diff.unified import format_section_diff
 
     if change.size > _MOST_DIFFED:
         return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
     old_line, new_line = change.lines
-    diff = section_diff(change.before, change.after, old_line=old_line, new_line=new_line, most=most)
+    diff = format_section_diff(change.before, change.after, old_line=old_line, new_line=new_line, most=most)
     return {"diff": diff}
 
 

@@ -13,7 +13,7 @@ from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
         found = {**found, ("undo" if "undo" in found else "ref"): near}
     if "undo" not in found:
         found = with_sections(found, error, snapshot)
-    elif error.code == Conflict.code:
+    elif error.code == ConcurrentChange.code:
         found = {**found, "mode": "each"}
     return found if found == example else {**found, "dry_run": True}
 

@@ -66,14 +66,14 @@ def _run(context: Context, given: Given) -> Answer:
     asked = read(ViewHistoryArguments, given)
     if not asked.file:
         return _explained(context, given, asked)
-    from workspace.texts.text_file import relative_path
+    from workspace.texts.text_file import normalize_path
 
     after = None
     place = Pinned.at(context, asked.ref)
     search = ["history", asked.file, asked.slug, asked.blame, place.ref]
     if asked.cursor is not None:
         place, after = _continued(place, read_place(asked.cursor, None, search))
-    file, slug = target(place.snapshot, relative_path(place.snapshot, asked.file), asked.slug)
+    file, slug = target(place.snapshot, normalize_path(place.snapshot, asked.file), asked.slug)
     if place.snapshot.entry(file) is None:
         check_path(file)
     there = found(context, place.snapshot, file, slug)

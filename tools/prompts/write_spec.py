@@ -9,7 +9,7 @@ from tools.completion import complete_folder, complete_type
 from tools.prompts.prompt import Prompt, PromptArgument, Written, numbered
 from tools.tool import call
 from workspace.paths import check_path
-from workspace.snapshot.document_types import document_type
+from workspace.snapshot.document_types import read_type_named
 
 if TYPE_CHECKING:
     from tools.tool import Context
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _write(context: Context, given: Mapping[str, str]) -> Written:
     topic, doc_type = given["topic"], given.get("doc_type")
     if doc_type:
-        document_type(context.snapshot(), doc_type)
+        read_type_named(context.snapshot(), doc_type)
     folder = given.get("folder", ".")
     place = {} if folder in (".", "./") else {"folder": check_path(folder.rstrip("/"))}
     steps: list[str] = []

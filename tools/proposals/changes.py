@@ -50,7 +50,7 @@ class Page(NamedTuple):
 def page_of_all(context: Context, changes: Changes, proposal: str, first: int, room: int = ROOM) -> Page:
     """Return the documents from one on that there is room for; the first is cut if it does not fit alone."""
     from workspace.diff.changes import DocumentKind
-    from workspace.diff.formats import as_data, as_markdown
+    from workspace.diff.formats import format_data, format_markdown
 
     documents = changes.documents
     told: list[Data] = []
@@ -59,8 +59,8 @@ def page_of_all(context: Context, changes: Changes, proposal: str, first: int, r
     at = first
     while at < len(documents):
         one = documents[at]
-        text = as_markdown([one], room)
-        data = as_data([one], room)
+        text = format_markdown([one], room)
+        data = format_data([one], room)
         is_cut = _is_cut(data) or len(text) > room - 100
         size = len(text), len(str(data))
         if told and (is_cut or size[0] > markdown_left or size[1] > data_left):
@@ -91,7 +91,7 @@ def page_of_one(
 
     Raises NotChanged.
     """
-    from workspace.diff.formats import as_data, as_markdown
+    from workspace.diff.formats import format_data, format_markdown
 
     one = next((one for one in changes.documents if file in (one.path, one.old_path)), None)
     if one is None:
@@ -100,8 +100,8 @@ def page_of_one(
     if slug is not None:
         one = _narrowed(one, slug)
     versions = _versions(context, changes, one, slug)
-    text, rest = cut(as_markdown([one], offset + _MOST) + _named(versions), offset, room)
-    data = as_data([one], room)
+    text, rest = cut(format_markdown([one], offset + _MOST) + _named(versions), offset, room)
+    data = format_data([one], room)
     return Page({"documents": [{**_entry(one, data), **versions}], "more": data["more"]}, text, rest)
 
 

@@ -72,9 +72,9 @@ def block_data(block: Block) -> Data:
 
 
 def _changes_data(changes: Changes) -> Data:
-    from workspace.diff.formats import as_data
+    from workspace.diff.formats import format_data
 
-    return {**as_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
+    return {**format_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
 
 
 def _demand(demand: Demand) -> Data:

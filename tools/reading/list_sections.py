@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import Context, Given
-    from workspace.texts.headings import Entry
+    from workspace.texts.headings import OutlineEntry
     from workspace.texts.text_file import TextFile
 
 MAX_LISTED = 500
@@ -47,7 +47,7 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     from tools.pages import read_place, write_place
     from tools.reading.texts import open_text
-    from workspace.texts.tokens import tokenizer
+    from workspace.texts.tokens import get_tokenizer
 
     asked = read(ListSectionsArguments, given)
     place = Pinned.at(context, asked.ref)
@@ -65,20 +65,20 @@ def _run(context: Context, given: Given) -> Answer:
         "path": text.path,
         "note": _note(len(entries), first, last),
         "outline": [_described(text, item) for item in page],
-        "tokenizer": tokenizer(),
+        "tokenizer": get_tokenizer(),
     }
     if last < len(entries):
         data["cursor"] = write_place(str(last), text.blob, search)
     return opened.answer(place, data, _next_step(place, text, page, asked, data.get("cursor")))
 
 
-def _fitting(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
+def _fitting(entries: Sequence[OutlineEntry], most: int) -> Sequence[OutlineEntry]:
     """Return so many of the entries as have at most so many characters, at least one."""
     sizes = accumulate(2 * len(name_of(entry)) + len(shown_title(entry.title)) for entry in entries)
     return entries[: max(sum(size <= most for size in sizes), 1)]
 
 
-def _described(text: TextFile, entry: Entry) -> Data:
+def _described(text: TextFile, entry: OutlineEntry) -> Data:
     """Return an entry of the outline; `tokens` are those of what read_section gives for it."""
     from workspace.texts.tokens import count_tokens
 
@@ -100,7 +100,11 @@ def _note(count: int, first: int, last: int) -> str:
 
 
 def _next_step(
-    place: Pinned, text: TextFile, page: Sequence[Entry], asked: ListSectionsArguments, cursor: str | None
+    place: Pinned,
+    text: TextFile,
+    page: Sequence[OutlineEntry],
+    asked: ListSectionsArguments,
+    cursor: str | None,
 ) -> NextStep:
     if cursor:
         limit = {} if asked.limit == MAX_LISTED else {"limit": asked.limit}

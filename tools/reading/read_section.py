@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.pages import Part
     from tools.reading.texts import Opened
     from tools.tool import Context, Given
-    from workspace.texts.headings import Entry
+    from workspace.texts.headings import OutlineEntry
 
 _DEEPEST = 6
 
@@ -52,7 +52,7 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     from tools.pages import lines_shown, part_of
     from tools.reading.texts import open_text
-    from workspace.texts.tokens import count_tokens, tokenizer
+    from workspace.texts.tokens import count_tokens, get_tokenizer
 
     asked = read(ReadSectionArguments, given)
     place = Pinned.at(context, asked.ref)
@@ -84,7 +84,7 @@ def _run(context: Context, given: Given) -> Answer:
         "number": entry.number,
         "heading_level": min(max(entry.level, 1), _DEEPEST),
         "tokens": count_tokens(part.text),
-        "tokenizer": tokenizer(),
+        "tokenizer": get_tokenizer(),
         "start_line": first,
         "end_line": last,
         "lines": [entry.first_line, entry.end_line],
@@ -96,7 +96,7 @@ def _run(context: Context, given: Given) -> Answer:
     return opened.answer(place, data, _next_step(place, opened, entry, part))
 
 
-def _next_step(place: Pinned, opened: Opened, entry: Entry, part: Part[Entry]) -> NextStep:
+def _next_step(place: Pinned, opened: Opened, entry: OutlineEntry, part: Part[OutlineEntry]) -> NextStep:
     path = opened.text.path
     if part.rest is not None:
         rest = place.rest("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)

@@ -84,7 +84,7 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 def _run(context: Context, given: Given) -> Answer:
     from tools.reading.texts import open_text
     from workspace.texts.summaries.summary import check_style
-    from workspace.texts.tokens import count_tokens, tokenizer
+    from workspace.texts.tokens import count_tokens, get_tokenizer
 
     asked = read(SmartReadArguments, given)
     check_style(asked.summary_style)
@@ -111,7 +111,7 @@ def _run(context: Context, given: Given) -> Answer:
     else:
         data, step = _summary(place, opened, asked)
     # Where a section was named that has moved, what was read is all of its file.
-    return opened._replace(entry=None).answer(place, data | {"tokenizer": tokenizer()}, step)
+    return opened._replace(entry=None).answer(place, data | {"tokenizer": get_tokenizer()}, step)
 
 
 def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, NextStep]:
@@ -167,9 +167,9 @@ def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[
     text, outline, _, _ = opened
     summary = summarize(text, outline, style=asked.summary_style, budget=asked.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
-    included, excluded = wording.coverage(summary)
+    included, excluded = wording.measure_coverage(summary)
     data: Data = {
-        "_preamble": wording.preamble(text, summary, shown_title(title)),
+        "_preamble": wording.format_preamble(text, summary, shown_title(title)),
         "content": summary.content,
         "type": "summary",
         "style": summary.style,
@@ -189,9 +189,9 @@ def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[
             "size_tokens": summary.original_tokens,
         },
         "confidence": {
-            "completeness": wording.confidence(summary),
-            "recommended_for": wording.recommended_for(summary),
-            "not_recommended_for": wording.not_recommended_for(summary),
+            "completeness": wording.estimate_confidence(summary),
+            "recommended_for": wording.list_recommended_uses(summary),
+            "not_recommended_for": wording.list_discouraged_uses(summary),
         },
         "budget": summary.budget,
     }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tools.tool import Context, Given
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.texts.headings import Entry, Outline
+    from workspace.texts.headings import OutlineEntry, TextOutline
     from workspace.texts.text_file import TextFile
 
 
@@ -35,8 +35,8 @@ class Opened(NamedTuple):
     """A text with its outline, the section that was asked for, and where this has moved to if it has."""
 
     text: TextFile
-    outline: Outline
-    entry: Entry | None
+    outline: TextOutline
+    entry: OutlineEntry | None
     moved_to: dict[str, Any] | None
 
     def answer(self, place: Pinned, data: Data, step: NextStep) -> Answer:
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
         there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)
         return Answer(told(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step}))
 
-    def shows(self, context: Context, part: Part[Entry]) -> None:
+    def shows(self, context: Context, part: Part[OutlineEntry]) -> None:
         """Note that the caller has seen a part of the text, so that it may be overwritten."""
         document = self.text.document
         if document is not None:
@@ -59,10 +59,10 @@ def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted:
     Raises what reading and finding raise where history knows no other place for it.
     """
     from workspace.texts.finder import find_entry
-    from workspace.texts.outline import outline_of
-    from workspace.texts.text_file import read_text, relative_path
+    from workspace.texts.outline import read_outline
+    from workspace.texts.text_file import normalize_path, read_text
 
-    path, wanted = _target(snapshot, relative_path(snapshot, file), wanted)
+    path, wanted = _target(snapshot, normalize_path(snapshot, file), wanted)
     moved_to = None
     try:
         text = read_text(snapshot, path)
@@ -71,7 +71,7 @@ def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted:
         if there is None:
             raise
         text, wanted, moved_to = read_text(snapshot, there.file), there.slug, there.moved_to
-    outline = outline_of(text)
+    outline = read_outline(text)
     if wanted is None:
         return Opened(text, outline, None, moved_to)
     try:
@@ -82,7 +82,7 @@ def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted:
             raise
         if there.file != text.path:
             text = read_text(snapshot, there.file)
-            outline = outline_of(text)
+            outline = read_outline(text)
         return Opened(text, outline, find_entry(text, outline, there.slug), there.moved_to)
 
 
@@ -99,9 +99,9 @@ def _target(snapshot: Snapshot, file: str, wanted: str | None) -> tuple[str, str
 
     Raises InvalidArguments for two sections.
     """
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
-    path, fragment = split_address(file, Files(snapshot)) if "#" in file else (file, None)
+    path, fragment = split_address(file, LazyFilePaths(snapshot)) if "#" in file else (file, None)
     if wanted is not None:
         wanted = wanted.strip().removeprefix(f"{path}#")
     if wanted and fragment and wanted != fragment:
@@ -148,11 +148,11 @@ def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
 def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
     """Yield the paths of files that the example may name, best first; all of a commit are listed last."""
     from workspace.document.addresses import split_address
-    from workspace.texts.text_file import Files, relative_path
+    from workspace.texts.text_file import LazyFilePaths, normalize_path
 
-    files = Files(snapshot)
+    files = LazyFilePaths(snapshot)
     with suppress(WorkspaceError):
-        path, _ = split_address(relative_path(snapshot, str(example.get(_PATH, ""))), files)
+        path, _ = split_address(normalize_path(snapshot, str(example.get(_PATH, ""))), files)
         if path in files:  # why it is not is known already, and is dear to find out again
             yield path
     yield from found
@@ -162,14 +162,14 @@ def _paths(example: Data, found: Sequence[str], snapshot: Snapshot) -> Iterator[
 def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
     """Return the example for a file that is there. Raises WorkspaceError where it cannot be read."""
     from workspace.texts.finder import find_entry
-    from workspace.texts.outline import outline_of
+    from workspace.texts.outline import read_outline
     from workspace.texts.text_file import read_text
 
     text = read_text(snapshot, path)
     example = {**example, _PATH: text.path}
     if _HEADING not in example:
         return example
-    outline = outline_of(text)
+    outline = read_outline(text)
     try:
         find_entry(text, outline, str(example[_HEADING]))
     except WorkspaceError:
@@ -183,6 +183,6 @@ MAX_ADDRESS = 1_000
 """Characters of an address that an answer repeats."""
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: OutlineEntry) -> str:
     """Return what read_section takes for a section: its address, or its number where that is far too long."""
     return entry.address if len(entry.address) <= MAX_ADDRESS else entry.number

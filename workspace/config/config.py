@@ -23,7 +23,7 @@ from workspace.config.tables import (
     Protection,
     RemoteSettings,
     Validation,
-    listed,
+    parse_tables,
 )
 from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
 from workspace.config.toml import InvalidToml, load_toml
@@ -51,14 +51,14 @@ class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class Corpus(_Settings):
-    """What the documents are about."""
+class CorpusSettings(_Settings):
+    """Settings that describe the subject of the documents."""
 
     description: str | None = Field(default=None, max_length=500)
 
 
 def _visible(name: str) -> str:
-    """A name from the file, as it is fit to stand in a message: it may hold the controls of a terminal."""
+    """Return a name from the file with control characters escaped, so that a message can hold it."""
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
@@ -91,7 +91,7 @@ LEAST_TEXT_TOKENS, MOST_TEXT_TOKENS = 200, 1_000_000
 
 
 class Limits(_Settings):
-    """How large things may be: `document_bytes` for reading and writing, `text_tokens` for answers.
+    """Size limits: `document_bytes` for reading and writing, `text_tokens` for answers.
 
     All others are for writing alone.
     """
@@ -178,13 +178,13 @@ class WorkspaceConfig(_Settings):
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
     # Made without a validator, of which a start needs the outermost at most.
-    corpus: Corpus = Corpus.model_construct()
+    corpus: CorpusSettings = CorpusSettings.model_construct()
     taxonomy: dict[Annotated[str, AfterValidator(_key_name)], TaxonomyKey] = {}
     limits: Limits = Limits.model_construct()
     links: LinkRules = LinkRules.model_construct()
     remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
-    protect: Annotated[tuple[Protection, ...], BeforeValidator(listed)] = ()
+    protect: Annotated[tuple[Protection, ...], BeforeValidator(parse_tables)] = ()
     # pydantic has a method of the name that the file uses.
     validation: Validation = Field(default=Validation.model_construct(), alias="validate")
 
@@ -234,7 +234,7 @@ class WorkspaceConfig(_Settings):
         return path.endswith(DOCUMENT_SUFFIXES) and self.is_readable(path)
 
     def is_readable(self, path: str) -> bool:
-        """Whether a file of this path may be read, of whatever kind: its folder and `exclude` decide."""
+        """Return True if a file of any kind may be read: its folder and `exclude` decide."""
         if not is_nameable(path):
             return False
         if self.root and not path.startswith(self.root + "/"):

@@ -1,4 +1,4 @@
-"""How a workspace's links are to be read: the `[links]` table of `docyard.toml`.
+"""The tables of `docyard.toml`: links, protection, remotes, forges and validation.
 
 What may change only by review: the `[[protect]]` tables of `docyard.toml`.
 
@@ -65,7 +65,7 @@ Folder = Annotated[str, AfterValidator(_inside)]
 
 
 class LinkRules(BaseModel):
-    """How links are read. A destination that begins with a slash counts from `root`.
+    """Rules for reading links. A destination that begins with a slash is relative to `root`.
 
     `ignore` holds globs of destinations that something else serves, as they are written or as paths of the
     repository: they are not looked for.
@@ -80,7 +80,7 @@ class LinkRules(BaseModel):
 
     @property
     def omits_endings(self) -> bool:
-        """Whether a destination may leave out the `.md` of the document that it means."""
+        """Return True if a destination may leave out the `.md` of the document that it means."""
         return self.dialect is not Dialect.GITHUB
 
     def ignores(self, destination: str) -> bool:
@@ -184,7 +184,7 @@ class Protection(BaseModel):
         return value
 
 
-def listed(value: object) -> object:
+def parse_tables(value: object) -> object:
     """Return the tables as they are read. Raises ValueError for what is no list of them, or is too long."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
@@ -212,7 +212,7 @@ _LONGEST = 86_400 * 7
 
 
 class RemoteSettings(BaseModel):
-    """Which remote is meant, when a server exchanges with it unasked, and how long and how much that takes.
+    """Settings of the synchronized remote: its name, when a server syncs with it, and the limits.
 
     `name` is a remote of the repository's own Git settings: no document says where anything is sent, and none
     holds a secret. `every` is the time between two exchanges, in seconds, or such as "30s", "5m", "1h"; with
@@ -232,7 +232,7 @@ class RemoteSettings(BaseModel):
 
     @property
     def is_automatic(self) -> bool:
-        """Whether a server exchanges with the remote without being asked."""
+        """Return True if a server exchanges with the remote without being asked."""
         return self.every is not None or self.push is not None
 
     @model_validator(mode="before")
@@ -281,7 +281,7 @@ _FORGE_PLACES = ("url", "api", "api_url", "host", "base", "repository", "owner")
 
 
 class ForgeSettings(BaseModel):
-    """Where it stands, even empty, a proposal that is submitted becomes a pull request.
+    """Settings of a forge. If the table is present, even empty, a submitted proposal opens a pull request.
 
     The forge is the one on which the remote is. `kind` is needed for a host that is not known: no document
     says where a token is sent, and none holds a secret.
@@ -362,7 +362,7 @@ class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class Override(_Settings):
+class LevelOverride(_Settings):
     """Levels for the documents that a glob matches, by their paths in the repository."""
 
     match: Annotated[str, AfterValidator(_validation_glob)]
@@ -373,7 +373,7 @@ class Validation(_Settings):
     """The level of each rule that is not to have its own."""
 
     rules: Levels = {}
-    override: Annotated[tuple[Override, ...], Field(max_length=MAX_OVERRIDES)] = ()
+    override: Annotated[tuple[LevelOverride, ...], Field(max_length=MAX_OVERRIDES)] = ()
 
     def levels(self, path: str) -> dict[str, Level]:
         """Return the levels that are set for a document."""

@@ -27,9 +27,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn
 
 from workspace import globs
-from workspace.config.toml import InvalidToml, bytes_of, load_toml, text_of
+from workspace.config.toml import InvalidToml, decode_text, load_toml, read_bytes
 from workspace.errors import WorkspaceError
-from workspace.frontmatter.reader import as_text
+from workspace.frontmatter.reader import format_value
 from workspace.git.repository import DamagedRepository
 from workspace.globs import Glob
 
@@ -79,7 +79,7 @@ class Taxonomy(NamedTuple):
     manifest_in: Callable[[str], Manifest | None]
 
     def gathered(self, folders: Iterable[str]) -> Taxonomy:
-        """The same, with the manifests of these folders at hand; this one can go to another process."""
+        """Return a taxonomy that holds the manifests of these folders and can be sent to another process."""
         found = ((folder, self.manifest_in(folder)) for folder in folders)
         return Taxonomy(self.keys, {folder: manifest for folder, manifest in found if manifest}.get)
 
@@ -101,7 +101,7 @@ class Taxonomy(NamedTuple):
 
 
 def read_values(key: str, value: object) -> tuple[str, ...]:
-    """The texts of a value, or of each in a list, in order and once each; `tags` are parted at commas."""
+    """Return the texts of a value or of its list items, in order, without repeats; `tags` split at commas."""
     if key == "tags" and isinstance(value, str):
         value = value.split(",")
     items = value if isinstance(value, list) else [value]
@@ -118,7 +118,7 @@ def _text(value: object) -> str | None:
         case bytes():
             return None
         case _:
-            return as_text(value)
+            return format_value(value)
 
 
 MAX_OVERRIDES = 64
@@ -139,7 +139,7 @@ class InvalidManifest(WorkspaceError):
     code: ClassVar[str] = "INVALID_MANIFEST"
 
 
-class Override(NamedTuple):
+class ValueOverride(NamedTuple):
     """Values for the documents that a glob matches."""
 
     glob: Glob
@@ -147,10 +147,10 @@ class Override(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What was read of a manifest; an empty one says nothing, and keeps those above it from doing so."""
+    """A parsed manifest. An empty one declares nothing and overrides the manifests above it."""
 
     defaults: Values = MappingProxyType({})
-    overrides: tuple[Override, ...] = ()
+    overrides: tuple[ValueOverride, ...] = ()
 
     def values(self, inside: str) -> Values:
         """Return the values for a document, by its path below the manifest's folder."""
@@ -171,7 +171,7 @@ class Manifests:
         self._known: dict[str, Manifest | None] = {}
 
     def within(self, folder: str) -> Manifest | None:
-        """The manifest that stands in a folder; one that cannot be used says nothing, and is logged."""
+        """Return the manifest of a folder; an invalid one is logged and treated as empty."""
         if folder not in self._known:
             self._known[folder] = self._found(f"{folder}/{MANIFEST}" if folder else MANIFEST)
         return self._known[folder]
@@ -185,7 +185,9 @@ class Manifests:
             return Manifest()
 
 
-def problems(git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]) -> list[InvalidManifest]:
+def find_problems(
+    git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]
+) -> list[InvalidManifest]:
     """Return what is wrong with each manifest that cannot be used, of some blobs by path, in their order."""
     found = []
     for path, blob in manifests.items():
@@ -198,7 +200,7 @@ def problems(git: GitReader, keys: tuple[str, ...], manifests: Mapping[str, str]
 
 def _read(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> Manifest:
     try:
-        data = bytes_of(git, blob)
+        data = read_bytes(git, blob)
     except DamagedRepository as error:
         raise InvalidManifest(
             f"{path} cannot be read: its object is missing or damaged",
@@ -253,7 +255,7 @@ class _Reading(NamedTuple):
             tuple(self._override(number, one) for number, one in enumerate(overrides)),
         )
 
-    def _override(self, number: int, table: object) -> Override:
+    def _override(self, number: int, table: object) -> ValueOverride:
         if not isinstance(table, dict):
             self._refuse("override", number, "is no table", "Write each override below [[override]].")
         self._check_names(table, ("match", "metadata"), number)
@@ -266,7 +268,7 @@ class _Reading(NamedTuple):
         reason = globs.problem(match) if isinstance(match, str) else "is no text"
         if reason is not None:
             self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
-        return Override(Glob.compile(match), self._metadata(table, number))
+        return ValueOverride(Glob.compile(match), self._metadata(table, number))
 
     def _metadata(self, table: Mapping[str, object], number: int | None) -> Values:
         metadata = table.get("metadata", {})
@@ -295,14 +297,14 @@ class _Reading(NamedTuple):
                 self._refuse(key, number, "is unknown here", f"{near}There are {' and '.join(known)}.")
 
     def _refuse(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
-        line = line_of(text_of(self.data), key, number)
+        line = find_line(decode_text(self.data), key, number)
         shown = key if len(key) <= _SHOWN else key[:_SHOWN] + "…"
         message = f"{self.path}, line {line}: {shown!r} {reason}"
         raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=shown)
 
 
-def line_of(text: str, key: str, number: int | None) -> int:
-    """The line, from 1, on which a key stands: in the override of this number, or outside of all (None).
+def find_line(text: str, key: str, number: int | None) -> int:
+    """Return the line of a key, from 1: in the override of this number, or outside of all (None).
 
     Where it is written so that it is not found there, it is the line of the table's header, or another on
     which such a key stands, or the first.

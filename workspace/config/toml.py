@@ -30,7 +30,7 @@ class InvalidToml(ValueError):
         self.line = line
 
 
-def bytes_of(git: GitReader, blob: str) -> bytes:
+def read_bytes(git: GitReader, blob: str) -> bytes:
     """Return the bytes of a file; for one that is too large to be read, as many as are already too many."""
     data = git.blob_within(blob, MAX_BYTES)
     return bytes(MAX_BYTES + 1) if data is None else data
@@ -48,7 +48,7 @@ def load_toml(data: bytes) -> dict[str, object]:
     if DEEP_KEY.search(data):
         raise InvalidToml("is nested too deeply", "Keep its values flat.")
     try:
-        return tomllib.loads(text_of(data))
+        return tomllib.loads(decode_text(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidToml("is not UTF-8", "Save it as UTF-8 and commit it.", line) from error
@@ -64,8 +64,8 @@ def load_toml(data: bytes) -> dict[str, object]:
         raise InvalidToml("holds a number that is too large", "Shorten it and commit it.") from error
 
 
-def text_of(data: bytes) -> str:
-    """The text of a file, without the byte order mark that some editors put first; not UTF-8 is an error."""
+def decode_text(data: bytes) -> str:
+    """Return the text of a file without a byte order mark. Bytes that are not UTF-8 are an error."""
     return data.decode("utf-8-sig")
 
 

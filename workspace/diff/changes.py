@@ -1,4 +1,4 @@
-"""What a change is: values that say what happened to a section, a task, a key of metadata, or a document.
+"""Changes as values: of a section, a task, a key of metadata, or a document.
 
 What happened to a document's front matter, key by key.
 """
@@ -9,7 +9,7 @@ import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.text import BLANKS, readable
+from workspace.diff.text import BLANKS, decode_trimmed
 from workspace.frontmatter.reader import are_same
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
 
 
-class Kind(StrEnum):
-    """What happened to a part of a document, in the words that people use for it."""
+class ChangeKind(StrEnum):
+    """The kind of a change to a part of a document; the values are shown to users."""
 
     METADATA = "metadata"
     ADDED = "added"
@@ -35,8 +35,8 @@ class Kind(StrEnum):
     TASK_CHANGED = "task_changed"
 
 
-class Place(NamedTuple):
-    """Where a part stands in one version, and what it says there.
+class PartVersion(NamedTuple):
+    """The location and the text of a part in one version.
 
     `address` is a section's or a task's within its document (the key, for metadata), `line` counts from 1.
     `below` are the titles of the sections in which it stands, outermost first (the document's is not one),
@@ -60,17 +60,17 @@ class SectionChange(NamedTuple):
     changed if `field` is `heading`), its text without what is told of its tasks (changed), a task's lines
     (added, removed, moved, completed, reopened), or what its `field` says (changed); for metadata the value
     of a key. A task's `field` is `title`, `criteria`, `completed`, `note`, `assignee`, or `text` for what
-    else it says. `workspace.differing.edits` tells which words of the texts differ.
+    else it says. `workspace.diff.text.diff_texts` tells which words of the texts differ.
     """
 
-    kind: Kind
-    before: Place | None
-    after: Place | None
+    kind: ChangeKind
+    before: PartVersion | None
+    after: PartVersion | None
     field: str | None = None
 
     @property
-    def place(self) -> Place:
-        """Where it is now, else where it was."""
+    def place(self) -> PartVersion:
+        """The location after the change, or before it for a removed part."""
         found = self.after or self.before
         assert found is not None  # one of the two is always there
         return found
@@ -78,7 +78,7 @@ class SectionChange(NamedTuple):
     @property
     def section(self) -> str:
         """The address of the section in which it happened, also of a task; "" for metadata."""
-        if self.kind is Kind.METADATA:
+        if self.kind is ChangeKind.METADATA:
             return ""
         address = self.place.address
         return address.rpartition("[")[0] if self.kind in TASK_KINDS else address
@@ -89,14 +89,14 @@ class SectionChange(NamedTuple):
         return self.place.below[-1] if self.kind in TASK_KINDS else self.place.title
 
 
-TASK_KINDS = frozenset(kind for kind in Kind if kind.startswith("task_"))
+TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
 
 
 """What happens to tasks."""
 
 
 class DocumentKind(StrEnum):
-    """What happened to a document as a whole."""
+    """The kind of a change to a document as a whole."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -121,7 +121,7 @@ class DocumentChange(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it came or went, so that its sections need not be told one by one."""
+        """Return True if it came or went, so that its sections need not be told one by one."""
         return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
 
 
@@ -131,7 +131,7 @@ WHOLE = "front matter"
 """The address and title of front matter that is told as a whole."""
 
 
-def metadata_changes(old: Document, new: Document) -> Iterator[SectionChange]:
+def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
     """Yield a change for each key whose value differs, in the order of the new version, then of the old one.
 
     Front matter that cannot be read, and one of which only comments, order or style differ, is told as a
@@ -146,36 +146,36 @@ def metadata_changes(old: Document, new: Document) -> Iterator[SectionChange]:
     was, is_now = old.front_matter, new.front_matter
     keys = [key for key in dict.fromkeys([*is_now, *was]) if not _are_same(was, is_now, key)]
     for key in keys:
-        yield SectionChange(Kind.METADATA, _place(old, key), _place(new, key))
+        yield SectionChange(ChangeKind.METADATA, _place(old, key), _place(new, key))
     if not keys:
         yield _whole(old, new, texts)
 
 
 def _lines(document: Document) -> str:
-    return readable(document.data[: document.front_matter_end])
+    return decode_trimmed(document.data[: document.front_matter_end])
 
 
 def _whole(old: Document, new: Document, texts: tuple[str, str]) -> SectionChange:
     places = [
-        Place(document.path, WHOLE, WHOLE, 1, text) if text else None
+        PartVersion(document.path, WHOLE, WHOLE, 1, text) if text else None
         for document, text in zip((old, new), texts, strict=True)
     ]
-    return SectionChange(Kind.METADATA, places[0], places[1])
+    return SectionChange(ChangeKind.METADATA, places[0], places[1])
 
 
 def _are_same(was: Mapping[str, object], is_now: Mapping[str, object], key: str) -> bool:
     return key in was and key in is_now and are_same(was[key], is_now[key])
 
 
-def _place(document: Document, key: str) -> Place | None:
+def _place(document: Document, key: str) -> PartVersion | None:
     if key not in document.front_matter:
         return None
     value = document.front_matter[key]
-    return Place(document.path, str(key), str(key), 1, _text(value))
+    return PartVersion(document.path, str(key), str(key), 1, _text(value))
 
 
 def _text(value: object) -> str:
-    """A value as text: words as they are, all others as JSON, and what JSON has not as Python writes it."""
+    """Return a value as text: strings as they are, others as JSON, or else as Python writes them."""
     if isinstance(value, str):
         words = value.strip(BLANKS)
         return words + "\n" if words else ""

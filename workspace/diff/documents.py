@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workspace.diff import tasks
-from workspace.diff.changes import Kind, Place, SectionChange, metadata_changes
+from workspace.diff.changes import ChangeKind, PartVersion, SectionChange, compare_metadata
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.diff.sequences import displaced
-from workspace.diff.text import raw_heading, raw_text, readable, source, spaced
+from workspace.diff.sequences import find_displaced
+from workspace.diff.text import collapse_blanks, decode_trimmed, read_raw_heading, read_raw_text, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 
-class Version:
+class DocumentVersion:
     """A version of a document, of which places are told."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self._before: dict[int, Section] | None = None
 
-    def place(self, section: Section, text: str | None = None) -> Place:
+    def place(self, section: Section, text: str | None = None) -> PartVersion:
         """Return where a section stands; it says its own text with its heading, unless a text is given."""
         before = self._older_siblings().get(section.position)
-        return Place(
+        return PartVersion(
             self.document.path,
             section.key,
             section.title,
             section.line,
-            source(self.document, section) if text is None else text,
+            read_source(self.document, section) if text is None else text,
             self.document.breadcrumb(section)[:-1],
             before.title if before else None,
         )
@@ -51,13 +51,13 @@ class Version:
 
 
 class Comparison:
-    """What happened between two versions of a document, of which one may be missing.
+    """The changes between two versions of a document, of which one may be missing.
 
     `gone` and `come` are the sections that only one of them has.
     """
 
     def __init__(self, old: Document | None, new: Document | None) -> None:
-        self.old, self.new = (None if item is None else Version(item) for item in (old, new))
+        self.old, self.new = (None if item is None else DocumentVersion(item) for item in (old, new))
         self._pairs = SectionMatch(old, new, Evidence.SIMILARITY).pairs if old and new else {}
         self._back = {one: two for two, one in self._pairs.items()}
         self.gone = [item for item in old.sections if item.position not in self._back] if old else []
@@ -66,15 +66,15 @@ class Comparison:
     def changes(
         self, elsewhere: Mapping[int, list[SectionChange]], left: Mapping[int, list[SectionChange]]
     ) -> Iterator[SectionChange]:
-        """What happened, in the order of the new version; what is gone stands behind what stood before it.
+        """Return the changes in the order of the new version; removed parts follow their old predecessors.
 
         Of sections that came from elsewhere or left, by their positions, what is given is told instead.
         """
         kept: dict[int, list[SectionChange]] = {}
         if self.old and self.new:
-            yield from metadata_changes(self.old.document, self.new.document)
-            moved = _moved(self.old.document, self.new.document, self._pairs)
-            kept = kept_changes(self.old, self.new, self._pairs, moved, self.gone, self.come)
+            yield from compare_metadata(self.old.document, self.new.document)
+            moved = _find_moved(self.old.document, self.new.document, self._pairs)
+            kept = compare_matched_sections(self.old, self.new, self._pairs, moved, self.gone, self.come)
         lost: dict[int | None, list[SectionChange]] = {}
         last: int | None = None
         gone = {item.position for item in self.gone}
@@ -84,7 +84,9 @@ class Comparison:
             elif item.position in left:
                 lost.setdefault(last, []).extend(left[item.position])
             elif self.old:
-                lost.setdefault(last, []).append(SectionChange(Kind.REMOVED, self.old.place(item), None))
+                lost.setdefault(last, []).append(
+                    SectionChange(ChangeKind.REMOVED, self.old.place(item), None)
+                )
         yield from lost.get(None, ())
         for item in self.new.document.sections if self.new else ():
             if item.position in kept:
@@ -92,11 +94,11 @@ class Comparison:
             elif item.position in elsewhere:
                 yield from elsewhere[item.position]
             elif item.position not in self._pairs and self.new:
-                yield SectionChange(Kind.ADDED, None, self.new.place(item))
+                yield SectionChange(ChangeKind.ADDED, None, self.new.place(item))
             yield from lost.get(item.position, ())
 
 
-def _moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
+def _find_moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
     """Return the fewest sections without which all others stand below the same one in the same order."""
     was, is_now = old.sections, new.sections
     moved: set[int] = set()
@@ -111,13 +113,13 @@ def _moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
             rows.setdefault(above, []).append(two)
     for row in rows.values():
         back = {pairs[two]: two for two in sorted(row)}
-        moved |= {back[one] for one in displaced(sorted(back), list(back))}
+        moved |= {back[one] for one in find_displaced(sorted(back), list(back))}
     return moved
 
 
-def kept_changes(
-    old: Version,
-    new: Version,
+def compare_matched_sections(
+    old: DocumentVersion,
+    new: DocumentVersion,
     pairs: Mapping[int, int],
     moved: Collection[int],
     gone: Collection[Section] = (),
@@ -130,15 +132,15 @@ def kept_changes(
     """
     was, is_now = old.document, new.document
     both = {two: (was.sections[one], is_now.sections[two]) for two, one in sorted(pairs.items())}
-    rewritten = {two for two, (a, b) in both.items() if raw_text(was, a) != raw_text(is_now, b)}
+    rewritten = {two for two, (a, b) in both.items() if read_raw_text(was, a) != read_raw_text(is_now, b)}
     groups = [(two, *both[two]) for two in both if two in rewritten]
-    before = {two: tasks.tasks_of(was, item, two) for two, item, _ in groups}
-    after = {two: tasks.tasks_of(is_now, item, two) for two, _, item in groups}
-    told = tasks.task_changes(
+    before = {two: tasks.list_tasks(was, item, two) for two, item, _ in groups}
+    after = {two: tasks.list_tasks(is_now, item, two) for two, _, item in groups}
+    told = tasks.compare_tasks(
         [item for row in before.values() for item in row]
-        + [item for section in gone for item in tasks.tasks_of(was, section, None)],
+        + [item for section in gone for item in tasks.list_tasks(was, section, None)],
         [item for row in after.values() for item in row]
-        + [item for section in come for item in tasks.tasks_of(is_now, section, None)],
+        + [item for section in come for item in tasks.list_tasks(is_now, section, None)],
     )
     found: dict[int, list[SectionChange]] = {}
     carried: set[int | None] = set()
@@ -147,19 +149,19 @@ def kept_changes(
             carried.add(two)
         changes: list[SectionChange] = []
         if two in moved:
-            changes.append(SectionChange(Kind.MOVED, old.place(one), new.place(other)))
+            changes.append(SectionChange(ChangeKind.MOVED, old.place(one), new.place(other)))
         changes += _heading_change(old, one, new, other, two in carried)
         if two in rewritten:
             texts = _text(was, one, before[two]), _text(is_now, other, after[two])
             if two in told:
                 # Blank lines come and go with tasks.
-                differ = spaced(texts[0]) != spaced(texts[1])
+                differ = collapse_blanks(texts[0]) != collapse_blanks(texts[1])
             else:
                 texts = texts if texts[0] != texts[1] else (_text(was, one), _text(is_now, other))
                 differ = texts[0] != texts[1]
             if differ:
                 places = old.place(one, texts[0]), new.place(other, texts[1])
-                changes.append(SectionChange(Kind.CHANGED, *places))
+                changes.append(SectionChange(ChangeKind.CHANGED, *places))
             changes += told.get(two, ())
         if changes:
             found[two] = changes
@@ -167,30 +169,30 @@ def kept_changes(
 
 
 def _heading_change(
-    old: Version, was: Section, new: Version, section: Section, is_moved: bool
+    old: DocumentVersion, was: Section, new: DocumentVersion, section: Section, is_moved: bool
 ) -> Iterator[SectionChange]:
     """Yield another title, or another way to write it.
 
     The level follows a move, of what stands above it too.
     """
-    heads = raw_heading(old.document, was), raw_heading(new.document, section)
+    heads = read_raw_heading(old.document, was), read_raw_heading(new.document, section)
     if heads[0] == heads[1] and was.title == section.title:
         return
-    before, after = map(readable, heads)
+    before, after = map(decode_trimmed, heads)
     places = old.place(was, before), new.place(section, after)
     if was.title != section.title and (before or after):
-        yield SectionChange(Kind.RENAMED, *places)
+        yield SectionChange(ChangeKind.RENAMED, *places)
     elif before != after and not is_moved:
-        yield SectionChange(Kind.CHANGED, *places, "heading")
+        yield SectionChange(ChangeKind.CHANGED, *places, "heading")
 
 
-def _text(document: Document, section: Section, listed: Iterable[tasks.Listed] = ()) -> str:
+def _text(document: Document, section: Section, listed: Iterable[tasks.ListedTask] = ()) -> str:
     """Return what a section says, without some tasks."""
-    return readable(raw_text(document, section, tasks.spans(listed)))
+    return decode_trimmed(read_raw_text(document, section, tasks.find_task_spans(listed)))
 
 
-def section_changes(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
-    """What happened between two versions of a document, section by section; None is one that is not there.
+def compare_documents(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
+    """Return the changes between two versions of a document, by section; None is a missing version.
 
     In the order of the new version, what is gone behind what stood before it. Of a document that came or
     went, each section is told, and no task or key. Blank lines around a section, line ends, and bytes that

@@ -16,21 +16,27 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workspace.diff.changes import Kind
-from workspace.diff.descriptions import Segment, document_sentence, one_line, rationed, told
-from workspace.diff.text import edits
+from workspace.diff.changes import ChangeKind
+from workspace.diff.descriptions import (
+    Segment,
+    describe_change,
+    describe_document,
+    format_one_line,
+    truncate_to_budget,
+)
+from workspace.diff.text import diff_texts
 from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from workspace.diff.changes import DocumentChange, Place, SectionChange
-    from workspace.diff.descriptions import Row, Segment
+    from workspace.diff.changes import DocumentChange, PartVersion, SectionChange
+    from workspace.diff.descriptions import DiffRow, Segment
 
 Data = dict[str, object]
 
 
-def as_data(changes: Iterable[DocumentChange], most: int = 100_000) -> Data:
+def format_data(changes: Iterable[DocumentChange], most: int = 100_000) -> Data:
     """`{"documents": [...], "more": n}`, of at most `most` characters as JSON.
 
     A document has `kind`, `path`, `title`, `changes`, and where it applies `old_path` and `unread` (the code
@@ -87,26 +93,31 @@ def _change(change: SectionChange, path: str) -> Data:
     if change.field:
         data["field"] = change.field
     if before and after:
-        data |= _turned(before, after, change.kind, path)
-    if change.kind not in (Kind.MOVED, Kind.TASK_MOVED, Kind.TASK_COMPLETED, Kind.TASK_REOPENED):
+        data |= _format_values(before, after, change.kind, path)
+    if change.kind not in (
+        ChangeKind.MOVED,
+        ChangeKind.TASK_MOVED,
+        ChangeKind.TASK_COMPLETED,
+        ChangeKind.TASK_REOPENED,
+    ):
         data |= _texts(before, after)
     return data
 
 
-def _turned(before: Place, after: Place, kind: Kind, path: str) -> Data:
+def _format_values(before: PartVersion, after: PartVersion, kind: ChangeKind, path: str) -> Data:
     data: Data = {}
     if before.address != after.address:
         data["old_address"] = before.address
     if before.title != after.title:
         data["old_title"] = before.title
-    if kind is Kind.MOVED and before.path != after.path:
+    if kind is ChangeKind.MOVED and before.path != after.path:
         data |= {"path": after.path} if path == before.path else {"old_path": before.path}
-    if kind in (Kind.MOVED, Kind.TASK_MOVED):
+    if kind in (ChangeKind.MOVED, ChangeKind.TASK_MOVED):
         data |= {"below": list(after.below), "old_below": list(before.below)}
     return data
 
 
-def _texts(before: Place | None, after: Place | None) -> Data:
+def _texts(before: PartVersion | None, after: PartVersion | None) -> Data:
     data: Data = {}
     if before:
         data["before"] = before.text
@@ -120,7 +131,7 @@ def _texts(before: Place | None, after: Place | None) -> Data:
                 "old": before.text[edit.start : edit.end],
                 "new": after.text[edit.new_start : edit.new_end],
             }
-            for edit in edits(before.text, after.text)
+            for edit in diff_texts(before.text, after.text)
         ]
     return data
 
@@ -132,20 +143,20 @@ def _size(data: Data) -> int:
 Line = tuple[Segment, ...]
 
 
-def as_lines(changes: Iterable[DocumentChange], most: int = 50_000) -> list[Line]:
+def format_lines(changes: Iterable[DocumentChange], most: int = 50_000) -> list[Line]:
     """Change as lines of at most `most` characters in all, and one that counts what is left out.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
-    kept, more = rationed(_blocks(changes), most, _lines_size)
+    kept, more = truncate_to_budget(_blocks(changes), most, _lines_size)
     lines = [line for block in kept for line in block]
     if more:
         lines.append((Segment(f"… and {more:,} more change{'s' * (more != 1)}"),))
     return lines
 
 
-def plain_line(line: Line) -> str:
-    """A line without colours: words that differ between marks, as `git diff --word-diff=plain` has them."""
+def format_plain_line(line: Line) -> str:
+    """Return a line without colours: changed words are marked as in `git diff --word-diff=plain`."""
     is_whole = len(line) > 1 and line[0].text.strip() in ("-", "+")
     return "".join(_plain(segment, is_whole) for segment in line)
 
@@ -161,8 +172,8 @@ def _plain(segment: Segment, is_whole: bool) -> str:
 def _blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
     """Yield the lines that belong together, each with the number of changes that they tell."""
     for document in changes:
-        head: tuple[Line, ...] = ((Segment(one_line(document.path, 1000), "address"),),)
-        sentence = document_sentence(document)
+        head: tuple[Line, ...] = ((Segment(format_one_line(document.path, 1000), "address"),),)
+        sentence = describe_document(document)
         if sentence:
             counts = document.is_whole or not document.sections
             yield partial(list, (*head, (Segment("  "), *sentence))), int(counts)
@@ -177,10 +188,12 @@ def _block(head: Iterable[Line], change: SectionChange, path: str, is_first: boo
     """Return a change, below the title of its section if it is the first one there."""
     lines = [*head]
     if is_first:
-        title = Segment(one_line(change.heading), "title")
-        lines.append((Segment("  "), title, Segment(" "), Segment(one_line(change.section), "address")))
+        title = Segment(format_one_line(change.heading), "title")
+        lines.append(
+            (Segment("  "), title, Segment(" "), Segment(format_one_line(change.section), "address"))
+        )
     indent = "    " if change.section else "  "
-    said = told(change, path)
+    said = describe_change(change, path)
     if said.sentence:
         lines.append((Segment(indent), *said.sentence))
     lines += [(Segment(f"{indent}{row.mark} "), *row.segments) for row in said.rows]
@@ -204,9 +217,9 @@ _MARKER = re.compile(rf"[ \t]*(?:{LIST_MARKER}|#{{1,6}})[ \t]+(?:\[[ xX]\][ \t]+
 _TICKS = re.compile("`{3,}")
 
 
-def as_markdown(changes: Iterable[DocumentChange], most: int = 20_000) -> str:
+def format_markdown(changes: Iterable[DocumentChange], most: int = 20_000) -> str:
     """Change as Markdown of at most `most` characters, and a line that counts what is left out."""
-    blocks, more = rationed(_markdown_blocks(changes), most, len)
+    blocks, more = truncate_to_budget(_markdown_blocks(changes), most, len)
     text = "".join(blocks)
     if more:
         text += f"\n… and {more:,} more change{'s' * (more != 1)}.\n"
@@ -217,12 +230,12 @@ def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callab
     """Yield the parts of the text, each with the number of changes that it tells."""
     lead = ""
     for document in changes:
-        head = f"{lead}### {code_span(one_line(document.path, 1000))}\n"
+        head = f"{lead}### {format_code_span(format_one_line(document.path, 1000))}\n"
         lead = "\n"
-        sentence = document_sentence(document)
+        sentence = describe_document(document)
         if sentence:
             counts = document.is_whole or not document.sections
-            yield partial(_said, head, sentence), int(counts)
+            yield partial(_format_description, head, sentence), int(counts)
             head = ""
         address = ""
         for change in () if document.is_whole else document.sections:
@@ -230,7 +243,7 @@ def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callab
             head, address = "", change.section
 
 
-def _said(head: str, sentence: Iterable[Segment]) -> str:
+def _format_description(head: str, sentence: Iterable[Segment]) -> str:
     return f"{head}\n{_sentence(sentence)}\n"
 
 
@@ -238,11 +251,12 @@ def _markdown_block(head: str, change: SectionChange, path: str, is_first: bool)
     """Return a change, below the heading of its section if it is the first one there."""
     text = head
     if is_first:
-        text += f"\n#### {_escaped(one_line(change.heading))} ({code_span(one_line(change.section))})\n"
-    said = told(change, path)
+        address = format_code_span(format_one_line(change.section))
+        text += f"\n#### {_escaped(format_one_line(change.heading))} ({address})\n"
+    said = describe_change(change, path)
     if said.sentence:
         text += f"\n{_sentence(said.sentence)}\n"
-    lines: list[Row] = []
+    lines: list[DiffRow] = []
     for row in said.rows:
         if row.mark == "~":
             text += _fenced(lines) + f"\n> {_words(row)}\n"
@@ -259,24 +273,24 @@ def _sentence(segments: Iterable[Segment]) -> str:
 def _inline(segment: Segment) -> str:
     text, style = segment
     if style == "address":
-        return code_span(text)
+        return format_code_span(text)
     if style == "title":
         return f"“{_escaped(text)}”"
     if style == "plain":
         return _escaped(text)
-    lead, words, tail = _parted(text)
+    lead, words, tail = _split_padding(text)
     mark = "~~" if style == "removed" else "**"
     return f"{lead}{mark}{_escaped(words)}{mark}{tail}"
 
 
-def _parted(text: str) -> tuple[str, str, str]:
+def _split_padding(text: str) -> tuple[str, str, str]:
     """Return the white space before and behind words, outside of which marks of emphasis are not read."""
     words = text.strip()
     at = text.index(words)
     return text[:at], words, text[at + len(words) :]
 
 
-def _words(row: Row) -> str:
+def _words(row: DiffRow) -> str:
     """Return a paragraph in a quotation.
 
     The mark of a list item or a heading that begins it is a mark no more.
@@ -292,7 +306,7 @@ def _words(row: Row) -> str:
     return "".join(parts).strip()
 
 
-def _fenced(rows: list[Row]) -> str:
+def _fenced(rows: list[DiffRow]) -> str:
     if not rows:
         return ""
     lines = [row.mark + " " * (row.mark == "…") + "".join(part.text for part in row.segments) for row in rows]
@@ -307,7 +321,7 @@ def _escaped(text: str) -> str:
     return "".join(part if place % 2 else _MARKUP.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
-def code_span(text: str) -> str:
+def format_code_span(text: str) -> str:
     """Return a code span (CommonMark 0.31 §6.1)."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     ticks = "`" * (longest + 1)

@@ -1,4 +1,4 @@
-"""Which document of one tree is which of the next, where its path is gone.
+"""Detection of renamed documents between two trees.
 
 The same text is the same document; else the one that shares at least half of its lines, as Git reckons it
 (gitdiffcore, "diffcore-rename"). What cannot be told apart was not renamed.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workspace.diff.sequences import similarity
+from workspace.diff.sequences import measure_similarity
 from workspace.git import trees
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class Renames:
 
     @property
     def read(self) -> int:
-        """How many bytes of documents were read to tell."""
+        """The number of document bytes that were read for the comparison."""
         return _READ - self._left
 
     def of(self, path: str) -> str | None:
-        """The path that a document which is gone has now; None if it was removed, or cannot be told."""
+        """Return the new path of a missing document; None if it was removed, or the match is ambiguous."""
         blob = self.gone.get(path)
         if blob is None or blob == _EMPTY:
             return None
@@ -97,7 +97,7 @@ class Renames:
         lines, others = self._lines_of(one), self._lines_of(other)
         if lines is None or others is None:
             return 0.0
-        return similarity(lines, others)
+        return measure_similarity(lines, others)
 
     def _lines_of(self, blob: str) -> Counter[bytes] | None:
         if blob not in self._lines:
@@ -108,7 +108,7 @@ class Renames:
 
 
 def _of_the_nearest_name(path: str, others: Sequence[str]) -> str | None:
-    """Of several paths, the one that ends as a path does, folder by folder; None where two do."""
+    """Return the path with the most trailing parts in common with another; None for a tie."""
     parts = _parts(path)
     shared = {other: _shared(parts, _parts(other)) for other in others}
     most = max(shared.values())

@@ -14,13 +14,13 @@ from workspace.document.addresses import (
     Fragment,
     SectionNotFound,
     TaskNotFound,
+    format_task_address,
     read_fragment,
     resolve_section,
     resolve_task,
-    task_address,
 )
 from workspace.document.headings import PREAMBLE
-from workspace.document.section_text import own_text
+from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 from workspace.nearest import nearest
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SHOWN = 200
 
 
-class Conflict(WorkspaceError):
+class ConcurrentChange(WorkspaceError):
     """Another writer changed what this call is about.
 
     `theirs` is the text as it is now, `base` as the call knew it, `ours` as the call would have left it.
@@ -44,7 +44,7 @@ class Conflict(WorkspaceError):
     code = "CONFLICT"
 
 
-def carry(old: Document, new: Document, address: str) -> str | None:
+def map_address(old: Document, new: Document, address: str) -> str | None:
     """Return the address in `new` of the section or task that an address means in `old`.
 
     None where it means nothing in `old`. Raises SectionNotFound or TaskNotFound for what is gone, Conflict
@@ -61,7 +61,7 @@ def carry(old: Document, new: Document, address: str) -> str | None:
     if old.data == new.data or (section.is_preamble and task is None):
         return address
     twin = _successor(SectionMatch(old, new, Evidence.NAME), section)
-    return twin.key if task is None else task_address(twin, _same_task(old, section, task, new, twin))
+    return twin.key if task is None else format_task_address(twin, _same_task(old, section, task, new, twin))
 
 
 def check_not_newer(tip: Document, address: str) -> None:
@@ -99,8 +99,8 @@ def _successor(match: SectionMatch, section: Section) -> Section:
         return twin
     candidates = match.ambiguous.get(section.position)
     if candidates is None:
-        raise _gone(match.new, section)
-    raise Conflict(
+        raise _removed_error(match.new, section)
+    raise ConcurrentChange(
         f"another writer changed {match.new.path} meanwhile, and which section '{section.key}' is now "
         "cannot be told",
         fix="View the document again, and name the section by the address that it has there.",
@@ -110,7 +110,7 @@ def _successor(match: SectionMatch, section: Section) -> Section:
     )
 
 
-def _gone(document: Document, section: Section) -> SectionNotFound:
+def _removed_error(document: Document, section: Section) -> SectionNotFound:
     known = [item.key for item in document.sections]
     return SectionNotFound(
         f"the section '{section.key}' of {document.path} is gone: another writer removed, moved or retitled "
@@ -122,14 +122,14 @@ def _gone(document: Document, section: Section) -> SectionNotFound:
 
 
 def _same_task(old: Document, section: Section, task: Task, new: Document, twin: Section) -> Task:
-    """The task of a section's new version: the same index where nothing changed, else the same title."""
+    """Return the task of the new version: by index if the section is unchanged, else by title."""
     before, after = old.tasks(section), new.tasks(twin)
-    if own_text(old, section) == own_text(new, twin):
+    if read_own_text(old, section) == read_own_text(new, twin):
         return next(item for item in after if item.index == task.index)
     name = _titles(before)[task.index]
     alike = sum(titles == name for titles in _titles(before).values())
     indexes = [index for index, titles in _titles(after).items() if titles == name]
-    address = task_address(section, task)
+    address = format_task_address(section, task)
     if not indexes:
         raise TaskNotFound(
             f"the task '{address}' of {new.path} is gone: another writer removed, moved or retitled it "
@@ -138,13 +138,13 @@ def _same_task(old: Document, section: Section, task: Task, new: Document, twin:
             tasks=_addresses(twin, after),
         )
     if alike > 1 or len(indexes) > 1:
-        raise Conflict(
+        raise ConcurrentChange(
             f"another writer changed the tasks of '{twin.key}' in {new.path} meanwhile, and which of those "
             f"of the same title '{address}' is now cannot be told",
             fix="View the section again, and name the task by the index that it has there.",
             file=new.path,
             slugs=[address],
-            candidates=[task_address(twin, item) for item in after if item.index in indexes][:20],
+            candidates=[format_task_address(twin, item) for item in after if item.index in indexes][:20],
         )
     return next(item for item in after if item.index == indexes[0])
 
@@ -159,4 +159,4 @@ def _titles(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
 
 
 def _addresses(section: Section, tasks: Iterable[Task]) -> list[str]:
-    return [task_address(section, task) for task in tasks][:50]
+    return [format_task_address(section, task) for task in tasks][:50]

@@ -1,4 +1,4 @@
-"""Which section of one version of a document is which of another.
+"""Matching of the sections of two versions of a document.
 
 Carrying an address, undoing, merging, comparing and history ask this; `Evidence` says how far each may go.
 Ambiguous matches are treated as none: what several sections share matches none of them.
@@ -11,8 +11,8 @@ from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from workspace.diff.sequences import match_similar, similarity
-from workspace.document.section_text import own_text, telling_text, whole_text
+from workspace.diff.sequences import match_similar, measure_similarity
+from workspace.document.section_text import read_comparable_text, read_own_text, read_whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ _COMPARED = 200  # sections of other documents; of more, none is compared
 
 
 class Evidence(IntEnum):
-    """What may tell that two sections are the same; each includes those before it.
+    """The evidence that two sections are the same; each level includes those before it.
 
     `NAME`: anchors, and slugs below the same parent, of which titles and texts choose one. `TEXT`: the same
     text under another name, or being the only one left of its slug. `SIMILARITY`: half of the text.
@@ -130,10 +130,10 @@ class SectionMatch:
         if len(rest) == len(others) == 1:
             self._pair(rest[0], others[0])
             return
-        for feature in (_title, own_text, whole_text):
+        for feature in (_title, read_own_text, read_whole_text):
             rest, others = self._pair_unique(rest, others, feature)
-        if rest and [whole_text(self.old, item) for item in rest] == [
-            whole_text(self.new, item) for item in others
+        if rest and [read_whole_text(self.old, item) for item in rest] == [
+            read_whole_text(self.new, item) for item in others
         ]:
             # They are as alike as they were: whichever is meant, the text is the same.
             for old, new in zip(rest, others, strict=True):
@@ -150,7 +150,7 @@ class SectionMatch:
 
     def _match_texts(self) -> None:
         """Pair sections without a match by a text that is in each version once, in any section."""
-        for text in (own_text, whole_text):
+        for text in (read_own_text, read_whole_text):
             had, has = _unique(self.old, text), _unique(self.new, text)
             for words, old in had.items():
                 new = has.get(words)
@@ -204,7 +204,7 @@ def find_moved_section(
     It is the only new one of its text and its name; else, by similarity, the most similar new one of its
     name. `others` are documents that changed with it, each without (None if there was none) and with it.
     """
-    others, words = [*others], telling_text(document, section)
+    others, words = [*others], read_comparable_text(document, section)
     same = [
         (there, item)
         for before, there in others
@@ -224,7 +224,7 @@ def find_moved_section(
     if len(found) > _COMPARED:
         return None
     lines = _lines(document, section)
-    shares = [similarity(lines, _lines(there, item)) for there, item in found]
+    shares = [measure_similarity(lines, _lines(there, item)) for there, item in found]
     most = max(shares, default=0.0)
     return found[shares.index(most)] if most >= _LEAST and shares.count(most) == 1 else None
 
@@ -261,9 +261,9 @@ def _unique(document: Document, text: Callable[[Document, Section], bytes]) -> d
 
 
 def _of_text(document: Document, words: bytes) -> list[Section]:
-    return [item for item in document.sections if telling_text(document, item) == words]
+    return [item for item in document.sections if read_comparable_text(document, item) == words]
 
 
 def _lines(document: Document, section: Section) -> Counter[bytes]:
-    text = DESTINATION.sub(b"", telling_text(document, section))
+    text = DESTINATION.sub(b"", read_comparable_text(document, section))
     return Counter(line for line in text.splitlines() if line.strip())

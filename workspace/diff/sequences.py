@@ -47,18 +47,18 @@ class LinkedList(Generic[Id]):
             item = self.after(item)
 
 
-def displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
+def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
     """Return the fewest items of both rows without which the rest of them is in the same order."""
-    kept = set(longest_common_subsequence(base, other))
+    kept = set(find_longest_common_subsequence(base, other))
     return {item for item in base if item not in kept}.intersection(other)
 
 
-def surely_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
+def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
     """Return what was moved, read from either end of the rows; of two that swapped, neither."""
-    return displaced(base, other) & displaced(base[::-1], other[::-1])
+    return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
-def longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> list[Id]:
+def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> list[Id]:
     """Return the most items that are in the same order in both rows; each item is in a row once at most."""
     places = {item: place for place, item in enumerate(base)}
     common = [item for item in other if item in places]
@@ -92,7 +92,7 @@ def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
     tail = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
     end, new_end = len(old) - tail, len(new) - tail
     had, has = _unique_lines(old, lead, end), _unique_lines(new, lead, new_end)
-    anchors = [(had[line], has[line]) for line in longest_common_subsequence([*had], [*has])]
+    anchors = [(had[line], has[line]) for line in find_longest_common_subsequence([*had], [*has])]
     pairs = [(at, at) for at in range(lead)]
     row = column = lead
     for last, new_last in [*anchors, (end, new_end)]:
@@ -109,7 +109,7 @@ def _unique_lines(lines: Sequence[bytes], start: int, end: int) -> dict[bytes, i
     return {line: place for place, line in enumerate(lines[start:end], start) if times[line] == 1}
 
 
-def similarity(one: Counter[Part], other: Counter[Part]) -> float:
+def measure_similarity(one: Counter[Part], other: Counter[Part]) -> float:
     """Return the share of the longer text that both have, from 0 to 1, as Git measures it.
 
     A text is given as its parts (lines, or words), which count by their length (gitdiffcore,
@@ -130,7 +130,9 @@ def match_similar(
     """
     had, has = _owners(olds), _owners(news)
     near = {(old, has[part]) for part, old in had.items() if part in has}
-    found = {(old, new): share for old, new in near if (share := similarity(olds[old], news[new])) >= least}
+    found = {
+        (old, new): share for old, new in near if (share := measure_similarity(olds[old], news[new])) >= least
+    }
     best, best_now = _best(found, 0), _best(found, 1)
     return {old: new for old, new in found if best[old] == new and best_now[new] == old}
 

@@ -1,4 +1,4 @@
-"""What happened to the tasks of a section: ticked, reopened, added, removed, moved, or told otherwise.
+"""The changes to the tasks of a section: completed, reopened, added, removed, moved or edited.
 
 A task is known again by its title below those of the tasks above it; of several by their order; a task with
 another title by its words, or by being the only one left.
@@ -11,9 +11,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff import sequences
-from workspace.diff.changes import Kind, Place, SectionChange
-from workspace.diff.text import readable, without, words_of
-from workspace.document.addresses import task_address
+from workspace.diff.changes import ChangeKind, PartVersion, SectionChange
+from workspace.diff.text import decode_trimmed, remove_spans, split_words
+from workspace.document.addresses import format_task_address
 from workspace.document.tasks import TASK_FIELDS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LEAST = 0.4  # of the words of the longer of two titles, to be titles of one ta
 Titles = tuple[str, ...]
 
 
-class Listed(NamedTuple):
+class ListedTask(NamedTuple):
     """A task where it stands, with its title behind those of the tasks above it, and its sub-tasks' spans.
 
     `group` is the same for the tasks of a section in both versions; None where the section came or went.
@@ -43,12 +43,12 @@ class Listed(NamedTuple):
     below: tuple[Span, ...]
     group: int | None
 
-    def place(self, text: str | None = None) -> Place:
+    def place(self, text: str | None = None) -> PartVersion:
         """Return where it stands; it says its own lines, unless a text is given."""
         section, task = self.section, self.task
-        return Place(
+        return PartVersion(
             self.document.path,
-            task_address(section, task),
+            format_task_address(section, task),
             task.title,
             task.line,
             self.source if text is None else text,
@@ -64,22 +64,22 @@ class Listed(NamedTuple):
     def source(self) -> str:
         """Its own lines, without its sub-tasks."""
         task = self.task
-        return readable(without(self.document.data, task.start, task.end, self.below))
+        return decode_trimmed(remove_spans(self.document.data, task.start, task.end, self.below))
 
     @property
     def title(self) -> str:
         """Its title as it is written."""
-        return readable(self.document.data[self.task.title_start : self.task.title_end])
+        return decode_trimmed(self.document.data[self.task.title_start : self.task.title_end])
 
     @property
     def rest(self) -> str:
-        """What else stands in its own lines, beside its box, title and fields."""
+        """The other text of its own lines, without its box, title and fields."""
         task = self.task
         holes = sorted([(field.start, field.end) for field in task.fields] + [*self.below])
-        return readable(without(self.document.data, task.title_end, task.end, holes))
+        return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, holes))
 
 
-def tasks_of(document: Document, section: Section, group: int | None) -> list[Listed]:
+def list_tasks(document: Document, section: Section, group: int | None) -> list[ListedTask]:
     """Return the tasks of a section, in order; quick where there can be none."""
     if not _BOX.search(document.data, section.start, section.end):
         return []
@@ -92,12 +92,12 @@ def tasks_of(document: Document, section: Section, group: int | None) -> list[Li
         # Titles of tasks deep in lists within lists would add up to the square of the text.
         titles[task.index] = (*titles.get(above, ())[-3:], task.title)
     return [
-        Listed(document, section, task, titles[task.index], tuple(below.get(task.index, ())), group)
+        ListedTask(document, section, task, titles[task.index], tuple(below.get(task.index, ())), group)
         for task in tasks
     ]
 
 
-def pair_tasks(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, int]:
+def pair_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
     """Return the place in `olds` of each task of `news` that stood there, by its place in `news`.
 
     Tasks of one section are looked at first, then those that left it for another one under their old title.
@@ -115,11 +115,11 @@ def pair_tasks(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, int]
             come.setdefault(item.group, []).append(two)
     for group, places in come.items():
         if group in gone:
-            pairs.update(_retitled(olds, news, gone[group], places, pairs))
+            pairs.update(_pair_retitled(olds, news, gone[group], places, pairs))
     return pairs
 
 
-def _of_the_same_name(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, int]:
+def _of_the_same_name(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
     """Tasks of one section and of the same titles, one after the other."""
     waiting: dict[tuple[int, Titles], list[int]] = {}
     for one, item in enumerate(olds):
@@ -135,7 +135,7 @@ def _of_the_same_name(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[in
     return pairs
 
 
-def _pair_across(olds: Sequence[Listed], news: Sequence[Listed], pairs: dict[int, int]) -> None:
+def _pair_across(olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: dict[int, int]) -> None:
     """Pair the only task of a title that went with the only one that came, wherever they stand."""
     taken = set(pairs.values())
     went = Counter(item.task.title for one, item in enumerate(olds) if one not in taken)
@@ -151,25 +151,25 @@ def _pair_across(olds: Sequence[Listed], news: Sequence[Listed], pairs: dict[int
             pairs[two] = places[title]
 
 
-def _retitled(
-    olds: Sequence[Listed],
-    news: Sequence[Listed],
+def _pair_retitled(
+    olds: Sequence[ListedTask],
+    news: Sequence[ListedTask],
     gone: Sequence[int],
     come: Sequence[int],
     pairs: Mapping[int, int],
 ) -> dict[int, int]:
-    if len(gone) == len(come) == 1 and _stand_alike(olds, news, gone[0], come[0], pairs):
+    if len(gone) == len(come) == 1 and _have_same_predecessor(olds, news, gone[0], come[0], pairs):
         return {come[0]: gone[0]}
     found = sequences.match_similar(
-        [Counter(words_of(olds[one].task.title)) for one in gone],
-        [Counter(words_of(news[two].task.title)) for two in come],
+        [Counter(split_words(olds[one].task.title)) for one in gone],
+        [Counter(split_words(news[two].task.title)) for two in come],
         _LEAST,
     )
     return {come[two]: gone[one] for one, two in found.items()}
 
 
-def _stand_alike(
-    olds: Sequence[Listed], news: Sequence[Listed], one: int, two: int, pairs: Mapping[int, int]
+def _have_same_predecessor(
+    olds: Sequence[ListedTask], news: Sequence[ListedTask], one: int, two: int, pairs: Mapping[int, int]
 ) -> bool:
     """Return True if two tasks stand behind the same one, or both are the first of their section."""
     is_first = one == 0 or olds[one - 1].group != olds[one].group
@@ -177,33 +177,33 @@ def _stand_alike(
     return is_first and is_first_now if is_first or is_first_now else pairs.get(two - 1) == one - 1
 
 
-def changes_within(old: Listed, new: Listed) -> Iterator[SectionChange]:
+def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
     """Yield what happened to a task that stands in both versions."""
     if old.bytes == new.bytes:
         return
     if old.task.is_done != new.task.is_done:
-        kind = Kind.TASK_COMPLETED if new.task.is_done else Kind.TASK_REOPENED
+        kind = ChangeKind.TASK_COMPLETED if new.task.is_done else ChangeKind.TASK_REOPENED
         yield SectionChange(kind, old.place(), new.place())
     told = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
         # The day on which it was ticked is part of being ticked.
         if name != "completed" or old.task.is_done == new.task.is_done:
-            told.append((name, _said(old.task, name), _said(new.task, name)))
+            told.append((name, _describe(old.task, name), _describe(new.task, name)))
     told.append(("text", old.rest, new.rest))
     for name, before, after in told:
         if before != after:
-            yield SectionChange(Kind.TASK_CHANGED, old.place(before), new.place(after), name)
+            yield SectionChange(ChangeKind.TASK_CHANGED, old.place(before), new.place(after), name)
 
 
-def task_changes(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, list[SectionChange]]:
-    """What happened to tasks, by the group of the section in which they are told: where they stand now.
+def compare_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, list[SectionChange]]:
+    """Return the changes to tasks, by the group of the section that they are in now.
 
     Of sections that came or went, only the tasks are told that stand elsewhere in the other version. There is
     an entry, perhaps empty, for a section that a task left, too.
     """
     pairs = pair_tasks(olds, news)
     told: dict[int, list[SectionChange]] = {}
-    moved = displaced(olds, news, pairs)
+    moved = find_displaced_tasks(olds, news, pairs)
     for two, item in enumerate(news):
         was = olds[pairs[two]] if two in pairs else None
         group = item.group if item.group is not None else was.group if was else None
@@ -211,24 +211,26 @@ def task_changes(olds: Sequence[Listed], news: Sequence[Listed]) -> dict[int, li
             continue
         changes: list[SectionChange] = []
         if was is None:
-            changes.append(SectionChange(Kind.TASK_ADDED, None, item.place()))
+            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.place()))
         else:
             if two in moved:
-                changes.append(SectionChange(Kind.TASK_MOVED, was.place(), item.place()))
+                changes.append(SectionChange(ChangeKind.TASK_MOVED, was.place(), item.place()))
                 if was.group is not None:
                     told.setdefault(was.group, [])
-            changes += changes_within(was, item)
+            changes += compare_task(was, item)
         if changes:
             told.setdefault(group, []).extend(changes)
     taken = set(pairs.values())
     for one, item in enumerate(olds):
         if one not in taken and item.group is not None:
-            told.setdefault(item.group, []).append(SectionChange(Kind.TASK_REMOVED, item.place(), None))
+            told.setdefault(item.group, []).append(SectionChange(ChangeKind.TASK_REMOVED, item.place(), None))
     return told
 
 
-def displaced(olds: Sequence[Listed], news: Sequence[Listed], pairs: Mapping[int, int]) -> set[int]:
-    """The tasks, by their place in `news`, that stand elsewhere: in another section, or in another order.
+def find_displaced_tasks(
+    olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: Mapping[int, int]
+) -> set[int]:
+    """Return the tasks, by their place in `news`, that moved to another section or changed their order.
 
     These are the fewest without which the others are in the order that they had; a sub-task follows its task.
     """
@@ -242,11 +244,11 @@ def displaced(olds: Sequence[Listed], news: Sequence[Listed], pairs: Mapping[int
             homes.setdefault((new.group, new.titles[:-1]), []).append(two)
     for places in homes.values():
         back = {pairs[two]: two for two in sorted(places)}
-        moved |= {back[one] for one in sequences.displaced(sorted(back), list(back))}
+        moved |= {back[one] for one in sequences.find_displaced(sorted(back), list(back))}
     return moved
 
 
-def spans(tasks: Iterable[Listed]) -> tuple[Span, ...]:
+def find_task_spans(tasks: Iterable[ListedTask]) -> tuple[Span, ...]:
     """Return the bytes of a section that its tasks take, in order."""
     joined: list[Span] = []
     for item in tasks:
@@ -255,6 +257,6 @@ def spans(tasks: Iterable[Listed]) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-def _said(task: Task, name: str) -> str:
+def _describe(task: Task, name: str) -> str:
     value = task.field(name)
     return value + "\n" if value else ""

@@ -1,4 +1,4 @@
-"""How one text became another: unit by unit, and word by word within a paragraph that stayed.
+"""A text diff: by unit, and by word within a paragraph that has a match.
 
 Which words of a paragraph differ from those of another version of it.
 
@@ -22,7 +22,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sequences import longest_common_subsequence, match_similar, pair_lines
+from workspace.diff.sequences import find_longest_common_subsequence, match_similar, pair_lines
 from workspace.markdown.lines import BLANK, LIST_MARKER
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ Run = tuple[int, int, int, int]
 """Tokens [first, last) of one text, and [start, end) of another."""
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """The characters [start, end) of an old text became [new_start, new_end) of the new one."""
 
     start: int
@@ -60,34 +60,34 @@ class Edit(NamedTuple):
     new_start: int
     new_end: int
 
-    def moved(self, by: int, new_by: int) -> Edit:
+    def moved(self, by: int, new_by: int) -> TextEdit:
         """Return the same in texts of which these are parts."""
-        return Edit(self.start + by, self.end + by, self.new_start + new_by, self.new_end + new_by)
+        return TextEdit(self.start + by, self.end + by, self.new_start + new_by, self.new_end + new_by)
 
 
-def tokens(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """Return a text in words, spaces and marks, which together are the text."""
     return _TOKEN.findall(text)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words and code spans of a text."""
-    return [token for token in tokens(text) if _WORD.search(token)]
+    return [token for token in split_tokens(text) if _WORD.search(token)]
 
 
-def word_edits(old: str, new: str) -> tuple[Edit, ...]:
-    """What turns one text into another, in order; one edit of everything where they share too little."""
+def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
+    """Return the edits from one text to another, in order; a single edit if they share too few words."""
     if old == new:
         return ()
-    had, has = tokens(old), tokens(new)
+    had, has = split_tokens(old), split_tokens(new)
     pairs = _pairs(had, has)
     kept = sum(_weight(had[one]) for one, _ in pairs)
     starts, news = _starts(had), _starts(has)
-    runs = _joined(had, list(_runs(pairs, len(had), len(has))))
+    runs = _join_runs(had, list(_runs(pairs, len(had), len(has))))
     if kept < _MIN_SHARED * max(sum(map(_weight, had)), sum(map(_weight, has))):
         runs = [(0, len(had), 0, len(has))]
-    runs = [_trimmed(had, has, run) for run in runs]
-    return tuple(Edit(starts[a], starts[b], news[c], news[d]) for a, b, c, d in runs)
+    runs = [_trim_run(had, has, run) for run in runs]
+    return tuple(TextEdit(starts[a], starts[b], news[c], news[d]) for a, b, c, d in runs)
 
 
 def _pairs(had: Sequence[str], has: Sequence[str]) -> list[tuple[int, int]]:
@@ -110,7 +110,7 @@ def _runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterato
         row, column = one + 1, other + 1
 
 
-def _joined(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+def _join_runs(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """Return the stretches, of which those with no word between them are one: `a b` became `c d`."""
     joined: list[Run] = []
     for run in runs:
@@ -121,7 +121,7 @@ def _joined(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     return joined
 
 
-def _trimmed(had: Sequence[str], has: Sequence[str], run: Run) -> Run:
+def _trim_run(had: Sequence[str], has: Sequence[str], run: Run) -> Run:
     """Return a stretch without the tokens with which both sides of it begin, or end."""
     first, last, start, end = run
     while first < last and start < end and had[first] == has[start]:
@@ -154,13 +154,13 @@ BLANKS = " \t\r\n"
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
-def spaced(text: str) -> str:
+def collapse_blanks(text: str) -> str:
     """Return a text with one space for each run of blanks, and none around it."""
     return _BLANKS.sub(" ", text).strip(BLANKS)
 
 
-def readable(data: bytes) -> str:
-    """Bytes as text with LF line ends and one at the end, without blank lines around; "" if nothing is left.
+def decode_trimmed(data: bytes) -> str:
+    """Return bytes as text with LF line ends and one at the end, without blank lines around, or "".
 
     Bytes that are not UTF-8 become U+FFFD.
     """
@@ -171,26 +171,26 @@ def readable(data: bytes) -> str:
     return kept + "\n" if kept else ""
 
 
-def source(document: Document, section: Section) -> str:
+def read_source(document: Document, section: Section) -> str:
     """Return a section's own text with its heading."""
-    return readable(document.source(section))
+    return decode_trimmed(document.source(section))
 
 
-def raw_heading(document: Document, section: Section) -> bytes:
+def read_raw_heading(document: Document, section: Section) -> bytes:
     """Return a section's heading with the anchors above it; a preamble's without the text above it."""
     start = section.heading_start if section.is_preamble else section.start
     return document.data[start : section.body]
 
 
-def raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -> bytes:
+def read_raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -> bytes:
     """Return a section's own bytes without its heading, some spans in order, and the blank lines around them.
 
     What stands above a document's title belongs to its preamble.
     """
     if not section.is_preamble:
-        return _unpadded(without(document.data, section.body, section.end, holes))
+        return _unpadded(remove_spans(document.data, section.body, section.end, holes))
     spans = sorted([*holes, (section.heading_start, section.body)])
-    return _unpadded(without(document.data, section.start, section.end, spans))
+    return _unpadded(remove_spans(document.data, section.start, section.end, spans))
 
 
 def _unpadded(data: bytes) -> bytes:
@@ -200,7 +200,7 @@ def _unpadded(data: bytes) -> bytes:
     return data[first:].rstrip(BLANK)
 
 
-def without(data: bytes, start: int, end: int, holes: Iterable[Span]) -> bytes:
+def remove_spans(data: bytes, start: int, end: int, holes: Iterable[Span]) -> bytes:
     """Return the bytes [start, end) without those of some spans, which are in order and do not overlap."""
     return b"".join(data[one:other] for one, other in _between(start, end, holes))
 
@@ -221,7 +221,7 @@ _ITEM = re.compile(rf"[ \t]*{LIST_MARKER}[ \t]")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 
-class Unit(NamedTuple):
+class TextUnit(NamedTuple):
     """The characters [start, end) of a text. `is_whole`: a line of code or a row, never told word by word."""
 
     start: int
@@ -230,9 +230,9 @@ class Unit(NamedTuple):
     is_blank: bool = False
 
 
-def units(text: str) -> list[Unit]:
+def split_units(text: str) -> list[TextUnit]:
     """Return the units of a text, in order, which together are the text."""
-    found: list[Unit] = []
+    found: list[TextUnit] = []
     fence = ""
     is_open = False  # whether the next line of words goes on with the unit before it
     at = 0
@@ -240,27 +240,27 @@ def units(text: str) -> list[Unit]:
         end = at + len(line)
         opening = _FENCE.match(line)
         if fence:
-            found.append(Unit(at, end, True))
+            found.append(TextUnit(at, end, True))
             if opening and opening[1].startswith(fence) and not opening[2].strip(BLANKS):
                 fence = ""
             is_open = False
         elif opening and ("`" not in opening[2] or opening[1][0] == "~"):
             fence = opening[1]
-            found.append(Unit(at, end, True))
+            found.append(TextUnit(at, end, True))
             is_open = False
         elif not line.strip(BLANKS):
-            found.append(Unit(at, end, True, True))
+            found.append(TextUnit(at, end, True, True))
             is_open = False
         elif line.lstrip(" \t").startswith("|"):
-            found.append(Unit(at, end, True))
+            found.append(TextUnit(at, end, True))
             is_open = False
         elif _HEADING.match(line):
-            found.append(Unit(at, end, False))
+            found.append(TextUnit(at, end, False))
             is_open = False
         elif is_open and not _ITEM.match(line):
             found[-1] = found[-1]._replace(end=end)
         else:
-            found.append(Unit(at, end, False))
+            found.append(TextUnit(at, end, False))
             is_open = True
         at = end
     return found
@@ -276,7 +276,7 @@ def _lines(text: str) -> list[str]:
 _LEAST = 1 / 4  # of the words of the longer of two paragraphs, to be versions of one
 
 
-class Step(NamedTuple):
+class DiffStep(NamedTuple):
     """The characters [start, end) of the old text became [new_start, new_end) of the new one.
 
     `words` are the edits within, in offsets of both texts, where this is one paragraph of which words differ;
@@ -287,66 +287,70 @@ class Step(NamedTuple):
     end: int
     new_start: int
     new_end: int
-    words: tuple[Edit, ...] = ()
+    words: tuple[TextEdit, ...] = ()
 
 
-def steps(old: str, new: str) -> Iterator[Step]:
+def diff_units(old: str, new: str) -> Iterator[DiffStep]:
     """Yield what turns one text into another, in order. What no step names is alike in both."""
-    olds, news = units(old), units(new)
+    olds, news = split_units(old), split_units(new)
     pairs = pair_lines(_bytes(old, olds), _bytes(new, news))
     row = column = 0
     for one, other in [*pairs, (len(olds), len(news))]:
         if one > row or other > column:
-            yield from _told(old, new, olds[row:one], news[column:other], _at(olds, row), _at(news, column))
+            yield from _diff_stretch(
+                old, new, olds[row:one], news[column:other], _at(olds, row), _at(news, column)
+            )
         row, column = one + 1, other + 1
 
 
-def edits(old: str, new: str) -> tuple[Edit, ...]:
+def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
     """Return the edits that turn one text into another: applying them, the last first, gives the new text."""
     return tuple(
         edit
-        for step in steps(old, new)
-        for edit in step.words or (Edit(step.start, step.end, step.new_start, step.new_end),)
+        for step in diff_units(old, new)
+        for edit in step.words or (TextEdit(step.start, step.end, step.new_start, step.new_end),)
     )
 
 
-def _told(
-    old: str, new: str, olds: Sequence[Unit], news: Sequence[Unit], start: int, new_start: int
-) -> Iterator[Step]:
-    """A stretch in which all units differ: paragraphs that are versions of one, and between them, lines."""
+def _diff_stretch(
+    old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit], start: int, new_start: int
+) -> Iterator[DiffStep]:
+    """Yield the steps of a stretch whose units all differ: similar paragraphs are matched, others by line."""
     bounds = [(-1, -1), *_versions(old, new, olds, news), (len(olds), len(news))]
     for (one, other), (last, new_last) in pairwise(bounds):
         end = olds[last - 1].end if last > one + 1 else start
         new_end = news[new_last - 1].end if new_last > other + 1 else new_start
         if end > start or new_end > new_start:
-            yield Step(start, end, new_start, new_end)
+            yield DiffStep(start, end, new_start, new_end)
         if last == len(olds):
             return
         before, after = olds[last], news[new_last]
-        words = word_edits(old[before.start : before.end], new[after.start : after.end])
+        words = diff_words(old[before.start : before.end], new[after.start : after.end])
         moved = tuple(edit.moved(before.start, after.start) for edit in words)
-        yield Step(before.start, before.end, after.start, after.end, moved)
+        yield DiffStep(before.start, before.end, after.start, after.end, moved)
         start, new_start = before.end, after.end
 
 
-def _versions(old: str, new: str, olds: Sequence[Unit], news: Sequence[Unit]) -> list[tuple[int, int]]:
+def _versions(
+    old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit]
+) -> list[tuple[int, int]]:
     """Return the paragraphs of a stretch that are versions of one, in the order of both."""
     had = [at for at, unit in enumerate(olds) if not unit.is_whole]
     has = [at for at, unit in enumerate(news) if not unit.is_whole]
     if len(had) == len(has) == 1:
         return [(had[0], has[0])]
-    words = [Counter(words_of(old[olds[at].start : olds[at].end])) for at in had]
-    words_now = [Counter(words_of(new[news[at].start : news[at].end])) for at in has]
+    words = [Counter(split_words(old[olds[at].start : olds[at].end])) for at in had]
+    words_now = [Counter(split_words(new[news[at].start : news[at].end])) for at in has]
     found = match_similar(words, words_now, _LEAST)
     back = {two: one for one, two in sorted(found.items())}
-    return [(had[back[two]], has[two]) for two in longest_common_subsequence(list(back), sorted(back))]
+    return [(had[back[two]], has[two]) for two in find_longest_common_subsequence(list(back), sorted(back))]
 
 
-def _bytes(text: str, parts: Sequence[Unit]) -> list[bytes]:
+def _bytes(text: str, parts: Sequence[TextUnit]) -> list[bytes]:
     return [text[unit.start : unit.end].encode() for unit in parts]
 
 
-def _at(parts: Sequence[Unit], place: int) -> int:
+def _at(parts: Sequence[TextUnit], place: int) -> int:
     """Return where a unit begins; the end of all behind the last one."""
     if place < len(parts):
         return parts[place].start
@@ -356,24 +360,24 @@ def _at(parts: Sequence[Unit], place: int) -> int:
 _FAR = 40  # characters that an edit is widened at most
 
 
-def widened(before: str, after: str, step: Step) -> list[Edit]:
+def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[TextEdit]:
     """Return the edits of a paragraph, each as far as the white space around it; those that meet are one."""
-    found: list[Edit] = []
+    found: list[TextEdit] = []
     floor = step.start
     for number, edit in enumerate(step.words):
         ceiling = step.words[number + 1].start if number + 1 < len(step.words) else step.end
         lead = _lead(before, after, edit, floor)
         tail = _tail(before, after, edit, ceiling)
-        wide = Edit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
+        wide = TextEdit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
         if found and wide.start <= found[-1].end:
-            found[-1] = Edit(found[-1].start, wide.end, found[-1].new_start, wide.new_end)
+            found[-1] = TextEdit(found[-1].start, wide.end, found[-1].new_start, wide.new_end)
         else:
             found.append(wide)
         floor = edit.end
     return found
 
 
-def _lead(before: str, after: str, edit: Edit, floor: int) -> int:
+def _lead(before: str, after: str, edit: TextEdit, floor: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[:1].isspace() for text in (old, new) if text):
         return 0
@@ -383,7 +387,7 @@ def _lead(before: str, after: str, edit: Edit, floor: int) -> int:
     return edit.start - at
 
 
-def _tail(before: str, after: str, edit: Edit, ceiling: int) -> int:
+def _tail(before: str, after: str, edit: TextEdit, ceiling: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[-1:].isspace() for text in (old, new) if text):
         return 0

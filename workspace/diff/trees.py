@@ -1,4 +1,4 @@
-"""What happened between two commits, document by document: added, removed, renamed, changed.
+"""The changes between two commits by document: added, removed, renamed, edited.
 
 A section that left one document for another is known by its text and its name, and told in both.
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.changes import DocumentChange, DocumentKind
-from workspace.diff.documents import Comparison, kept_changes
+from workspace.diff.documents import Comparison, compare_matched_sections
 from workspace.diff.renames import Renames
 from workspace.diff.sections import DESTINATION, is_same_name
-from workspace.document.section_text import telling_text
+from workspace.document.section_text import read_comparable_text
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import changed_documents
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workspace.diff.changes import SectionChange
-    from workspace.diff.documents import Comparison, Version
+    from workspace.diff.documents import Comparison, DocumentVersion
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 
-class Crossings(NamedTuple):
-    """What is told of the sections of a document that left (by their old positions) and that came."""
+class CrossDocumentMoves(NamedTuple):
+    """The changes of a document's sections that moved away (by their old positions) and that arrived."""
 
     gone: dict[int, list[SectionChange]]
     come: dict[int, list[SectionChange]]
@@ -42,21 +42,21 @@ class _Found(NamedTuple):
     """A section of a version of one of the documents, by the number of that document."""
 
     number: int
-    version: Version
+    version: DocumentVersion
     section: Section
 
 
-def crossings(comparisons: Sequence[Comparison | None]) -> list[Crossings]:
+def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> list[CrossDocumentMoves]:
     """Return what crossed between documents, for each of them; none for one that could not be read."""
-    told = [Crossings({}, {}) for _ in comparisons]
-    for (one, other), pairs in _crossed(comparisons).items():
+    told = [CrossDocumentMoves({}, {}) for _ in comparisons]
+    for (one, other), pairs in _match_across_documents(comparisons).items():
         old, new = comparisons[one], comparisons[other]
         if old is None or new is None or old.old is None or new.new is None:
             continue
         was, is_now = old.old.document.sections, new.new.document.sections
         # What came along with the section that it stands below has not moved by itself.
         moved = {two for two, at in pairs.items() if pairs.get(_above(is_now[two])) != _above(was[at])}
-        changes = kept_changes(old.old, new.new, pairs, moved)
+        changes = compare_matched_sections(old.old, new.new, pairs, moved)
         for two, at in pairs.items():
             told[other].come[two] = changes.get(two, [])
             told[one].gone[at] = changes.get(two, [])[:1] if two in moved else []
@@ -67,9 +67,11 @@ def _above(section: Section) -> int:
     return -1 if section.parent is None else section.parent
 
 
-def _crossed(comparisons: Sequence[Comparison | None]) -> dict[tuple[int, int], dict[int, int]]:
-    """The old positions of sections by their new ones, for each two documents between which any went."""
-    went, came = _by_text(_gone(comparisons)), _by_text(_come(comparisons))
+def _match_across_documents(
+    comparisons: Sequence[Comparison | None],
+) -> dict[tuple[int, int], dict[int, int]]:
+    """Return the old positions of moved sections by their new ones, for each pair of documents."""
+    went, came = _by_text(_list_removed(comparisons)), _by_text(_list_added(comparisons))
     crossed: dict[tuple[int, int], dict[int, int]] = {}
     taken: set[tuple[int, int]] = set()
     for text, olds in went.items():
@@ -118,13 +120,13 @@ def _add_those_below(
                 waiting.append((item.position, at))
 
 
-def _gone(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
+def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
     for number, item in enumerate(comparisons):
         if item and item.old:
             yield from (_Found(number, item.old, section) for section in item.gone)
 
 
-def _come(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
+def _list_added(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
     for number, item in enumerate(comparisons):
         if item and item.new:
             yield from (_Found(number, item.new, section) for section in item.come)
@@ -133,7 +135,7 @@ def _come(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
 def _by_text(found: Iterator[_Found]) -> dict[bytes, list[_Found]]:
     texts: dict[bytes, list[_Found]] = {}
     for item in found:
-        text = DESTINATION.sub(b"", telling_text(item.version.document, item.section))
+        text = DESTINATION.sub(b"", read_comparable_text(item.version.document, item.section))
         if text and not item.section.is_preamble:
             texts.setdefault(text, []).append(item)
     return texts
@@ -154,46 +156,48 @@ class _Pair(NamedTuple):
     new: str | None
 
 
-class _Opened(NamedTuple):
+class _OpenedDocument(NamedTuple):
     pair: _Pair
     comparison: Comparison | None
     title: str
     unread: str | None
 
 
-def tree_changes(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
+def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
     """Yield what happened to the documents between two snapshots of one repository, in order of their paths.
 
     Sections are followed from one document to another where at most 200 documents differ. Documents that
     cannot be read (too large, pointers) are told without their sections.
     """
-    pairs = _paired(old, new)
+    pairs = _pair_paths(old, new)
     if len(pairs) > _TOGETHER:
         for pair in pairs:
-            yield _told(_opened(pair, old, new), Crossings({}, {}))
+            yield _describe(_open(pair, old, new), CrossDocumentMoves({}, {}))
         return
-    opened = [_opened(pair, old, new) for pair in pairs]
-    found = crossings([item.comparison for item in opened])
+    opened = [_open(pair, old, new) for pair in pairs]
+    found = detect_cross_document_moves([item.comparison for item in opened])
     for item, crossed in zip(opened, found, strict=True):
-        yield _told(item, crossed)
+        yield _describe(item, crossed)
 
 
-def document_change(old: Document | None, new: Document | None) -> DocumentChange | None:
-    """What happened to one document, of which one version may be missing; None if the bytes are the same."""
+def compare_document(old: Document | None, new: Document | None) -> DocumentChange | None:
+    """Return the change of one document, of which one version may be missing; None if the bytes are equal."""
     if old is not None and new is not None and (old.data, old.path) == (new.data, new.path):
         return None
     last = new or old
     if last is None:
         return None
     pair = _Pair(old.path if old else None, new.path if new else None)
-    return _told(_Opened(pair, Comparison(old, new), last.title, None), Crossings({}, {}))
+    return _describe(
+        _OpenedDocument(pair, Comparison(old, new), last.title, None), CrossDocumentMoves({}, {})
+    )
 
 
-def _paired(old: Snapshot, new: Snapshot) -> list[_Pair]:
+def _pair_paths(old: Snapshot, new: Snapshot) -> list[_Pair]:
     changes = list(changed_documents(old, new))
     gone = {path: blob for path, blob, other in changes if blob is not None and other is None}
     come = {path: blob for path, other, blob in changes if blob is not None and other is None}
-    renamed = _renamed(old, new, gone, come) if gone and come else {}
+    renamed = _find_renamed(old, new, gone, come) if gone and come else {}
     stayed = {before: after for after, before in renamed.items()}
     pairs = [
         _Pair(renamed.get(path) if one is None else path, None if other is None else path)
@@ -203,7 +207,7 @@ def _paired(old: Snapshot, new: Snapshot) -> list[_Pair]:
     return sorted(pairs, key=lambda pair: pair.new or pair.old or "")
 
 
-def _renamed(
+def _find_renamed(
     old: Snapshot, new: Snapshot, gone: Mapping[str, str], come: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the old path of each document that has another one now; where two claim it, neither had it."""
@@ -229,17 +233,17 @@ def _same_bytes(gone: Mapping[str, str], come: Mapping[str, str]) -> Sequence[tu
     return [(path, now[0]) for path, now in found if len(now) == 1]
 
 
-def _opened(pair: _Pair, old: Snapshot, new: Snapshot) -> _Opened:
+def _open(pair: _Pair, old: Snapshot, new: Snapshot) -> _OpenedDocument:
     try:
         before = old.document(pair.old) if pair.old is not None else None
         after = new.document(pair.new) if pair.new is not None else None
     except WorkspaceError as error:
-        return _Opened(pair, None, pair.new or pair.old or "", error.code)
+        return _OpenedDocument(pair, None, pair.new or pair.old or "", error.code)
     last = after or before
-    return _Opened(pair, Comparison(before, after), last.title if last else "", None)
+    return _OpenedDocument(pair, Comparison(before, after), last.title if last else "", None)
 
 
-def _told(item: _Opened, crossed: Crossings) -> DocumentChange:
+def _describe(item: _OpenedDocument, crossed: CrossDocumentMoves) -> DocumentChange:
     old, new = item.pair
     kind = (
         DocumentKind.ADDED

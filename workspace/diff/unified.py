@@ -19,7 +19,7 @@ _NO_END = "\\ No newline at end of file"
 Span = tuple[int, int, int, int]
 
 
-def section_diff(
+def format_section_diff(
     before: bytes | None,
     after: bytes | None,
     *,
@@ -35,7 +35,7 @@ def section_diff(
     """
     old, new = split_lines(before or b""), split_lines(after or b"")
     lines = [
-        line for hunk in _hunks(old, new, context) for line in _shown(old, new, hunk, old_line, new_line)
+        line for hunk in _hunks(old, new, context) for line in _truncate(old, new, hunk, old_line, new_line)
     ]
     size = 0
     for at, line in enumerate(lines):
@@ -47,15 +47,15 @@ def section_diff(
 
 
 def _hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
-    """The differences as spans (first, last, start, end) of lines, those that stand near together in one."""
+    """Return the differences as spans (first, last, start, end) of lines; near ones are one hunk."""
     hunk: list[Span] = []
     for span in _spans(old, new):
         if hunk and span[0] - hunk[-1][1] > 2 * context:
-            yield _widened(hunk, len(old), context)
+            yield _add_context(hunk, len(old), context)
             hunk = []
         hunk.append(span)
     if hunk:
-        yield _widened(hunk, len(old), context)
+        yield _add_context(hunk, len(old), context)
 
 
 def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
@@ -66,7 +66,7 @@ def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
         row, column = one + 1, other + 1
 
 
-def _widened(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
+def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
     """Return a hunk that begins and ends with spans of no lines, which stand for the context around it."""
     first, start = hunk[0][0], hunk[0][2]
     lead = min(context, first, start)
@@ -79,7 +79,7 @@ def _widened(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
     ]
 
 
-def _shown(
+def _truncate(
     old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[Span], old_line: int, new_line: int
 ) -> Iterator[str]:
     first, start = hunk[0][0], hunk[0][2]

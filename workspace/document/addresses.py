@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
 from workspace.errors import Among, Listed, WorkspaceError
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.slugs import make_heading_slug
 from workspace.nearest import _NEAREST, nearest
 from workspace.paths import MAX_PATH
 
@@ -54,7 +54,7 @@ class InvalidAddress(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What stands after the `#`: a section's address, and the index of a task in it."""
+    """The fragment behind the `#`: a section's address, and the index of a task in the section."""
 
     section: str
     task: str | None
@@ -86,7 +86,7 @@ def read_fragment(fragment: str) -> Fragment:
 
 
 def resolve_section(document: Document, slug: str) -> Section:
-    """The section that a slug names: by address, else alias, else its own heading's slug if that is unique.
+    """Return the section of a slug: by address, else alias, else the slug of its heading if unique.
 
     Raises SectionNotFound, AmbiguousAddress, or InvalidAddress for a task's address.
     """
@@ -99,7 +99,7 @@ def resolve_section(document: Document, slug: str) -> Section:
             wanted=slug,
         )
     wanted = fragment.section
-    matches = sections_named(document, wanted)
+    matches = find_sections_by_name(document, wanted)
     if len(matches) > 1:
         raise _ambiguous(document, wanted, matches)
     if not matches:
@@ -107,8 +107,8 @@ def resolve_section(document: Document, slug: str) -> Section:
     return matches[0]
 
 
-def sections_named(document: Document, name: str) -> Sequence[Section]:
-    """The sections that a name may mean: by address, else alias, else slug; of several none is meant."""
+def find_sections_by_name(document: Document, name: str) -> Sequence[Section]:
+    """Return the sections that match a name by address, else alias, else slug; several are ambiguous."""
     known = document.section_by_key(name)
     return document.sections_by_address(name) or ((known,) if known else _answering(document, name))
 
@@ -133,11 +133,11 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     if fragment.task is None:
         section = resolve_section(document, slug)
         tasks = document.tasks(section)
-        example = task_address(section, tasks[0]) if tasks else f"{section.address}[0]"
+        example = format_task_address(section, tasks[0]) if tasks else f"{section.address}[0]"
         raise InvalidAddress(
             f"'{slug}' is the address of a section, and a task is meant here",
             fix=f"Name a task by its index, counted from 0: '{example}'.",
-            tasks=[task_address(section, task) for task in tasks[:20]],
+            tasks=[format_task_address(section, task) for task in tasks[:20]],
         )
     section = resolve_section(document, fragment.section)
     tasks = document.tasks(section)
@@ -145,7 +145,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     for task in tasks:
         if task.index == index:
             return section, task
-    known = [task_address(section, task) for task in tasks]
+    known = [format_task_address(section, task) for task in tasks]
     last = f"the last is {known[-1]}" if known else "it has none"
     raise TaskNotFound(
         f"the section '{section.address}' of {document.path} has no task [{index}]; {last}",
@@ -155,12 +155,12 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     )
 
 
-def task_address(section: Section, task: Task) -> str:
+def format_task_address(section: Section, task: Task) -> str:
     """Return the address of a task within its file."""
     return f"{section.key}[{task.index}]"
 
 
-def full_address(path: str, section: Section) -> str:
+def format_full_address(path: str, section: Section) -> str:
     """Return the address of a section within the workspace."""
     return f"{path}#{section.address}"
 
@@ -192,7 +192,7 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
 
 def _titled(document: Document, section: Section) -> str:
     """Return the address that a section would have if its own title and those above it gave it."""
-    return "/".join(heading_slug(title) for title in document.breadcrumb(section))
+    return "/".join(make_heading_slug(title) for title in document.breadcrumb(section))
 
 
 def _ambiguous(document: Document, slug: str, matches: Sequence[Section]) -> AmbiguousAddress:

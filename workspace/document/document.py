@@ -14,19 +14,19 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
-from workspace.document.sections import Section, breadcrumb, build_sections, untitled
+from workspace.document.sections import Section, build_breadcrumb, build_sections, derive_title
 from workspace.document.tasks import Task, read_tasks
-from workspace.frontmatter.reader import InvalidFrontMatter, as_text, read
-from workspace.markdown.lines import Lines, line_ending
+from workspace.frontmatter.reader import InvalidFrontMatter, format_value, read
+from workspace.markdown.lines import Lines, detect_line_ending
 from workspace.markdown.outline import read_outline
 from workspace.markdown.parser import MAX_LINES, check_lines, may_have_too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from workspace.document.headings import Layout
+    from workspace.document.headings import DocumentLayout
     from workspace.markdown.attribute_lists import AnchorForm
-    from workspace.markdown.outline import Outline
+    from workspace.markdown.outline import BlockOutline
 
 
 P = ParamSpec("P")
@@ -46,7 +46,7 @@ class Document:
     front_matter_lines: int
     front_matter_end: int
     sections: tuple[Section, ...]
-    _parsed: tuple[Lines, Outline] | None = field(default=None, compare=False, repr=False)
+    _parsed: tuple[Lines, BlockOutline] | None = field(default=None, compare=False, repr=False)
     _derived: dict[Hashable, object] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
@@ -56,11 +56,11 @@ class Document:
         Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
         """
         # Imported here because a server answers its first questions without reading a document.
-        from workspace.document.headings import scanned_layout
+        from workspace.document.headings import scan_layout
 
         if len(data) > MAX_LINES:  # a line has at least the byte that ends it
             check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
-        layout = scanned_layout(data)
+        layout = scan_layout(data)
         if layout is None:
             return cls.by_parser(data, path)
         if may_have_too_many_blocks(data, layout.lines):
@@ -70,15 +70,15 @@ class Document:
     @classmethod
     def by_parser(cls, data: bytes, path: str = "") -> Document:
         """Read a document as `parse` does, without the scanner."""
-        from workspace.document.headings import parsed_layout
+        from workspace.document.headings import parse_layout
 
         lines = Lines(data)
         outline = _outline(lines)
-        return cls._laid_out(data, path, parsed_layout(lines, outline), (lines, outline))
+        return cls._laid_out(data, path, parse_layout(lines, outline), (lines, outline))
 
     @classmethod
     def _laid_out(
-        cls, data: bytes, path: str, layout: Layout, parsed: tuple[Lines, Outline] | None = None
+        cls, data: bytes, path: str, layout: DocumentLayout, parsed: tuple[Lines, BlockOutline] | None = None
     ) -> Document:
         metadata, error = {}, None
         if layout.front_matter_lines:
@@ -87,11 +87,11 @@ class Document:
                 metadata = dict(read(data[start:end].decode("utf-8", "replace")))
             except InvalidFrontMatter as invalid:
                 error = invalid
-        sections, title = build_sections(data, layout, as_text(metadata.get("title")))
+        sections, title = build_sections(data, layout, format_value(metadata.get("title")))
         return cls(
             data=data,
             path=path,
-            title=title or untitled(path),
+            title=title or derive_title(path),
             has_title=bool(title),
             front_matter=MappingProxyType(metadata),
             front_matter_error=error,
@@ -103,11 +103,11 @@ class Document:
 
     @cached_property
     def lines(self) -> Lines:
-        """Where its lines begin."""
+        """The offsets of its lines."""
         return self._parsed[0] if self._parsed else Lines(self.data)
 
     @cached_property
-    def outline(self) -> Outline:
+    def outline(self) -> BlockOutline:
         """Its blocks as the parser finds them: what tells of its lists."""
         return self._parsed[1] if self._parsed else _outline(self.lines)
 
@@ -121,7 +121,7 @@ class Document:
     @property
     def type(self) -> str | None:
         """The document's type, from its front matter."""
-        return as_text(self.front_matter.get("type"))
+        return format_value(self.front_matter.get("type"))
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -131,12 +131,12 @@ class Document:
             value = value.split(",")
         if not isinstance(value, list):
             return ()
-        texts = (as_text(item) for item in value)
+        texts = (format_value(item) for item in value)
         return tuple(dict.fromkeys(text for text in texts if text))
 
     @cached_property
     def heading_count(self) -> int:
-        """How many headings it has, the title's included."""
+        """The number of its headings, the title included."""
         return sum(section.has_heading for section in self.sections)
 
     def may_nest_deeper(self, levels: int) -> bool:
@@ -152,7 +152,7 @@ class Document:
     @property
     def ending(self) -> bytes:
         """The line ending that the document uses."""
-        return line_ending(self.data)
+        return detect_line_ending(self.data)
 
     @property
     def preamble(self) -> Section | None:
@@ -188,9 +188,9 @@ class Document:
     def earlier_names(self) -> Mapping[str, Sequence[Section]]:
         """Its sections by the names that only Docyard 0.1.0 gave them (`workspace.earlier_addresses`)."""
         # Imported here because most documents have no such names, and most calls need none.
-        from workspace.document.earlier_addresses import earlier_names
+        from workspace.document.earlier_addresses import find_earlier_names
 
-        return earlier_names(self.sections)
+        return find_earlier_names(self.sections)
 
     @cached_property
     def _children(self) -> Mapping[int | None, tuple[Section, ...]]:
@@ -219,7 +219,7 @@ class Document:
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
         """Return the titles from the top section down to this one; the document's title is not part of it."""
-        return breadcrumb(self.sections, section)
+        return build_breadcrumb(self.sections, section)
 
     def source(self, section: Section) -> bytes:
         """Return a section's own text, its heading included."""
@@ -244,6 +244,6 @@ class Document:
         return [task.start for task in self.all_tasks]
 
 
-def _outline(lines: Lines) -> Outline:
+def _outline(lines: Lines) -> BlockOutline:
     text = lines.data[lines.offset(0) :].decode("utf-8", "replace")
     return read_outline(text, is_document=True)

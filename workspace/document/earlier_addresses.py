@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm, is_escaped
-from workspace.markdown.inline import plain_text
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.slugs import make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ _BRACES = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 
 
-def earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Section]]:
+def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Section]]:
     """Return the sections of a document by each address, anchor and slug that only 0.1.0 gave them.
 
     A name that has several sections is ambiguous. Addresses come before slugs, as in the resolver.
     """
     # Imported here because it builds sections, which have these names.
-    from workspace.document.sections import addresses_of, keys_of
+    from workspace.document.sections import assign_addresses, assign_keys
 
     if not any(section.heading and _reads_otherwise(section.heading) for section in sections):
         return {}
@@ -41,9 +41,9 @@ def earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Section]
         for at, section in zip(read, sections, strict=True)
     ]
     levels, parents = [section.level for section in sections], [section.parent for section in sections]
-    addresses = addresses_of(names, levels, parents)
+    addresses = assign_addresses(names, levels, parents)
     found: dict[str, list[Section]] = {}
-    for section, address, key in zip(sections, addresses, keys_of(addresses), strict=True):
+    for section, address, key in zip(sections, addresses, assign_keys(addresses), strict=True):
         for name in dict.fromkeys((address, key)):
             if not section.is_preamble and name not in (section.address, section.key):
                 found.setdefault(name, []).append(section)
@@ -74,8 +74,8 @@ def _as_earlier(section: Section) -> AnchoredHeading | None:
     if heading is None or not _reads_otherwise(heading):
         return heading
     text = _read_heading(heading.block.source)
-    title = plain_text(text.words)
-    return heading._replace(text=text, title=title, slug=heading_slug(title), below=())
+    title = to_plain_text(text.words)
+    return heading._replace(text=text, title=title, slug=make_heading_slug(title), below=())
 
 
 def _read_heading(source: str) -> anchors.HeadingText:
@@ -94,7 +94,7 @@ def _read_heading(source: str) -> anchors.HeadingText:
             suffix = source[len(words) :]
             break
     prefix, words, html_suffix = anchors.split_html(words)
-    names = anchors.html_names(prefix + html_suffix)
+    names = anchors.find_html_names(prefix + html_suffix)
     if name is None and names:
         name, form = names[-1], AnchorForm.HTML
     aliases = tuple(dict.fromkeys(alias for alias in names if alias != name))

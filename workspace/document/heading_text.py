@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.document.addresses import InvalidAddress
-from workspace.document.headings import inline_span
-from workspace.document.splices import Splice, spliced
+from workspace.document.headings import find_inline_span
+from workspace.document.splices import Splice, apply_splices
 from workspace.markdown import anchors
-from workspace.markdown.attribute_lists import AnchorForm, read_line
+from workspace.markdown.attribute_lists import AnchorForm, read_attribute_line
 from workspace.markdown.lines import LINE_END_BYTES
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _UNDERLINED = {1: b"=", 2: b"-"}
 _CLOSING_MARKS = re.compile(rb"(^|[ \t])(#+)$")
 
 
-def heading_splices(
+def rewrite_heading(
     document: Document,
     section: Section,
     *,
@@ -50,11 +50,11 @@ def heading_splices(
             fix="Give the heading an anchor by hand first.",
         )
     splices = [*within, *_renamed(document, section, names or {})]
-    start, end = inline_span(document.lines, heading.block)
+    start, end = find_inline_span(document.lines, heading.block)
     if start >= end:
         return [*splices, *_wordless(document, heading, level, anchor, form)]
     if anchor is not None:
-        splices.append(anchor_splice(document, heading, anchor, form))
+        splices.append(insert_anchor(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
@@ -72,15 +72,15 @@ def heading_splices(
     return [*above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", words))]
 
 
-def anchor_splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
+def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
     """Return the splice that puts an anchor into a heading that has words, in its attribute list if any."""
-    start, end = inline_span(document.lines, heading.block)
-    behind, text = anchors.insertion(heading.block.source, name, form)
+    start, end = find_inline_span(document.lines, heading.block)
+    behind, text = anchors.plan_anchor_insertion(heading.block.source, name, form)
     if form is AnchorForm.HTML:
         return Splice(start, start, text.encode())
     place = end - len(behind.encode())
     if document.data[place:end] != behind.encode():  # bytes that are not UTF-8
-        place, text = end, anchors.insertion("", name, form)[1]
+        place, text = end, anchors.plan_anchor_insertion("", name, form)[1]
     return Splice(place, place, text.encode())
 
 
@@ -137,14 +137,14 @@ def _renamed(document: Document, section: Section, names: Mapping[str, str]) -> 
 
 def _listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
     """Return the bytes [start, end) of each id in a heading's attribute lists, in angles, and below it."""
-    _, end = inline_span(document.lines, heading.block)
+    _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source
-    for first, last in anchors.name_spans(source):
+    for first, last in anchors.find_name_spans(source):
         yield end - len(source[first:].encode()), end - len(source[last:].encode())
     place = heading.below_start
     for line in document.data[place : heading.body].splitlines(keepends=True):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
-        found = read_line(text)
+        found = read_attribute_line(text)
         for name in found.names if found else ():
             first = place + len(text[: name.start].encode())
             yield first, first + len(name.name.encode())
@@ -154,4 +154,4 @@ def _listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tupl
 def _spliced(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:
     """Return the bytes [start, end) of a text after splices within them."""
     shifted = [Splice(item.start - start, item.end - start, item.replacement) for item in splices]
-    return spliced(data[start:end], shifted)
+    return apply_splices(data[start:end], shifted)

@@ -13,18 +13,18 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown import anchors
-from workspace.markdown.attribute_lists import AnchorForm, read_line
-from workspace.markdown.inline import plain_text
+from workspace.markdown.attribute_lists import AnchorForm, read_attribute_line
+from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, Lines
 from workspace.markdown.outline import read_outline
 from workspace.markdown.scanner import may_hold_list, scan
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.slugs import make_heading_slug
 
 if TYPE_CHECKING:
     from workspace.markdown.anchors import HeadingText
     from workspace.markdown.lines import Lines
-    from workspace.markdown.outline import Heading, Outline
-    from workspace.markdown.scanner import Scanned
+    from workspace.markdown.outline import BlockOutline, Heading
+    from workspace.markdown.scanner import ScannedHeadings
 
 PREAMBLE = "_preamble"
 
@@ -68,7 +68,7 @@ class AnchoredHeading(NamedTuple):
 
     @property
     def form(self) -> AnchorForm | None:
-        """How the anchor is written."""
+        """The form of the anchor."""
         if self.text.form or not (self.above or self.below):
             return self.text.form
         # What kramdown reads in a heading itself is `{#id}`.
@@ -82,8 +82,8 @@ class AnchoredHeading(NamedTuple):
         return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
 
 
-def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[AnchoredHeading]:
-    """The headings of a text with their anchors; nothing in a list or above `first_line` belongs to one."""
+def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> list[AnchoredHeading]:
+    """Return the headings of a text with their anchors, except those in lists and above `first_line`."""
     found: list[AnchoredHeading] = []
     floor = first_line
     items = iter(outline.items)
@@ -92,24 +92,24 @@ def read_headings(lines: Lines, outline: Outline, first_line: int = 0) -> list[A
         while item and item.line < heading.line:
             floor = max(floor, item.end)
             item = next(items, None)
-        first, above = anchors_above(lines, heading.line, floor)
+        first, above = find_anchors_above(lines, heading.line, floor)
         floor = heading.end
         span = lines.offset(heading.line), lines.offset(heading.end)
-        found.append(anchored(heading, above, first, lines.offset(first), span))
-    return with_lists_below(lines.data, found)
+        found.append(parse_anchored_heading(heading, above, first, lines.offset(first), span))
+    return add_lists_below(lines.data, found)
 
 
-def anchored(
+def parse_anchored_heading(
     heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
-    """A heading of these bytes with the anchors above it, which begin on the line `first` at `start`."""
+    """Return a heading with the anchors above it, which begin on the line `first` at `start`."""
     text = anchors.read_heading(heading.source)
-    title = plain_text(text.words)
-    slug = heading_slug(title)
+    title = to_plain_text(text.words)
+    slug = make_heading_slug(title)
     return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
 
 
-def with_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
+def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
     """Return headings with the attribute lists on the lines below them, each at most as far as the next."""
     if not headings or b"{:" not in data:
         return headings
@@ -122,7 +122,7 @@ def _with_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchor
     place = heading.body
     for _ in range(_MAX_BELOW):
         line = _BELOW.match(data, place, end)
-        found = read_line(line[1].decode("utf-8", "replace")) if line else None
+        found = read_attribute_line(line[1].decode("utf-8", "replace")) if line else None
         if line is None or found is None:
             break
         names += (name.name for name in found.names)
@@ -130,8 +130,8 @@ def _with_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchor
     return heading if place == heading.body else heading._replace(below=tuple(names), body=place)
 
 
-def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
-    """The first of the lines above a heading that hold its HTML anchors, and their names from the top down.
+def find_anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
+    """Return the first line of the HTML anchors above a heading, and their names from the top down.
 
     One blank line may stand between them and the heading.
     """
@@ -144,12 +144,12 @@ def anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[st
         text = raw.decode("utf-8", "replace")
         if not anchors.is_anchor_line(text):
             break
-        found.append(anchors.html_names(text))
+        found.append(anchors.find_html_names(text))
         first, line = line, line - 1
     return first, tuple(name for names in reversed(found) for name in names)
 
 
-def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
+def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     """Return the bytes [start, end) of a heading's inline Markdown: no marks, no closing #s, no underline."""
     start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
     if heading.is_setext:
@@ -166,13 +166,13 @@ def inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     return start + begin, start + begin + len(words)
 
 
-def rewritten(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
+def replace_words(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
     """Return the bytes [start, end) that say a heading's words, and what says others.
 
     Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand
     yet, the whole heading is written anew with #s.
     """
-    start, end = inline_span(lines, heading)
+    start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _underlines(inline)):
         return start, end, inline.encode()
     first = lines.offset(heading.line)
@@ -193,7 +193,7 @@ _BLANK_ABOVE = 8
 _ENDS_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 
 
-class Layout(NamedTuple):
+class DocumentLayout(NamedTuple):
     """`front_matter` is the span of bytes between its two marks, `front_matter_lines` counts its lines.
 
     `body` is the byte after the front matter, `lines` the number of lines of the whole document.
@@ -206,19 +206,19 @@ class Layout(NamedTuple):
     headings: list[AnchoredHeading]
 
 
-def scanned_layout(data: bytes) -> Layout | None:
+def scan_layout(data: bytes) -> DocumentLayout | None:
     """Return the layout as the scanner sees it; None where only the parser can tell."""
     found = scan(data)
     headings = _headings(data, found) if found else None
     if found is None or headings is None:
         return None
-    return Layout(found.front_matter, found.front_matter_lines, found.body, found.lines, headings)
+    return DocumentLayout(found.front_matter, found.front_matter_lines, found.body, found.lines, headings)
 
 
-def parsed_layout(lines: Lines, outline: Outline) -> Layout:
+def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
     """Return the layout as the parser sees it."""
     marks = outline.front_matter_lines
-    return Layout(
+    return DocumentLayout(
         front_matter=(lines.offset(1), lines.offset(marks - 1)) if marks else (0, 0),
         front_matter_lines=marks,
         body=lines.offset(marks),
@@ -227,7 +227,7 @@ def parsed_layout(lines: Lines, outline: Outline) -> Layout:
     )
 
 
-def _headings(data: bytes, scanned: Scanned) -> list[AnchoredHeading] | None:
+def _headings(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading] | None:
     """Return the scanner's headings with their anchors; None where those above one may stand in a list."""
     found: list[AnchoredHeading] = []
     floor, behind = scanned.front_matter_lines, scanned.body
@@ -238,16 +238,16 @@ def _headings(data: bytes, scanned: Scanned) -> list[AnchoredHeading] | None:
         above: tuple[str, ...] = ()
         if has_tags and _may_be_anchored_above(data, start):
             lines = lines or Lines(data)
-            first, above = anchors_above(lines, heading.line, floor)
+            first, above = find_anchors_above(lines, heading.line, floor)
             start = lines.offset(first)
             if above and may_hold_list(data, behind, start):
                 return None
-        found.append(anchored(heading, above, first, start, span))
+        found.append(parse_anchored_heading(heading, above, first, start, span))
         floor, behind = heading.end, span[1]
-    return with_lists_below(data, found)
+    return add_lists_below(data, found)
 
 
 def _may_be_anchored_above(data: bytes, start: int) -> bool:
-    """Whether the line above a heading, or a blank one, may hold HTML: whether a letter or so ends it."""
+    """Return True if the line above a heading, or a blank one, may end with HTML."""
     above = data[max(0, start - _BLANK_ABOVE) : start].rstrip()
     return not above or above[-1] not in _ENDS_NO_TAG

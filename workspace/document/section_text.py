@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 
-def own_text(document: Document, section: Section) -> bytes:
+def read_own_text(document: Document, section: Section) -> bytes:
     """Return a section's own text, without its heading and its subsections."""
     return document.data[section.body : section.end].strip(BLANK)
 
 
-def whole_text(document: Document, section: Section) -> bytes:
+def read_whole_text(document: Document, section: Section) -> bytes:
     """Return a section's text and that of all below it, without its heading."""
     return document.data[section.body : section.tree_end].strip(BLANK)
 
 
-def telling_text(document: Document, section: Section) -> bytes:
+def read_comparable_text(document: Document, section: Section) -> bytes:
     """Return a section's own text; where that is empty, its whole text."""
-    return own_text(document, section) or whole_text(document, section)
+    return read_own_text(document, section) or read_whole_text(document, section)
 
 
-def digest(document: Document, section: Section) -> bytes | None:
+def compute_digest(document: Document, section: Section) -> bytes | None:
     """Return the SHA-256 of a section's own text; None where it says nothing."""
-    text = own_text(document, section)
+    text = read_own_text(document, section)
     if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
         text = above + b"\n\n" + text
     return hashlib.sha256(text).digest() if text else None
@@ -51,6 +51,8 @@ class SectionText:
     digest: bytes | None
 
 
-def section_text(document: Document, section: Section) -> SectionText:
+def read_section_text(document: Document, section: Section) -> SectionText:
     """Return a section's own text, as it stands."""
-    return SectionText(section.key, document.text(section.start, section.end), digest(document, section))
+    return SectionText(
+        section.key, document.text(section.start, section.end), compute_digest(document, section)
+    )

@@ -15,12 +15,12 @@ from workspace.document.headings import PREAMBLE, AnchoredHeading
 from workspace.markdown.anchors import HeadingText
 from workspace.markdown.lines import BLANK
 from workspace.markdown.outline import Heading
-from workspace.markdown.slugs import Names, heading_slug
+from workspace.markdown.slugs import UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from workspace.document.headings import Layout
+    from workspace.document.headings import DocumentLayout
     from workspace.markdown.attribute_lists import AnchorForm
 
 
@@ -53,12 +53,12 @@ class Section(NamedTuple):
 
     @property
     def is_preamble(self) -> bool:
-        """Whether this is the title and introduction."""
+        """Return True if this is the title and introduction."""
         return self.level == 0
 
     @property
     def has_heading(self) -> bool:
-        """Whether a heading begins it; only a preamble may have none."""
+        """Return True if a heading begins it; only a preamble may have none."""
         return self.heading is not None
 
     @property
@@ -68,7 +68,7 @@ class Section(NamedTuple):
 
     @property
     def form(self) -> AnchorForm | None:
-        """How its anchor is written."""
+        """The form of its anchor."""
         return self.heading.form if self.heading else None
 
     @property
@@ -78,9 +78,9 @@ class Section(NamedTuple):
 
 
 def build_sections(
-    data: bytes, layout: Layout, metadata_title: str | None
+    data: bytes, layout: DocumentLayout, metadata_title: str | None
 ) -> tuple[tuple[Section, ...], str | None]:
-    """The sections of a document in order, and the title that it states: its first H1, else front matter's.
+    """Return the sections of a document in order, and its title: the first H1, else front matter's.
 
     The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
     before the first heading is the preamble already; then that H1 still gives the title, and is a section.
@@ -93,7 +93,7 @@ def build_sections(
     if h1 is not None and (h1 == 0 or not has_text):
         levels[h1] = 0
         if title and not headings[h1].title:
-            named = headings[h1]._replace(title=title, slug=heading_slug(title))
+            named = headings[h1]._replace(title=title, slug=make_heading_slug(title))
             headings = [*headings[:h1], named, *headings[h1 + 1 :]]
     elif has_text or (h1 is None and metadata_title):
         headings = [_without_words(title or "", layout), *headings]
@@ -104,25 +104,25 @@ def build_sections(
     return _sections(headings, levels, starts, len(data), layout.lines), title
 
 
-def _without_words(title: str, layout: Layout) -> AnchoredHeading:
+def _without_words(title: str, layout: DocumentLayout) -> AnchoredHeading:
     """Return what stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
     line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
-    return AnchoredHeading(block, text, (), line, title, heading_slug(title), body, body, body)
+    return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
 
 
 def _sections(
     headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
 ) -> tuple[Section, ...]:
     """Return the sections that begin with these headings. Each ends where the next one begins."""
-    parents, tree_ends = nest(levels, starts, size)
+    parents, tree_ends = find_parents_and_ends(levels, starts, size)
     names = [(heading.anchor, heading.slug) for heading in headings]
     # `## Errors { .wide }` had another address in version 0.1.0, and takes that of no `## Errors` below it.
     late = {
         place for place, (anchor, _) in enumerate(names) if anchor is None and headings[place].text.suffix
     }
-    addresses = addresses_of(names, levels, parents, late)
-    keys = keys_of(addresses)
+    addresses = assign_addresses(names, levels, parents, late)
+    keys = assign_keys(addresses)
     ends = (*starts[1:], size)
     end_lines = (*(heading.first_line for heading in headings[1:]), lines)
     sections: list[Section] = []
@@ -151,7 +151,9 @@ def _sections(
     return tuple(sections)
 
 
-def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[int | None], list[int]]:
+def find_parents_and_ends(
+    levels: Sequence[int], starts: Sequence[int], size: int
+) -> tuple[list[int | None], list[int]]:
     """Return the parent of each section, and where what stands below it ends, `size` being the end of all.
 
     A preamble (level 0) closes all before it, and nothing stands below it.
@@ -170,7 +172,7 @@ def nest(levels: Sequence[int], starts: Sequence[int], size: int) -> tuple[list[
     return parents, tree_ends
 
 
-def addresses_of(
+def assign_addresses(
     names: Sequence[tuple[str | None, str]],
     levels: Sequence[int],
     parents: Sequence[int | None],
@@ -183,7 +185,7 @@ def addresses_of(
     """
     anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
     explicit = {PREAMBLE, *filter(None, anchors)}
-    siblings: dict[int | None, Names] = {}
+    siblings: dict[int | None, UniqueNames] = {}
     addresses = [PREAMBLE] * len(names)
     for position in _numbering_order(parents, late) if late else range(len(names)):
         anchor, parent = anchors[position], parents[position]
@@ -192,7 +194,7 @@ def addresses_of(
         elif levels[position]:
             given = siblings.get(parent)
             if given is None:
-                given = siblings[parent] = Names("-", 1, explicit)
+                given = siblings[parent] = UniqueNames("-", 1, explicit)
             slug = names[position][1]
             addresses[position] = given.give(slug if parent is None else f"{addresses[parent]}/{slug}")
     return addresses
@@ -206,17 +208,17 @@ def _numbering_order(parents: Sequence[int | None], late: Collection[int]) -> li
     return sorted(range(len(parents)), key=lambda position: (depths[position], position in late, position))
 
 
-def keys_of(addresses: list[str]) -> list[str]:
+def assign_keys(addresses: list[str]) -> list[str]:
     """Return the addresses, made unique where several sections have the same."""
     if len(set(addresses)) == len(addresses):
         return addresses
     counts = Counter(addresses)
-    numbered = Names("~", 1, counts)
+    numbered = UniqueNames("~", 1, counts)
     return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
 
 
-def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:
-    """The titles from the top section down to this one of a document's; its own title is not part of it."""
+def build_breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:
+    """Return the titles from the top section down to this one, without the document's own title."""
     titles = [section.title]
     while section.parent is not None:
         section = sections[section.parent]
@@ -224,6 +226,6 @@ def breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]
     return tuple(reversed(titles))
 
 
-def untitled(path: str) -> str:
+def derive_title(path: str) -> str:
     """Return the title of a document that states none: the name of its file."""
     return PurePosixPath(path).stem or "Untitled"

@@ -1,4 +1,4 @@
-"""What an edit is: bytes replaced in one document, checked by reading the result.
+"""Edits: bytes replaced in one document, checked by parsing the result.
 
 An edit names spans and what goes there. It never parses and renders, so bytes outside the spans stay as they
 were. After it, the document is parsed again: every section that the edit did not name must stand where it
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
-from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, with_ending, with_newlines
-from workspace.markdown.outline import absorbs, closed_outline
+from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, decode_with_newlines, encode_with_ending
+from workspace.markdown.outline import read_closed_outline, would_absorb_headings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,13 +65,13 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What an edit may not decide for itself: the form of new anchors, and today's date (UTC, ISO 8601)."""
+    """The choices that an edit's caller makes: the form of new anchors, and today's date (UTC, ISO 8601)."""
 
     form: AnchorForm
     today: str
 
 
-def spliced(data: bytes, splices: Iterable[Splice]) -> bytes:
+def apply_splices(data: bytes, splices: Iterable[Splice]) -> bytes:
     """Return a text after splices, which may come in any order. Raises ValueError if they overlap."""
     parts: list[bytes] = []
     position = 0
@@ -94,7 +94,7 @@ def apply_edit(document: Document, edit: Edit) -> Document:
     Raises StructureChanged if a section that it did not name would change.
     """
     splices = _in_order(edit.splices)
-    changed = Document.parse(spliced(document.data, splices), document.path)
+    changed = Document.parse(apply_splices(document.data, splices), document.path)
     if changed.front_matter_lines != document.front_matter_lines and not edit.is_front_matter:
         raise StructureChanged(
             f"this edit would be read as front matter of {document.path}",
@@ -114,10 +114,10 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
     headed = [item for item in old.sections if item.has_heading]
     replaced = _Replaced(splices)
     kept = [item for item in headed if not replaced.holds(item.heading_start)]
-    written = _written(splices)
+    written = _find_replacements(splices)
     stayed = [item for item in new.sections if item.has_heading and not _holds(written, item.heading_start)]
     if len(kept) != len(stayed):
-        raise _broken(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
+        raise _structure_error(old, kept[len(stayed)] if len(kept) > len(stayed) else None)
     twins = {item.position: twin.position for item, twin in zip(kept, stayed, strict=True)}
     nothing_removed = len(kept) == len(headed)
     for item, twin in zip(kept, stayed, strict=True):
@@ -130,7 +130,7 @@ def _check_structure(old: Document, new: Document, splices: Sequence[Splice], re
             or (item.address != twin.address and nothing_removed)
             or (not replaced.touches(item) and old.source(item).rstrip() != new.source(twin).rstrip())
         ):
-            raise _broken(old, item)
+            raise _structure_error(old, item)
 
 
 def check_same_sections(old: Document, new: Document, splices: Iterable[Splice]) -> None:
@@ -149,9 +149,9 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
             or (moved and not replaced.holds(item.heading_start))
             or (item.title != twin.title and not replaced.touches(item))
         ):
-            raise _broken(old, item)
+            raise _structure_error(old, item)
     if len(before) != len(after) or old.front_matter_lines != new.front_matter_lines:
-        raise _broken(old, before[len(after)] if len(before) > len(after) else None)
+        raise _structure_error(old, before[len(after)] if len(before) > len(after) else None)
 
 
 def _check_introduction(old: Document, new: Document, splices: Sequence[Splice], renamed: int | None) -> None:
@@ -170,11 +170,11 @@ def _check_introduction(old: Document, new: Document, splices: Sequence[Splice],
         or (before.title != after.title and before.position != renamed)
         or old.source(before).rstrip() != new.source(after).rstrip()
     ):
-        raise _broken(old, before)
+        raise _structure_error(old, before)
 
 
 class _Replaced:
-    """What an edit's splices, which come in order, replace in the old text."""
+    """The old spans that an edit's ordered splices replace."""
 
     def __init__(self, splices: Sequence[Splice]) -> None:
         self._spans = [(splice.start, splice.end) for splice in splices]
@@ -195,7 +195,7 @@ class _Replaced:
         return place < len(self._spans) and self._spans[place][0] <= section.end
 
 
-def _written(splices: Sequence[Splice]) -> list[tuple[int, int]]:
+def _find_replacements(splices: Sequence[Splice]) -> list[tuple[int, int]]:
     """Return where the replacements stand in the new text."""
     spans: list[tuple[int, int]] = []
     growth = 0
@@ -212,7 +212,7 @@ def _holds(spans: Sequence[tuple[int, int]], offset: int) -> bool:
     return place > 0 and offset < spans[place - 1][1]
 
 
-def _broken(document: Document, section: Section | None) -> StructureChanged:
+def _structure_error(document: Document, section: Section | None) -> StructureChanged:
     where = f"the section '{section.address}'" if section else "the headings"
     return StructureChanged(
         f"this edit would also change {where} of {document.path}, which it does not name",
@@ -225,8 +225,8 @@ def _broken(document: Document, section: Section | None) -> StructureChanged:
 _LIST_ITEM = re.compile(rb"[ \t]*(%b)[ \t]" % LIST_MARKER_BYTES)
 
 
-def end_of_text(data: bytes, floor: int, end: int) -> int:
-    """The byte after the last line of [floor, end) that is not blank, less its line ending; else `floor`."""
+def find_text_end(data: bytes, floor: int, end: int) -> int:
+    """Return the end of the last line of [floor, end) that is not blank, or `floor`."""
     place = floor + len(data[floor:end].rstrip(BLANK))
     if place == floor:
         return floor
@@ -235,7 +235,7 @@ def end_of_text(data: bytes, floor: int, end: int) -> int:
     return place
 
 
-def start_of_text(data: bytes, floor: int, end: int) -> int:
+def find_text_start(data: bytes, floor: int, end: int) -> int:
     """Return the byte at which the first line of [floor, end) that is not blank begins; `end` if none is."""
     blank = len(data[floor:end]) - len(data[floor:end].lstrip(BLANK))
     place = floor + blank
@@ -250,8 +250,8 @@ def insert_block(document: Document, offset: int, text: str) -> Splice:
     Raises StructureChanged where the document ends inside an open code fence, which would take the block in.
     """
     data, ending = document.data, document.ending
-    place = end_of_text(data, 0, offset)
-    block = with_ending(text.strip("\n"), ending)
+    place = find_text_end(data, 0, offset)
+    block = encode_with_ending(text.strip("\n"), ending)
     if not data[:place].removeprefix(BOM):
         return Splice(place, place, block + ending + (ending if data[place:].strip(BLANK) else b""))
     if offset == len(data) and document.sections:
@@ -261,19 +261,19 @@ def insert_block(document: Document, offset: int, text: str) -> Splice:
     if anchors.is_anchor_line(last.decode("utf-8", "replace")):
         # An anchor that nothing follows would name the heading that comes one blank line after it.
         gap = ending * 3
-    return Splice(place, place, gap + block + blank_line(document, text, place, offset))
+    return Splice(place, place, gap + block + find_needed_blank_line(document, text, place, offset))
 
 
-def blank_line(document: Document, text: str, place: int, end: int) -> bytes:
-    """The blank line that a text needs at `place`, so that the heading at `end` does not become a part of it.
+def find_needed_blank_line(document: Document, text: str, place: int, end: int) -> bytes:
+    """Return the blank line needed at `place` to keep the heading at `end` separate from the text before.
 
     Where a blank line stands already, and where the heading keeps its own line, it is none.
     """
     following = _heading_at(document, end)
     if following is None or len(document.data[place:end].splitlines()) > 1:
         return b""
-    heading = with_newlines(document.text(following.start, following.body))
-    return document.ending if absorbs(text, heading) else b""
+    heading = decode_with_newlines(document.text(following.start, following.body))
+    return document.ending if would_absorb_headings(text, heading) else b""
 
 
 def remove_block(document: Document, start: int, end: int) -> Splice:
@@ -282,15 +282,17 @@ def remove_block(document: Document, start: int, end: int) -> Splice:
     Where nothing stands before it, the blank lines after it go instead.
     """
     data = document.data
-    place = end_of_text(data, 0, start)
+    place = find_text_end(data, 0, start)
     if not data[:place].removeprefix(BOM):
         return Splice(start, end, b"")
-    stop = end_of_text(data, place, end)
+    stop = find_text_end(data, place, end)
     before = next((item for item in document.sections if item.start <= place and item.end == start), None)
     if before is None:
         return Splice(place, stop, b"")
     return Splice(
-        place, stop, blank_line(document, with_newlines(document.text(before.start, place)), stop, end)
+        place,
+        stop,
+        find_needed_blank_line(document, decode_with_newlines(document.text(before.start, place)), stop, end),
     )
 
 
@@ -300,7 +302,7 @@ def _heading_at(document: Document, offset: int) -> Section | None:
 
 
 def _check_closed(document: Document, section: Section) -> None:
-    if closed_outline(with_newlines(document.text(section.start, section.end))) is None:
+    if read_closed_outline(decode_with_newlines(document.text(section.start, section.end))) is None:
         raise StructureChanged(
             f"{document.path} ends inside a code fence, comment or HTML block that is still open, "
             "which would take in what is added after it",

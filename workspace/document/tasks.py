@@ -15,7 +15,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.markdown.inline import plain_text
+from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         tasks.append(
             Task(
                 index=index,
-                title=plain_text(item.source[found.end() :]),
+                title=to_plain_text(item.source[found.end() :]),
                 is_done=found[1] != " ",
                 start=start,
                 end=lines.offset(_last_line(lines, item)),
@@ -128,7 +128,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
 
 
 def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
-    """What a sub-item's line begins with: as those that are there do, else a dash below the task's text."""
+    """Return the prefix of a sub-item's line: that of existing ones, else a dash below the task's text."""
     found = _BULLET.match(lines.raw(sibling.line)) if sibling else None
     if found:
         return found.group()
@@ -137,7 +137,7 @@ def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> byt
 
 
 def _fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
-    """The line for the first sub-item: below the task's text, unless it would take in what stands there."""
+    """Return the line for the first sub-item: below the task's text, unless it would absorb what follows."""
     last = _last_line(lines, item)
     below = (lines.raw(line) for line in range(item.paragraph_end, last))
     following = next((line for line in below if line.strip(BLANK)), b"")

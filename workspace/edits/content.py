@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import PREAMBLE, read_headings, rewritten
+from workspace.document.headings import PREAMBLE, read_headings, replace_words
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
-from workspace.markdown.inline import plain_text
-from workspace.markdown.lines import LINE_END, Lines, with_newlines
-from workspace.markdown.outline import Outline, read_outline
-from workspace.markdown.slugs import Names, heading_slug
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.lines import LINE_END, Lines, decode_with_newlines
+from workspace.markdown.outline import BlockOutline, read_outline
+from workspace.markdown.slugs import UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,14 +67,14 @@ class Content:
     hints: tuple[str, ...]
 
 
-def checked_text(text: str, field: str) -> str:
+def check_text(text: str, field: str) -> str:
     """Return a text with LF line ends.
 
     Raises InvalidContent for a NUL or a lone surrogate, and says where it is.
     """
     found = _UNWRITABLE.search(text)
     if found is None:
-        return with_newlines(text)
+        return decode_with_newlines(text)
     before = LINE_END.split(text[: found.start()])
     line, column = len(before), len(before[-1]) + 1
     name, reader = (
@@ -101,9 +101,9 @@ def strip_blank_lines(text: str) -> str:
     return "\n".join(lines)
 
 
-def checked_title(title: str, field: str = "title") -> str:
+def check_title(title: str, field: str = "title") -> str:
     """Return a title on one line, without heading marks around it. Raises InvalidTitle or InvalidContent."""
-    text = checked_text(title, field).strip()
+    text = check_text(title, field).strip()
     text = re.sub(r"^#{1,6}[ \t]+", "", text)
     if not text:
         raise InvalidTitle(f"'{field}' is empty", fix="Give it at least one word.")
@@ -124,17 +124,17 @@ def checked_title(title: str, field: str = "title") -> str:
             f"'{field}' ends in an attribute list ({read.suffix.strip()[:_SHOWN]})",
             fix="Leave the list out: a heading keeps the attributes that it has.",
         )
-    if not plain_text(text):
+    if not to_plain_text(text):
         raise InvalidTitle(f"'{field}' shows no text to a reader", fix="Give it at least one word.")
     return text
 
 
-def closed_outline(text: str, field: str) -> Outline:
+def parse_content_outline(text: str, field: str) -> BlockOutline:
     """Return the headings and lists of a content.
 
     Raises InvalidContent if it would take in what stands after it.
     """
-    outline = markdown_outline.closed_outline(text)
+    outline = markdown_outline.read_closed_outline(text)
     if outline is None:
         raise InvalidContent(
             f"'{field}' ends inside a code fence, comment or HTML block that is still open",
@@ -143,8 +143,8 @@ def closed_outline(text: str, field: str) -> Outline:
     return outline
 
 
-def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]:
-    """Every name that an anchor in the document would collide with, less those of the sections left out."""
+def collect_anchor_names(document: Document, without: Iterable[Section] = ()) -> set[str]:
+    """Return every name that an anchor may collide with, except those of the excluded sections."""
     left_out = {section.position for section in without}
     names = {PREAMBLE}
     for section in document.sections:
@@ -155,38 +155,38 @@ def taken_names(document: Document, without: Iterable[Section] = ()) -> set[str]
     return names
 
 
-def derived_address(parent: str | None, title: str) -> str:
+def derive_address(parent: str | None, title: str) -> str:
     """Return the address that a section of this title has below a parent, if nothing else has it."""
-    slug = heading_slug(plain_text(title))
+    slug = make_heading_slug(to_plain_text(title))
     return f"{parent}/{slug}" if parent else slug
 
 
-def free_address(parent: str | None, title: str, taken: set[str]) -> str:
+def find_free_address(parent: str | None, title: str, taken: set[str]) -> str:
     """Return an address below a parent that nothing else has: its slug, numbered if need be."""
-    return Names("-", 1, taken).give(derived_address(parent, title))
+    return UniqueNames("-", 1, taken).give(derive_address(parent, title))
 
 
-def heading_line(level: int, title: str, address: str, form: AnchorForm) -> str:
+def format_heading(level: int, title: str, address: str, form: AnchorForm) -> str:
     """Return an ATX heading with its anchor."""
     return f"{'#' * level} {anchors.write_heading(title, address, form)}"
 
 
-def own_heading_dropped(text: str, section: Section, document: Document) -> str:
+def drop_own_heading(text: str, section: Section, document: Document) -> str:
     """Return content without the section's own heading (and what stands above it), if it begins with that."""
-    before = strip_blank_lines(with_newlines(document.text(section.start, section.body)))
+    before = strip_blank_lines(decode_with_newlines(document.text(section.start, section.body)))
     if before and (text == before or text.startswith(before + "\n")):
         return strip_blank_lines(text[len(before) :])
-    return without_heading(text, section.title, max(section.level, 1))
+    return strip_heading(text, section.title, max(section.level, 1))
 
 
-def without_heading(text: str, title: str, level: int) -> str:
+def strip_heading(text: str, title: str, level: int) -> str:
     """Return content without its first line, where that is a heading of this title.
 
     A deeper one is a subsection.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
-        first = plain_text(anchors.read_heading(headings[0].source).words)
+        first = to_plain_text(anchors.read_heading(headings[0].source).words)
         # A title such as `C #`, given as a heading, loses its last mark (CommonMark §4.2).
         if first.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
@@ -212,12 +212,12 @@ def prepare_content(
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())
-    headings = read_headings(lines, closed_outline(text, field))
+    headings = read_headings(lines, parse_content_outline(text, field))
     if not headings:
         return Content(text, (), ())
-    taken = taken_names(document, replaced) | set(reserved)
+    taken = collect_anchor_names(document, replaced) | set(reserved)
     _reserve_anchors(headings, taken)
-    names = Names("-", 1, taken)
+    names = UniqueNames("-", 1, taken)
     left_out = {section.position for section in replaced}
     children = {
         child.title.casefold(): child.address
@@ -242,24 +242,26 @@ def prepare_content(
             )
         name = heading.anchor
         if name is None:
-            name = names.give(derived_address(open_sections[-1][1], heading.title))
+            name = names.give(derive_address(open_sections[-1][1], heading.title))
             words = (
                 " ".join(heading.block.source.split("\n"))
                 if heading.block.is_setext
                 else heading.block.source
             )
-            start, end, written = rewritten(lines, heading.block, anchors.write_heading(words, name, form))
+            start, end, written = replace_words(
+                lines, heading.block, anchors.write_heading(words, name, form)
+            )
             parts += (lines.data[position:start], written)
             position = end
         added.append(name)
         open_sections.append((heading.block.level, name))
         if heading.block.level > DEEP_LEVEL:
-            hints.append(deep_hint(name, heading.block.level))
+            hints.append(format_deep_hint(name, heading.block.level))
     parts.append(lines.data[position:])
     return Content(b"".join(parts).decode(), tuple(added), tuple(hints[:_SHOWN_HINTS]))
 
 
-def deep_hint(address: str, level: int) -> str:
+def format_deep_hint(address: str, level: int) -> str:
     """Return what is said of a section that stands deeper than H4."""
     return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
 

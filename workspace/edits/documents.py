@@ -18,23 +18,23 @@ from workspace.edits.content import (
     MAX_LEVEL,
     InvalidTitle,
     LevelConflict,
-    checked_text,
-    checked_title,
-    closed_outline,
-    free_address,
-    heading_line,
+    check_text,
+    check_title,
+    find_free_address,
+    format_heading,
+    parse_content_outline,
     prepare_content,
     strip_blank_lines,
-    without_heading,
+    strip_heading,
 )
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.edits.section_place import TOP_LEVEL
 from workspace.frontmatter.editor import set_keys
-from workspace.links.survival import Survival
-from workspace.markdown.inline import plain_text
+from workspace.links.survival import OffsetMap
+from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import read_outline
-from workspace.markdown.slugs import file_slug
+from workspace.markdown.slugs import make_file_slug
 from workspace.paths import InvalidPath, check_path
 from workspace.snapshot.overlay import PathExists
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
     from workspace.document.splices import Style
-    from workspace.edits.operation import Taken
+    from workspace.edits.operation import RemovedTexts
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
 
@@ -68,7 +68,7 @@ class _Part:
 
     @property
     def name(self) -> str:
-        """What sections of the skeleton and of the content are matched by."""
+        """The key by which sections of the skeleton and of the content are matched."""
         return self.heading.title.casefold()
 
     def at(self, level: int) -> str:
@@ -78,7 +78,7 @@ class _Part:
 
     def text_below(self, level: int) -> str:
         """Return the text, its headings as far below this level as they were below the part's own."""
-        return _shifted(self.text, level - self.level)
+        return _shift_headings(self.text, level - self.level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,21 +94,21 @@ class CreateDocument(Operation):
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
         """Lay the document over its path. Raises InvalidTitle, InvalidPath, PathExists, LevelConflict."""
-        title = checked_title(self.title)
+        title = check_title(self.title)
         path = self._path(title, overlay)
         written = self._write(title, style.form)
         document = Document.parse(written.encode(), path)
-        if document.title != plain_text(title):
+        if document.title != to_plain_text(title):
             raise InvalidTitle(
                 "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
             )
         overlay.create(document)
         sections = [section.address for section in document.sections if not section.is_preamble]
         answer = {"path": path, "created": True, "sections": sections}
-        return Outcome(path, answer, f"Create {path}", True, survival=Survival.of_creation(path))
+        return Outcome(path, answer, f"Create {path}", True, survival=OffsetMap.of_creation(path))
 
     def _path(self, title: str, overlay: Overlay) -> str:
-        stem = file_slug(title)
+        stem = make_file_slug(title)
         if not stem:
             raise InvalidTitle(
                 "the title gives an empty file name: it has no letter or digit",
@@ -121,10 +121,10 @@ class CreateDocument(Operation):
         return check_path("/".join(part for part in (folder or root, f"{stem}.md") if part))
 
     def _write(self, title: str, form: AnchorForm) -> str:
-        shown = plain_text(title)
-        content = strip_blank_lines(checked_text(self.content, "initial_content"))
-        introduction, brought = _parts(without_heading(content, shown, 1), is_nested=True)
-        lead, planned = _parts(without_heading(strip_blank_lines(self.type.structure), TITLE_MARK, 1))
+        shown = to_plain_text(title)
+        content = strip_blank_lines(check_text(self.content, "initial_content"))
+        introduction, brought = _parts(strip_heading(content, shown, 1), is_nested=True)
+        lead, planned = _parts(strip_heading(strip_blank_lines(self.type.structure), TITLE_MARK, 1))
         for part in brought:
             _check_level(part.heading)
         blocks = [lead, introduction]
@@ -145,16 +145,16 @@ class CreateDocument(Operation):
             form=form,
             field="initial_content",
         )
-        first = heading_line(1, title, free_address(None, title, set(body.addresses)), form)
+        first = format_heading(1, title, find_free_address(None, title, set(body.addresses)), form)
         header = set_keys("", {"type": self.type.name}, "\n")
         return f"---\n{header}---\n\n{first}\n" + (f"\n{body.text}\n" if body.text else "")
 
 
 def _parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
-    """The text before the first heading, and the parts after it: each by itself, or with what is nested."""
+    """Return the text before the first heading, and the parts after it, each with or without nested parts."""
     lines = text.split("\n")
     read = Lines(text.encode())
-    headings = read_headings(read, closed_outline(text, "initial_content"))
+    headings = read_headings(read, parse_content_outline(text, "initial_content"))
     if is_nested:
         headings = _topmost(headings)
     starts = [*(heading.first_line for heading in headings), len(lines)]
@@ -198,7 +198,7 @@ def _one_line(heading: AnchoredHeading) -> str:
     return " ".join(heading.block.source.split("\n"))
 
 
-def _shifted(text: str, by: int) -> str:
+def _shift_headings(text: str, by: int) -> str:
     """Return a text with its headings moved down (or up) by some levels."""
     headings = read_outline(text).headings if by else ()
     lines = text.split("\n")
@@ -250,7 +250,7 @@ class MoveDocument(DocumentOperation):
                 path=path,
             )
         overlay.move(path, new_path)
-        survival = Survival.of_splices(document, (), new_path)
+        survival = OffsetMap.of_splices(document, (), new_path)
         hints = _taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
         return Outcome(new_path, answer, f"Move {path} to {new_path}", True, hints, survival)
 
@@ -277,11 +277,14 @@ def _taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tu
     if before == after:
         return ()
     changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
-    told = "; ".join(f"{key}: {_told(before, key)} before, {_told(after, key)} now" for key in changed[:5])
+    told = "; ".join(
+        f"{key}: {_describe_updates(before, key)} before, {_describe_updates(after, key)} now"
+        for key in changed[:5]
+    )
     return (f"the manifests of the folders say other values of it at its new path ({told})",)
 
 
-def _told(values: Mapping[str, tuple[str, ...]], key: str) -> str:
+def _describe_updates(values: Mapping[str, tuple[str, ...]], key: str) -> str:
     return ", ".join(values.get(key, ())[:5]) or "none"
 
 
@@ -298,9 +301,9 @@ class RemoveDocument(Operation):
         path = check_path(self.path)
         overlay.remove(path)
         answer = {"removed": "document", "path": path}
-        return Outcome(path, answer, f"Remove {path}", True, survival=Survival.of_removal(path))
+        return Outcome(path, answer, f"Remove {path}", True, survival=OffsetMap.of_removal(path))
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return all its texts; its front matter is none. Raises DocumentNotFound, LimitExceeded."""
         document = overlay.document(check_path(self.path))
         return [(document, document.sections)]

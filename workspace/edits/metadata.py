@@ -15,7 +15,7 @@ from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.splices import Edit, Splice, StructureChanged, Style
-from workspace.edits.content import checked_text
+from workspace.edits.content import check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
 from workspace.frontmatter import reader
@@ -37,10 +37,10 @@ def set_front_matter_keys(
     Raises InvalidFrontMatter where the block that is there is no mapping.
     """
     ending = document.ending.decode()
-    return _rewritten(document, lambda source: set_keys(source, values, ending, is_whole=is_whole))
+    return _rewrite(document, lambda source: set_keys(source, values, ending, is_whole=is_whole))
 
 
-def _rewritten(document: Document, rewrite: Callable[[str], str]) -> Splice:
+def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
     data, lines = document.data, document.lines
     first = lines.starts[0]
     if not document.front_matter_lines:
@@ -98,7 +98,7 @@ class SetMetadata(DocumentOperation):
         known = document.front_matter
         wanted: dict[str, object] = {}
         for key, value in self.metadata.items():
-            meant = reader.meant(known.get(key), value)
+            meant = reader.coerce_value(known.get(key), value)
             if value is None:
                 if key in known:
                     wanted[key] = REMOVED
@@ -125,7 +125,7 @@ class SetMetadata(DocumentOperation):
         read = changed.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
             known = document.front_matter.get(key)
-            is_set = value is None or (key in read and are_same(read[key], reader.meant(known, value)))
+            is_set = value is None or (key in read and are_same(read[key], reader.coerce_value(known, value)))
             if not is_set or (value is None and key in read):
                 raise StructureChanged(
                     f"after this edit the front matter of {document.path} would not read as was asked",
@@ -154,7 +154,7 @@ def _check(metadata: Mapping[str, object]) -> None:
 
 def _check_key(key: object) -> None:
     if isinstance(key, str):
-        checked_text(key, "metadata")
+        check_text(key, "metadata")
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or _CONTROL.search(key):
         raise InvalidMetadata(
             "a key of the metadata is empty, over 120 characters, or holds a line break or control character",
@@ -163,7 +163,7 @@ def _check_key(key: object) -> None:
 
 
 def _size(value: object, depth: int) -> int:
-    """About how many characters a value takes; checks all that is in it."""
+    """Return about how many characters a value takes; checks all that is in it."""
     if depth >= MAX_NESTING:
         raise InvalidMetadata("the metadata is nested too deeply", fix="Keep its values flat.")
     if isinstance(value, dict):
@@ -173,7 +173,7 @@ def _size(value: object, depth: int) -> int:
     if isinstance(value, list):
         return sum(1 + _size(item, depth + 1) for item in value)
     if isinstance(value, str):
-        checked_text(value, "metadata")
+        check_text(value, "metadata")
         return len(value)
     if value is None or isinstance(value, bool):
         return 4
@@ -260,7 +260,7 @@ def normalise_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
         raise InvalidTag("'tags' is empty", fix='Give at least one, such as "tags": ["backend"].')
     normal: dict[str, str] = {}
     for tag in tags:
-        text = " ".join(checked_text(tag, "tags").split())
+        text = " ".join(check_text(tag, "tags").split())
         if not text or len(text) > MAX_TAG or "," in text or _INVISIBLE.search(text):
             raise InvalidTag(
                 "a tag is empty, over 128 characters, or holds a comma or an invisible character",

@@ -15,12 +15,12 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
-from workspace.document.splices import Splice, spliced
-from workspace.links.definitions import Definition, Use, definitions_of, labels_of, uses_of
+from workspace.document.splices import Splice, apply_splices
+from workspace.links.definitions import Definition, LabelUse, find_definitions, find_labels, find_uses
 from workspace.links.link import LinkKind
-from workspace.links.reader import links_of
-from workspace.links.survival import Piece
-from workspace.markdown.inline import normalized_label
+from workspace.links.reader import read_cached_links
+from workspace.links.survival import PreservedSpan
+from workspace.markdown.inline import normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _BRACKETED = re.compile(rb"\[([^\[\]]*)\]")
 
 
-class Copy(NamedTuple):
+class CopiedDefinition(NamedTuple):
     """A definition of the source that stands in the document of a path as well, by the label given there.
 
     The links in it are written as in the source.
@@ -45,8 +45,8 @@ class Copy(NamedTuple):
     label: str
 
 
-class Labels(NamedTuple):
-    """What a move does to labels: splices in the moved text, text at its end, and text left in its place.
+class LabelUpdates(NamedTuple):
+    """The effect of a move on labels: splices in the moved text, text at its end, and text left in its place.
 
     `copies` are the definitions in these two texts. `linked` are words that stand in brackets in the moved
     text, and have a definition where it goes.
@@ -55,26 +55,26 @@ class Labels(NamedTuple):
     splices: tuple[Splice, ...] = ()
     tail: bytes = b""
     left: bytes = b""
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[CopiedDefinition, ...] = ()
     linked: tuple[str, ...] = ()
 
 
-NO_LABELS = Labels()
+NO_LABEL_UPDATES = LabelUpdates()
 
 
-def mended_labels(
+def update_labels(
     source: Document,
     section: Section,
     target: Document,
     offset: int,
     rules: LinkRules,
-) -> Labels:
+) -> LabelUpdates:
     """Return what becomes of labels if a section goes to `offset` of a document, which may be its own."""
     moved = source.data[section.start : section.tree_end]
     if b"[" not in moved or b"]:" not in source.data + target.data:
-        return NO_LABELS
-    own = definitions_of(source, rules)
-    move = _Move(source, section, own, uses_of(source, own), rules)
+        return NO_LABEL_UPDATES
+    own = find_definitions(source, rules)
+    move = _Move(source, section, own, find_uses(source, own), rules)
     return move.within(offset) if target is source else move.across(target)
 
 
@@ -86,7 +86,7 @@ class _Move:
         source: Document,
         section: Section,
         own: Mapping[str, Definition],
-        uses: list[Use],
+        uses: list[LabelUse],
         rules: LinkRules,
     ) -> None:
         self.source, self.section, self.own = source, section, own
@@ -97,19 +97,20 @@ class _Move:
         rest = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
         size = section.tree_end - section.start
         self.inside = {
-            label: _shifted(item, section.start) for label, item in definitions_of(alone, rules).items()
+            label: _shift_definition(item, section.start)
+            for label, item in find_definitions(alone, rules).items()
         }
         self.rest = {
-            label: _shifted(item, 0 if item.start < section.start else size)
-            for label, item in definitions_of(rest, rules).items()
+            label: _shift_definition(item, 0 if item.start < section.start else size)
+            for label, item in find_definitions(rest, rules).items()
         }
-        self.labels = labels_of(alone)
+        self.labels = find_labels(alone)
         self.taken = {*own, *self.inside, *self.rest}
         self.bracketed: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
 
-    def within(self, offset: int) -> Labels:
-        """A move within the document: of several definitions of a label the same one is to be the first."""
+    def within(self, offset: int) -> LabelUpdates:
+        """Return a move within the document. The first definition of each label must stay the same."""
         left: list[Definition] = []
         for label, item in self.inside.items():
             other = self.rest.get(label)
@@ -120,19 +121,19 @@ class _Move:
                     left.append(item)
             elif offset <= other.start:
                 self._define_as(label, self._free(label, item, self.source))
-        return Labels(
+        return LabelUpdates(
             tuple(self.splices),
             left=self._copies(left, {}),
-            copies=tuple(Copy(item, self.source.path, item.label) for item in left),
+            copies=tuple(CopiedDefinition(item, self.source.path, item.label) for item in left),
         )
 
-    def across(self, target: Document) -> Labels:
+    def across(self, target: Document) -> LabelUpdates:
         """Return a move to another document."""
-        there = definitions_of(target, self.rules)
+        there = find_definitions(target, self.rules)
         self.taken |= set(there)
         needed = self._needed(self._holds, lambda item: not self._holds(item.start))
         fresh = {label for label in (*self.inside, *needed) if label not in there}
-        clashing = {use.label for use in uses_of(target, fresh)}
+        clashing = {use.label for use in find_uses(target, fresh)}
         self.taken |= clashing
         names: dict[str, str] = {}
         copies: list[Definition] = []
@@ -163,14 +164,14 @@ class _Move:
             if self._holds(self.own[label].start)
             and (label not in self.rest or self.rest[label].meaning != self.own[label].meaning)
         ]
-        words = [use for use in uses_of(self.source, there.keys() - self.own) if self._holds(use.start)]
-        return Labels(
+        words = [use for use in find_uses(self.source, there.keys() - self.own) if self._holds(use.start)]
+        return LabelUpdates(
             tuple(self.splices),
             self._copies(copies, names),
             self._copies(left, {}),
             (
-                *(Copy(item, target.path, names.get(item.label, item.label)) for item in copies),
-                *(Copy(item, self.source.path, item.label) for item in left),
+                *(CopiedDefinition(item, target.path, names.get(item.label, item.label)) for item in copies),
+                *(CopiedDefinition(item, self.source.path, item.label) for item in left),
             ),
             tuple(target.text(*there[label][3:5]) for label in dict.fromkeys(use.label for use in words)),
         )
@@ -198,17 +199,17 @@ class _Move:
         for document in (self.source, target):
             if document.path not in self.bracketed:
                 words = {document.text(*found.span(1)) for found in _BRACKETED.finditer(document.data)}
-                self.bracketed[document.path] = frozenset(map(normalized_label, words))
+                self.bracketed[document.path] = frozenset(map(normalize_label, words))
         written = " ".join(self.source.text(item.label_start, item.label_end).split())
         numbered = (f"{written}-{number}" for number in count(1))
-        name = next(name for name in numbered if not self._is_taken(normalized_label(name)))
-        self.taken.add(normalized_label(name))
+        name = next(name for name in numbered if not self._is_taken(normalize_label(name)))
+        self.taken.add(normalize_label(name))
         return name
 
     def _is_taken(self, label: str) -> bool:
         return label in self.taken or any(label in words for words in self.bracketed.values())
 
-    def _within(self, item: Definition) -> list[Use]:
+    def _within(self, item: Definition) -> list[LabelUse]:
         """Return the uses in a definition, which is a footnote's."""
         first = bisect_left(self.uses, item.start, key=lambda use: use.start)
         return self.uses[first : bisect_left(self.uses, item.end, key=lambda use: use.start)]
@@ -222,11 +223,11 @@ class _Move:
             if item.label == label
         ]
 
-    def _use_as(self, use: Use, name: str) -> None:
+    def _use_as(self, use: LabelUse, name: str) -> None:
         self.splices.append(Splice(use.start, use.end, f"[{name}]".encode()))
 
     def _copies(self, items: Collection[Definition], names: Mapping[str, str]) -> bytes:
-        """Definitions as they stand in another place: those of links, then footnotes with a line between."""
+        """Return definitions for another place: those of links, then footnotes separated by blank lines."""
         links = [self._copy(item, names) for item in items if item.link is not None]
         footnotes = [self._copy(item, names) for item in items if item.link is None]
         return b"\n\n".join([*([b"\n".join(links)] if links else ()), *footnotes])
@@ -247,10 +248,10 @@ class _Move:
             if use.label in names
         ]
         place = item.label_start - item.start, item.label_end - item.start
-        return spliced(data[item.start : item.end], [Splice(*place, label), *inner])
+        return apply_splices(data[item.start : item.end], [Splice(*place, label), *inner])
 
 
-def _shifted(item: Definition, by: int) -> Definition:
+def _shift_definition(item: Definition, by: int) -> Definition:
     """Return a definition of a part of a document, as it stands in the whole."""
     return item._replace(
         start=item.start + by,
@@ -266,18 +267,18 @@ def _shifted(item: Definition, by: int) -> Definition:
     )
 
 
-def copied_links(
-    source: Document, now: Iterable[Document], copies: Iterable[Copy], rules: LinkRules
-) -> Iterator[Piece]:
-    """The destinations in copies of definitions of `source`, and where each stands in the documents `now`."""
+def find_copied_links(
+    source: Document, now: Iterable[Document], copies: Iterable[CopiedDefinition], rules: LinkRules
+) -> Iterator[PreservedSpan]:
+    """Return the destinations in copied definitions of `source`, and their offsets in the documents `now`."""
     documents = {document.path: document for document in now}
     for copy in copies:
         document = documents[copy.path]
-        item = definitions_of(document, rules).get(normalized_label(copy.label))
+        item = find_definitions(document, rules).get(normalize_label(copy.label))
         if item is None:
             continue
         for old, new in zip(_links(source, copy.item), _links(document, item), strict=False):
-            yield Piece(
+            yield PreservedSpan(
                 source.path, old.destination_start, old.destination_end, copy.path, new.destination_start
             )
 
@@ -286,6 +287,6 @@ def _links(document: Document, item: Definition) -> list[Link]:
     """Return the links in a definition that have a destination of their own."""
     return [
         link
-        for link in links_of(document).links
+        for link in read_cached_links(document).links
         if item.start <= link.destination_start < item.end and link.kind is not LinkKind.REFERENCE
     ]

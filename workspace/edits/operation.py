@@ -1,4 +1,4 @@
-"""What an operation is: something that a caller asks for, applied to documents in memory."""
+"""Operations: changes that a caller requests, applied to documents in memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from workspace.diff.section_mapping import carry, check_not_newer
+from workspace.diff.section_mapping import check_not_newer, map_address
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
 from workspace.document.splices import Edit, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidTitle
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.links.survival import Survival, same_headings
+from workspace.links.survival import OffsetMap, match_same_headings
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.links.warnings import Doubt
+    from workspace.links.warnings import LinkWarning
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
-Taken = tuple["Document", "Sequence[Section]"]
+RemovedTexts = tuple["Document", "Sequence[Section]"]
 """Sections of a document whose own text goes away; the first is the one that was named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operation did: the path, the fields of its answer, one line for the commit, and hints.
+    """The result of an operation: the path, the fields of its answer, the commit line, and hints.
 
     `survival` is what it kept of the documents that it touched, by which links are mended; None where it kept
     nothing that a link could mean. `doubts` are links that it wrote and that led nowhere then.
@@ -43,8 +43,8 @@ class Outcome:
     summary: str
     is_change: bool
     hints: tuple[str, ...] = ()
-    survival: Survival | None = None
-    doubts: Sequence[Doubt] = ()
+    survival: OffsetMap | None = None
+    doubts: Sequence[LinkWarning] = ()
 
 
 class Operation:
@@ -60,11 +60,11 @@ class Operation:
         """Change the overlay and says what was done."""
         raise NotImplementedError
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts that this operation takes away, so that its caller must have seen them."""
         return ()
 
-    def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
         """Return the same operation, its addresses as they are now; `past` is what they were meant for.
 
         `base` is the one among them that the caller names.
@@ -85,17 +85,17 @@ class DocumentOperation(Operation):
     names_task: ClassVar[bool | None] = False
     file: str
 
-    def overwrites(self, document: Document) -> Sequence[Section]:
+    def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the sections whose own text this operation takes away, the one that it names first."""
         return ()
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
-        """Return what `overwrites` names. Raises what `edit` does."""
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+        """Return what `list_overwritten` names. Raises what `edit` does."""
         document = overlay.document(check_path(self.file))
-        sections = self.overwrites(document)
+        sections = self.list_overwritten(document)
         return [(document, sections)] if sections else ()
 
-    def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
         """Return the same operation, its addresses as they are now.
 
         Raises DocumentNotFound, and what `carry` and, for a document of `base`, `check_not_newer` do:
@@ -112,7 +112,7 @@ class DocumentOperation(Operation):
                 continue
             for name, address in given.items():
                 if isinstance(address, str) and address and name not in carried:
-                    meant = carry(known, document, address)
+                    meant = map_address(known, document, address)
                     if meant is not None:
                         carried[name] = meant
                     elif state.snapshot is base:
@@ -140,8 +140,8 @@ class DocumentOperation(Operation):
         if changed.data == document.data:
             return Outcome(path, edit.answer, edit.summary, False, edit.hints)
         overlay.put(changed)
-        renamed = same_headings(document, changed, edit.splices)
-        survival = Survival.of_splices(document, edit.splices, renamed=renamed)
+        renamed = match_same_headings(document, changed, edit.splices)
+        survival = OffsetMap.of_splices(document, edit.splices, renamed=renamed)
         return Outcome(path, edit.answer, edit.summary, True, edit.hints, survival)
 
 
@@ -151,7 +151,7 @@ def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
 
 
 def _check_answer(document: Document, edit: Edit) -> None:
-    """An answer may name only what can be found again."""
+    """Raise an error if the answer names what cannot be found again."""
     if "removed" in edit.answer:
         return
     added = edit.answer.get("subsections")

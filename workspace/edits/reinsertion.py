@@ -17,23 +17,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.document import Document
-from workspace.document.heading_text import heading_splices
+from workspace.document.heading_text import rewrite_heading
 from workspace.document.splices import (
     Edit,
     Splice,
     StructureChanged,
     apply_edit,
-    blank_line,
-    end_of_text,
+    find_needed_blank_line,
+    find_text_end,
     insert_block,
 )
-from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
+from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.section_place import find_place
-from workspace.edits.transplant import cut, ended, landing, put_in, transplanted
+from workspace.edits.transplant import (
+    convert_line_endings,
+    cut_section,
+    move_text,
+    paste_block,
+    plan_addresses,
+)
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, first_parents
 from workspace.history.moves import MOST, Following
-from workspace.markdown.lines import with_newlines
+from workspace.markdown.lines import decode_with_newlines
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -52,13 +58,13 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 
 
-class ParentGone(WorkspaceError):
-    """What a removed section stood in is gone as well. `parent` is its address as it was."""
+class ParentMissing(WorkspaceError):
+    """The parent of a removed section is missing too. `parent` is its old address."""
 
     code = "PARENT_GONE"
 
 
-class Replanted(NamedTuple):
+class ReinsertedSection(NamedTuple):
     """The document afterwards, the section in it, and the splices that made it."""
 
     document: Document
@@ -66,9 +72,9 @@ class Replanted(NamedTuple):
     splices: tuple[Splice, ...]
 
 
-def replanted(
+def reinsert_section(
     document: Document, now: Section | None, old: Document, then: Section, form: AnchorForm
-) -> Replanted:
+) -> ReinsertedSection:
     """Put the section `then` of an old version, with all below it, into a document.
 
     It takes the place of `now`, else goes where it stood. Raises ParentGone, LevelConflict for what would be
@@ -76,20 +82,20 @@ def replanted(
     """
     if then.is_preamble or (now is not None and now.is_preamble):
         return _introduction(document, now, old, then)
-    place = None if now else place_of(document, old, then)
+    place = None if now else find_removed_place(document, old, then)
     moved = (then, *old.descendants(then))
     level = now.level if now else place.level if place else then.level
     shift = level - then.level
     _check_depth(moved, shift)
     replaced = (now, *document.descendants(now)) if now else ()
-    names = landing(old, moved, taken_names(document, replaced))
+    names = plan_addresses(old, moved, collect_anchor_names(document, replaced))
     wanted = now.address if now and then.anchor is None else names.addresses[then.position]
     anchor: str | None = None
     for _ in range(_ROUNDS):
         inner = [
             splice
             for item in moved
-            for splice in heading_splices(
+            for splice in rewrite_heading(
                 old,
                 item,
                 level=item.level + shift,
@@ -107,12 +113,12 @@ def replanted(
         ]
         _check_landed(moved, landed, shift)
         if landed[0].address == wanted or anchor == wanted or then.anchor is not None:
-            return Replanted(changed, landed[0], (splice,))
+            return ReinsertedSection(changed, landed[0], (splice,))
         anchor = wanted
     raise _misread(then)
 
 
-def place_of(document: Document, old: Document, then: Section) -> SectionPlace:
+def find_removed_place(document: Document, old: Document, then: Section) -> SectionPlace:
     """Return where a section goes that is gone: after the nearest sibling before it that is still there.
 
     Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
@@ -121,7 +127,7 @@ def place_of(document: Document, old: Document, then: Section) -> SectionPlace:
     parent = None if then.parent is None else old.sections[then.parent]
     above = match.successor(parent) if parent else None
     if parent and above is None:
-        raise ParentGone(
+        raise ParentMissing(
             f"'{then.key}' stood in '{parent.key}', which is gone from {document.path} as well",
             fix=f"Restore '{parent.key}', or the whole document.",
             parent=parent.key,
@@ -148,35 +154,37 @@ def _splice(
 ) -> tuple[Splice, int, int]:
     """Return the splice, and where the section's own bytes stand afterwards: their start and their length."""
     ending = _ending(document, old)
-    cutting = cut(old, then)
-    block = transplanted(old.data, cutting.start, cutting.end, inner, ending).data
+    cutting = cut_section(old, then)
+    block = move_text(old.data, cutting.start, cutting.end, inner, ending).data
     if now is not None:
-        stop = end_of_text(document.data, now.start, now.tree_end)
-        text = with_newlines(block.decode("utf-8", "replace"))
-        after = blank_line(document, text, stop, now.tree_end)
+        stop = find_text_end(document.data, now.start, now.tree_end)
+        text = decode_with_newlines(block.decode("utf-8", "replace"))
+        after = find_needed_blank_line(document, text, stop, now.tree_end)
         return Splice(now.start, stop, block + after), now.start, len(block)
     assert place is not None
     above = [item for item in inner if item.end <= then.body]
-    heading = transplanted(old.data, then.start, then.body, above, ending).data
-    put, lead = put_in(document, place.offset, block, heading, cutting.gap, ending)
+    heading = move_text(old.data, then.start, then.body, above, ending).data
+    put, lead = paste_block(document, place.offset, block, heading, cutting.gap, ending)
     return put, put.start + lead, len(block)
 
 
-def _introduction(document: Document, now: Section | None, old: Document, then: Section) -> Replanted:
+def _introduction(document: Document, now: Section | None, old: Document, then: Section) -> ReinsertedSection:
     """Put an old title and introduction in place of those that are there."""
     if not then.is_preamble or (now is not None and not now.is_preamble):
         raise _misread(then)
-    text = ended(old.data[then.start : end_of_text(old.data, then.start, then.end)], _ending(document, old))
+    text = convert_line_endings(
+        old.data[then.start : find_text_end(old.data, then.start, then.end)], _ending(document, old)
+    )
     if now is not None:
-        splice = Splice(now.start, end_of_text(document.data, now.start, now.end), text)
+        splice = Splice(now.start, find_text_end(document.data, now.start, now.end), text)
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
-        splice = insert_block(document, offset, with_newlines(text.decode("utf-8", "replace")))
+        splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
     changed = apply_edit(document, Edit((splice,), {}, "", renamed=now.position if now else None))
     preamble = changed.preamble
     if preamble is None:
         raise _misread(then)
-    return Replanted(changed, preamble, (splice,))
+    return ReinsertedSection(changed, preamble, (splice,))
 
 
 def _ending(document: Document, old: Document) -> bytes:
@@ -213,7 +221,7 @@ def _misread(section: Section) -> StructureChanged:
 _READ = 30_000_000  # bytes of versions that one answer may read
 
 
-def states_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
+def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
     """Return the first-parent history from one commit back to another, both included.
 
     Only these two where the older one is not on that way, or too far back.
@@ -227,7 +235,7 @@ def states_between(git: GitReader, newer: str, older: str) -> Sequence[Node]:
     return [found[0], graph.node(older)]
 
 
-class Tracing:
+class HistoryTracer:
     """Places and versions of one workspace, whose settings say what a document is; versions are read once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -268,7 +276,7 @@ class Tracing:
         return document.source(section).rstrip() if document and section else None
 
 
-SHORT = 7
+SHORT_ID_LENGTH = 7
 
 
 """Characters of a commit's id where people read it."""
@@ -280,7 +288,7 @@ class NotAtRef(WorkspaceError):
     code = "NOT_AT_REF"
 
 
-def version_of(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
+def read_version(then: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
     """Return the document at a path of a commit, whatever was a document there; None if nothing stood there.
 
     `config` has the limits. Raises NotAtRef for what is no file, NotADocument for a pointer of Git LFS,
@@ -292,7 +300,7 @@ def version_of(then: Snapshot, path: str, config: WorkspaceConfig) -> Document |
     if not entry.is_blob:
         kind = "a folder" if entry.is_tree else "a link or a submodule"
         raise NotAtRef(
-            f"'{path}' was {kind} at {str(then.commit)[:SHORT]}, and only documents are restored",
+            f"'{path}' was {kind} at {str(then.commit)[:SHORT_ID_LENGTH]}, and only documents are restored",
             fix="Choose a commit in which it was a document.",
             ref=then.commit,
         )

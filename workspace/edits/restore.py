@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
-from workspace.document.section_text import digest
+from workspace.document.section_text import compute_digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.errors import Among, Listed, WorkspaceError
-from workspace.links.survival import Survival
+from workspace.links.survival import OffsetMap
 from workspace.nearest import nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.document.splices import Style
-    from workspace.edits.operation import Taken
-    from workspace.edits.undo import Undoing
-    from workspace.edits.undo_text import Staying
+    from workspace.edits.operation import RemovedTexts
+    from workspace.edits.undo import CommitUndo
+    from workspace.edits.undo_text import PreservedLines
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
     from workspace.history.moves import Place
@@ -57,7 +57,7 @@ class RestoreDocument(Operation):
         PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
-        from workspace.edits.reinsertion import SHORT
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
         path = check_path(self.file)
         now = overlay.find(path)
@@ -65,34 +65,42 @@ class RestoreDocument(Operation):
         answer: dict[str, object] = {"file": path, "from": self.commit}
         if old.path != path:
             answer["was"] = {"file": old.path}
-        summary = f"Restore {path} from {self.commit[:SHORT]}"
+        summary = f"Restore {path} from {self.commit[:SHORT_ID_LENGTH]}"
         if now is not None and now.data == old.data:
-            return Outcome(path, answer, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT]}",))
+            return Outcome(
+                path, answer, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT_ID_LENGTH]}",)
+            )
         restored = Document.parse(old.data, path)
         if now is None:
             overlay.create(restored)
         else:
             overlay.put(restored)
         hints: tuple[str, ...] = ()
-        if now is not None and (keys := _replaced(now, restored)):
+        if now is not None and (keys := _list_replaced_keys(now, restored)):
             answer["metadata_replaced"] = keys[:_TOLD]
             hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
-        return Outcome(path, answer, summary, True, hints, _survival(now, restored))
+        return Outcome(path, answer, summary, True, hints, _map_offsets(now, restored))
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the document that do not come back."""
         path = check_path(self.file)
         now = overlay.find(path)
         if now is None:
             return ()
         old = self._old(overlay, path, is_there=True)
-        kept = {digest(old, item) for item in old.sections}
-        gone = [item for item in now.sections if digest(now, item) not in kept]
+        kept = {compute_digest(old, item) for item in old.sections}
+        gone = [item for item in now.sections if compute_digest(now, item) not in kept]
         return [(now, gone)] if gone else ()
 
     def _old(self, overlay: Overlay, path: str, *, is_there: bool) -> Document:
         """Return the document as it was, at the path that it had."""
-        from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, states_between, version_of
+        from workspace.edits.reinsertion import (
+            SHORT_ID_LENGTH,
+            HistoryTracer,
+            NotAtRef,
+            list_commits_between,
+            read_version,
+        )
         from workspace.history.moves import Place
         from workspace.snapshot.overlay import PathExists
         from workspace.snapshot.snapshot import Snapshot
@@ -101,55 +109,55 @@ class RestoreDocument(Operation):
         then = Snapshot(tip.git, self.commit)
         if tip.commit is None:
             raise tip.not_found(path)
-        way = states_between(tip.git, tip.commit, self.commit)
+        way = list_commits_between(tip.git, tip.commit, self.commit)
         if is_there and tip.entry(path) is not None:
-            origin = Tracing(tip).follow(way, Place(path))
+            origin = HistoryTracer(tip).follow(way, Place(path))
             if origin is not None:
-                found = version_of(then, origin.path, tip.config)
+                found = read_version(then, origin.path, tip.config)
                 if found is not None:
                     return found
-        old = version_of(then, path, tip.config)
+        old = read_version(then, path, tip.config)
         if old is None:
             raise NotAtRef(
-                f"'{path}' was not there at {self.commit[:SHORT]}",
+                f"'{path}' was not there at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it was.",
                 among=Among(Listed.COMMITS, path),
                 ref=self.commit,
             )
-        later = Tracing(tip).follow([*reversed(way)], Place(path))
+        later = HistoryTracer(tip).follow([*reversed(way)], Place(path))
         if later is not None and later.path != path:
             if is_there:
                 raise PathExists(
-                    f"'{path}' is another document now: what stood there at {self.commit[:SHORT]} is at "
+                    f"'{path}' is another document now: the one of {self.commit[:SHORT_ID_LENGTH]} is at "
                     f"'{later.path}'",
                     fix=f"Restore '{later.path}'.",
                     path=path,
                 )
-            raise _moved(tip, path, later.path)
+            raise _find_moved(tip, path, later.path)
         return old
 
 
-def _moved(tip: Snapshot, path: str, now: str) -> DocumentNotFound:
+def _find_moved(tip: Snapshot, path: str, now: str) -> DocumentNotFound:
     return DocumentNotFound(f"'{path}' was moved to '{now}'", fix=f"Restore '{now}'.", candidates=[now])
 
 
-def _replaced(now: Document, restored: Document) -> list[str]:
-    """The keys of front matter that go, or have another value; they count as no text that must be read."""
+def _list_replaced_keys(now: Document, restored: Document) -> list[str]:
+    """Return the front matter keys that are removed or changed; no read is required before that."""
     then = restored.front_matter
     return [key for key, value in now.front_matter.items() if key not in then or then[key] != value]
 
 
-def _survival(now: Document | None, restored: Document) -> Survival:
+def _map_offsets(now: Document | None, restored: Document) -> OffsetMap:
     """Return what links to the document still mean: headings of the same address are the same."""
     path = restored.path
     if now is None:
-        return Survival.of_creation(path)
+        return OffsetMap.of_creation(path)
     renamed = {}
     for section in now.sections:
         twins = restored.sections_by_address(section.address)
         if section.has_heading and len(twins) == 1 and len(now.sections_by_address(section.address)) == 1:
             renamed[path, section.heading_start] = path, twins[0].heading_start
-    return Survival((), renamed, {path: path})
+    return OffsetMap((), renamed, {path: path})
 
 
 class _Found(NamedTuple):
@@ -182,50 +190,50 @@ class RestoreSection(DocumentOperation):
         NotAtRef, NotADocument, ParentGone, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported here because a server answers its first questions without restoring anything.
-        from workspace.edits.reinsertion import SHORT, replanted
-        from workspace.links.survival import Survival, same_headings
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
+        from workspace.links.survival import OffsetMap, match_same_headings
 
         document, now, old, then = self._found(overlay)
-        put = replanted(document, now, old, then, document.form or style.form)
+        put = reinsert_section(document, now, old, then, document.form or style.form)
         path, slug = document.path, put.section.key
         answer: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
         if (old.path, then.key) != (path, slug):
             answer["was"] = {"file": old.path, "slug": then.key}
-        summary = f"Restore {slug} of {path} from {self.commit[:SHORT]}"
+        summary = f"Restore {slug} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
         if put.document.data == document.data:
-            hint = f"'{slug}' is as it was at {self.commit[:SHORT]}"
+            hint = f"'{slug}' is as it was at {self.commit[:SHORT_ID_LENGTH]}"
             return Outcome(path, answer, summary, False, (hint,))
         below = [item.key for item in put.document.descendants(put.section)]
         if below and not put.section.is_preamble:
             answer["subsections"] = below
         overlay.put(put.document)
-        renamed = same_headings(document, put.document, put.splices)
-        survival = Survival.of_splices(document, put.splices, renamed=renamed)
+        renamed = match_same_headings(document, put.document, put.splices)
+        survival = OffsetMap.of_splices(document, put.splices, renamed=renamed)
         return Outcome(path, answer, summary, True, survival=survival)
 
-    def taken(self, overlay: Overlay) -> Sequence[Taken]:
+    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the section and all below it, less the texts that come back."""
         document, now, old, then = self._found(overlay)
         if now is None:
             return ()
-        kept = {digest(old, item) for item in _tree(old, then)}
-        gone = [item for item in _tree(document, now) if digest(document, item) not in kept]
+        kept = {compute_digest(old, item) for item in _tree(old, then)}
+        gone = [item for item in _tree(document, now) if compute_digest(document, item) not in kept]
         return [(document, gone)] if gone else ()
 
     def _found(self, overlay: Overlay) -> _Found:
-        from workspace.edits.reinsertion import Tracing, states_between
+        from workspace.edits.reinsertion import HistoryTracer, list_commits_between
         from workspace.history.moves import Place
         from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
         document = overlay.document(check_path(self.file))
         then = Snapshot(tip.git, self.commit)
-        way = states_between(tip.git, str(tip.commit), self.commit)
+        way = list_commits_between(tip.git, str(tip.commit), self.commit)
         try:
             now = resolve_section(document, self.slug)
         except SectionNotFound as error:
             old, section = self._at_ref(then, tip, way, document.path)
-            later = Tracing(tip).follow([*reversed(way)], Place(old.path, old, section))
+            later = HistoryTracer(tip).follow([*reversed(way)], Place(old.path, old, section))
             if later is not None and later.section is not None:
                 raise error  # it was renamed or moved, and has an address of its own now
             return _Found(document, None, old, section)
@@ -239,7 +247,7 @@ class RestoreSection(DocumentOperation):
     ) -> Place | None:
         """Return where a section stood at the commit; None where that cannot be told."""
         from workspace.diff.sections import Evidence, SectionMatch
-        from workspace.edits.reinsertion import Tracing
+        from workspace.edits.reinsertion import HistoryTracer
         from workspace.history.moves import Place
 
         tip, path = overlay.snapshot, document.path
@@ -249,18 +257,18 @@ class RestoreSection(DocumentOperation):
         section: Section | None = now
         if overlay.is_laid(path):
             section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
-        return Tracing(tip).follow(way, Place(path, committed, section)) if section else None
+        return HistoryTracer(tip).follow(way, Place(path, committed, section)) if section else None
 
     def _at_ref(
         self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """Return the document as it was, and the section of the same address in it. Raises NotAtRef."""
-        from workspace.edits.reinsertion import SHORT, NotAtRef, Tracing, version_of
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
         from workspace.history.moves import Place
 
-        place = Tracing(tip).follow(way, Place(path)) if tip.entry(path) else None
+        place = HistoryTracer(tip).follow(way, Place(path)) if tip.entry(path) else None
         path = place.path if place else path
-        old = version_of(then, path, tip.config)
+        old = read_version(then, path, tip.config)
         known = [item.key for item in old.sections] if old else []
         try:
             if old is not None:
@@ -269,7 +277,7 @@ class RestoreSection(DocumentOperation):
             pass
         what = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
         raise NotAtRef(
-            f"{what} was not there at {self.commit[:SHORT]}",
+            f"{what} was not there at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it was.",
             among=Among(Listed.COMMITS, path, self.slug),
             ref=self.commit,
@@ -319,14 +327,14 @@ class Undo(Operation):
 
         Raises NotInHistory, MergeCommit, Conflict.
         """
-        from workspace.edits.reinsertion import SHORT
-        from workspace.edits.undo import Undoing
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH
+        from workspace.edits.undo import CommitUndo
 
         commit = self._commit(overlay.snapshot)
         held = self._held(overlay, commit)
-        undoing = Undoing(overlay, commit, held)
+        undoing = CommitUndo(overlay, commit, held)
         undoing.run()
-        short = self.commit[:SHORT]
+        short = self.commit[:SHORT_ID_LENGTH]
         is_settled = undoing.unmoved <= held
         if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
             raise self._conflict(short, undoing)
@@ -345,14 +353,14 @@ class Undo(Operation):
         path = str(undoing.done[0]["file"])
         return Outcome(path, answer, summary, True, hints, undoing.survival())
 
-    def _held(self, overlay: Overlay, commit: Commit) -> Staying:
+    def _held(self, overlay: Overlay, commit: Commit) -> PreservedLines:
         """Return lines that stay where they are: what was moved is taken back on both sides, or on none."""
-        from workspace.edits.undo import Undoing
+        from workspace.edits.undo import CommitUndo
         from workspace.edits.undo_text import NOTHING
 
         held = NOTHING
         for _ in range(_ROUNDS if self.is_partial else 0):
-            tried = Undoing(overlay.copy(), commit, held)
+            tried = CommitUndo(overlay.copy(), commit, held)
             tried.run()
             if tried.unmoved <= held:
                 break
@@ -361,9 +369,9 @@ class Undo(Operation):
 
     def _commit(self, tip: Snapshot) -> Commit:
         """Return the commit. Raises NotInHistory, MergeCommit."""
-        from workspace.edits.reinsertion import SHORT
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
-        short = self.commit[:SHORT]
+        short = self.commit[:SHORT_ID_LENGTH]
         if tip.commit is None or not tip.git.descends(tip.commit, self.commit):
             raise NotInHistory(
                 f"the commit {short} is not in the history of this branch, so there is nothing to take back",
@@ -386,11 +394,11 @@ class Undo(Operation):
             )
         return commit
 
-    def _conflict(self, short: str, undoing: Undoing) -> Conflict:
+    def _conflict(self, short: str, undoing: CommitUndo) -> ConcurrentChange:
         clashes = undoing.clashes
         named = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        return Conflict(
+        return ConcurrentChange(
             f"what {short} did cannot all be taken back, because other commits have changed it since: "
             f"{', '.join(named[:_NAMED])}{more}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
@@ -400,7 +408,7 @@ class Undo(Operation):
         )
 
 
-def _hints(undoing: Undoing, short: str) -> tuple[str, ...]:
+def _hints(undoing: CommitUndo, short: str) -> tuple[str, ...]:
     hints: list[str] = []
     if not undoing.done:
         hints.append(f"nothing of {short} is left to take back")

@@ -1,4 +1,4 @@
-"""Where a section goes: below which parent, beside which sibling, and at which level.
+"""The target of a section: its parent, a sibling next to it, and its level.
 
 The place for a section that a call names: at the end of a parent, or before or after a sibling.
 """
@@ -32,7 +32,7 @@ class NamedPlace(NamedTuple):
     field: str
 
 
-def named_place(
+def find_named_place(
     document: Document, parent_slug: str | None, before: str | None, after: str | None
 ) -> NamedPlace:
     """Return the place that is meant; the preamble as a parent is the top.
@@ -86,7 +86,7 @@ def find_place(
     `moved` is the section that is to go there, where it stands in this very document. Raises SectionNotFound,
     AmbiguousAddress, InvalidAddress, and InvalidMove for a place in the moved section.
     """
-    offset, parent, sibling, field = named_place(document, parent_slug, before, after)
+    offset, parent, sibling, field = find_named_place(document, parent_slug, before, after)
     if moved:
         _check_apart(moved, sibling or parent, field)
     siblings = [
@@ -104,11 +104,13 @@ def find_place(
         wanted = parent.level + 1 if parent else TOP_LEVEL
     else:
         wanted = min(item.level for item in siblings)
-    return SectionPlace(offset, parent, _fitted(wanted, parent, previous, following))
+    return SectionPlace(offset, parent, _fit_level(wanted, parent, previous, following))
 
 
-def _fitted(level: int, parent: Section | None, previous: Section | None, following: Section | None) -> int:
-    """A level at which the one before does not take the section in, and it does not take in the next."""
+def _fit_level(
+    level: int, parent: Section | None, previous: Section | None, following: Section | None
+) -> int:
+    """Return a level at which the section before does not absorb this one, nor this one the next."""
     if previous:
         level = min(level, previous.level)
     lowest = parent.level + 1 if parent else 1

@@ -15,34 +15,34 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
-from workspace.document.headings import PREAMBLE, rewritten
-from workspace.document.section_text import whole_text
-from workspace.document.splices import Edit, Splice, Style, insert_block, remove_block, start_of_text
+from workspace.document.headings import PREAMBLE, replace_words
+from workspace.document.section_text import read_whole_text
+from workspace.document.splices import Edit, Splice, Style, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
     DEEP_LEVEL,
     MAX_LEVEL,
     LevelConflict,
     SectionExists,
-    checked_text,
-    checked_title,
-    deep_hint,
-    free_address,
-    heading_line,
+    check_text,
+    check_title,
+    collect_anchor_names,
+    find_free_address,
+    format_deep_hint,
+    format_heading,
     prepare_content,
     strip_blank_lines,
-    taken_names,
-    without_heading,
+    strip_heading,
 )
 from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_place, named_place
+from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_named_place, find_place
 from workspace.edits.text import UpdateContent
 from workspace.errors import Among, Listed
-from workspace.links.link import shown
+from workspace.links.link import display_destination
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm
-from workspace.markdown.inline import plain_text
-from workspace.markdown.lines import BLANK, with_ending
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.lines import BLANK, encode_with_ending
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
     from workspace.document.splices import Style
-    from workspace.edits.transplant import Relocated
+    from workspace.edits.transplant import MovedSection
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -82,35 +82,35 @@ class AddSection(DocumentOperation):
 
         Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress.
         """
-        title = checked_title(self.title)
-        offset, parent, sibling, _ = named_place(document, self.parent_slug, self.before, self.after)
+        title = check_title(self.title)
+        offset, parent, sibling, _ = find_named_place(document, self.parent_slug, self.before, self.after)
         existing = self._twin(document, parent, title)
         if existing:
             return self._fill(document, existing, style)
         level = self._level(document, parent, sibling)
         above = parent.address if parent else None
-        address = free_address(above, title, taken_names(document))
+        address = find_free_address(above, title, collect_anchor_names(document))
         form = document.form or style.form
-        content = without_heading(
-            strip_blank_lines(checked_text(self.content or "", "content")), plain_text(title), level
+        content = strip_heading(
+            strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
         prepared = prepare_content(
             document, content, below=None, level=level, address=address, form=form, reserved=(address,)
         )
-        heading = heading_line(level, title, address, form)
+        heading = format_heading(level, title, address, form)
         text = f"{heading}\n\n{prepared.text}" if prepared.text else heading
         answer: dict[str, object] = {"slug": address, "created": True}
         if prepared.addresses:
             answer["subsections"] = list(prepared.addresses)
-        hints = (*([deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
+        hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
         splice = insert_block(document, offset, text)
         return Edit((splice,), answer, f"Add section {address} to {self.file}", hints)
 
     def _twin(self, document: Document, parent: Section | None, title: str) -> Section | None:
-        """The section of the same title in the same place, if it is empty; one with text is an error."""
+        """Return the empty section of the same title in the same place. Raises an error if it has text."""
         for child in document.children(parent):
             if child.title.casefold() == title.casefold():
-                if not whole_text(document, child):
+                if not read_whole_text(document, child):
                     return child
                 raise SectionExists(
                     f"{document.path} already has the section '{child.address}', and it is not empty",
@@ -121,7 +121,7 @@ class AddSection(DocumentOperation):
 
     def _fill(self, document: Document, section: Section, style: Style) -> Edit:
         answer: dict[str, object] = {"slug": section.key, "created": False}
-        content = strip_blank_lines(checked_text(self.content or "", "content"))
+        content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
             return Edit((), answer, f"Keep section {section.key} of {self.file}")
         filled = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
@@ -149,7 +149,7 @@ class RemoveSection(DocumentOperation):
     file: str
     slug: str
 
-    def overwrites(self, document: Document) -> Sequence[Section]:
+    def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the section, and all below it."""
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
@@ -190,35 +190,35 @@ class RenameSection(DocumentOperation):
 
         Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
         """
-        title = checked_title(self.new_title, "new_title")
+        title = check_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return self._title(document, title, style)
         section = resolve_section(document, self.slug)
-        answer = {"slug": section.key, "title": plain_text(title)}
+        answer = {"slug": section.key, "title": to_plain_text(title)}
         summary = f"Rename {section.key} of {self.file}"
-        if section.title == plain_text(title):
+        if section.title == to_plain_text(title):
             return Edit((), answer, summary)
         if section.heading is None:
             return self._title(document, title, style)
         inline = _inline(section, section.heading, title, document.form or style.form)
-        splice = Splice(*rewritten(document.lines, section.heading.block, inline))
+        splice = Splice(*replace_words(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
         return Edit((splice,), answer, summary, hints, renamed=section.position)
 
     def _title(self, document: Document, title: str, style: Style) -> Edit:
-        """The title of a document that does not begin with one: as its front matter has it, else as an H1."""
+        """Return the title of a document without a title heading: from its front matter, else as an H1."""
         preamble = document.preamble
-        answer = {"slug": PREAMBLE, "title": plain_text(title)}
+        answer = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
         if "title" in document.front_matter:
             splice = set_front_matter_keys(document, {"title": title}, is_whole=True)
             position = preamble.position if preamble else None
             return Edit((splice,), answer, summary, renamed=position, is_front_matter=True)
-        address = free_address(None, title, taken_names(document))
-        line = heading_line(1, title, address, document.form or style.form)
+        address = find_free_address(None, title, collect_anchor_names(document))
+        line = format_heading(1, title, address, document.form or style.form)
         if preamble and document.source(preamble).strip(BLANK):
-            start = start_of_text(document.data, preamble.start, preamble.end)
-            splice = Splice(start, start, with_ending(f"{line}\n\n", document.ending))
+            start = find_text_start(document.data, preamble.start, preamble.end)
+            splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.ending))
         else:
             offset = document.sections[0].start if document.sections else len(document.data)
             splice = insert_block(document, offset, line)
@@ -269,7 +269,7 @@ class MoveSection(DocumentOperation):
         LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported here because a server answers its first questions without moving anything.
-        from workspace.edits.transplant import is_in_place, relocate
+        from workspace.edits.transplant import is_in_place, move_section
 
         path = check_path(self.file)
         source = overlay.document(path)
@@ -289,7 +289,7 @@ class MoveSection(DocumentOperation):
             hint = f"'{section.key}' stands there already"
             return Outcome(path, answer, f"Keep {section.key} of {path}", False, (hint,))
         forms = (source.form or style.form, target.form or style.form)
-        moved = relocate(source, section, target, place, forms, overlay.snapshot.config.links)
+        moved = move_section(source, section, target, place, forms, overlay.snapshot.config.links)
         overlay.put(moved.source)
         if target is not source:
             overlay.put(moved.target)
@@ -308,12 +308,12 @@ class MoveSection(DocumentOperation):
             survival=moved.survival,
         )
 
-    def carried(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
         """Return the same move, its addresses as they are now: each in the document in which it stands."""
         to_path, parent_slug = self._destination(overlay)
-        section = _Named(file=self.file, slug=self.slug).carried(past, overlay, base)
+        section = _Named(file=self.file, slug=self.slug).map_addresses(past, overlay, base)
         place = _Named(file=to_path, parent_slug=parent_slug, before=self.before, after=self.after)
-        beside = place.carried(past, overlay, base)
+        beside = place.map_addresses(past, overlay, base)
         return replace(
             self,
             slug=section.slug,
@@ -354,7 +354,7 @@ class _Named(DocumentOperation):
     after: str | None = None
 
 
-def _details(moved: Relocated) -> dict[str, object]:
+def _details(moved: MovedSection) -> dict[str, object]:
     """Return the fields of an answer that say what became of the section."""
     below = [item.key for item in moved.target.descendants(moved.section)]
     details: dict[str, object] = {"level": moved.section.level}
@@ -365,7 +365,7 @@ def _details(moved: Relocated) -> dict[str, object]:
     return details
 
 
-def _hints(moved: Relocated, was: str) -> tuple[str, ...]:
+def _hints(moved: MovedSection, was: str) -> tuple[str, ...]:
     section = moved.section
     hints = (
         [f"'{was}' is taken in {moved.target.path}, so it is '{section.key}' there"]
@@ -373,9 +373,11 @@ def _hints(moved: Relocated, was: str) -> tuple[str, ...]:
         else []
     )
     for label in moved.linked[:_SHOWN]:
-        hints.append(f"'[{shown(label)}]' in it is a link now: {moved.target.path} defines that label")
+        hints.append(
+            f"'[{display_destination(label)}]' in it is a link now: {moved.target.path} defines that label"
+        )
     if section.level > DEEP_LEVEL:
-        hints.append(deep_hint(section.key, section.level))
+        hints.append(format_deep_hint(section.key, section.level))
     return tuple(hints)
 
 
@@ -393,7 +395,7 @@ def _target(overlay: Overlay, path: str) -> Document:
         close = [names[name] for name in get_close_matches(stem, names, n=_SHOWN, cutoff=_CLOSE)]
         meant = f"Did you mean '{close[0]}'? Else create" if close else "Create"
         raise DocumentNotFound(
-            f"no document '{shown(path)}'",
+            f"no document '{display_destination(path)}'",
             fix=f"{meant} that document, then send the call again.",
             among=Among(Listed.MISSING, path),
             candidates=close,

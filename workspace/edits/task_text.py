@@ -1,4 +1,4 @@
-"""Where a task goes: after the last one of a section, below another task, or before one.
+"""The target of a task: at the end of a section, below another task, or before one.
 
 It takes the indentation and the marker of the tasks that it comes to stand beside.
 
@@ -17,22 +17,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import (
     InvalidAddress,
+    format_task_address,
     read_fragment,
     resolve_section,
     resolve_task,
-    task_address,
 )
 from workspace.document.splices import (
     Edit,
     Splice,
     StructureChanged,
-    blank_line,
-    end_of_text,
+    find_needed_blank_line,
+    find_text_end,
+    find_text_start,
     insert_block,
-    start_of_text,
 )
-from workspace.edits.content import InvalidContent, InvalidTitle, checked_text, checked_title
-from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES, before_ending, with_ending
+from workspace.edits.content import InvalidContent, InvalidTitle, check_text, check_title
+from workspace.markdown.lines import (
+    BLANK,
+    BOM,
+    LINE_END_BYTES,
+    LIST_MARKER_BYTES,
+    encode_with_ending,
+    find_content_end,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,43 +51,43 @@ if TYPE_CHECKING:
 _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 
 
-def task_title(title: str) -> str:
+def check_task_title(title: str) -> str:
     """Return a task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
-    text = _CHECKBOX.sub("", checked_title(title))
+    text = _CHECKBOX.sub("", check_title(title))
     if not text.strip():
         raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
     return text
 
 
-def field_value(name: str, value: str) -> str:
+def check_field_value(name: str, value: str) -> str:
     """Return what a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
-    return " ".join(checked_text(value, name.lower()).split())
+    return " ".join(check_text(value, name.lower()).split())
 
 
-def with_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
+def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
     """Return further sub-items of a task, after those it has."""
-    return with_lines(
+    return add_lines(
         document, task, "\n".join(f"{task.field_prefix.decode()}{name}: {value}" for name, value in fields)
     )
 
 
-def with_lines(document: Document, task: Task, lines: str) -> Splice:
+def add_lines(document: Document, task: Task, lines: str) -> Splice:
     """Return further lines below a task, after the sub-items it has; they bring their own indentation."""
-    place = before_ending(document.data, task.fields_at)
-    text = document.ending + with_ending(lines, document.ending)
-    return Splice(place, place, text + blank_line(document, "- x", place, task.fields_at))
+    place = find_content_end(document.data, task.fields_at)
+    text = document.ending + encode_with_ending(lines, document.ending)
+    return Splice(place, place, text + find_needed_blank_line(document, "- x", place, task.fields_at))
 
 
-def without_fields(document: Document, task: Task, name: str) -> list[Splice]:
+def remove_fields(document: Document, task: Task, name: str) -> list[Splice]:
     """Return every sub-item of this name taken out."""
     return [
-        Splice(before_ending(document.data, item.start), before_ending(document.data, item.end), b"")
+        Splice(find_content_end(document.data, item.start), find_content_end(document.data, item.end), b"")
         for item in task.fields
         if item.name == name
     ]
 
 
-def replaced_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
+def replace_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
     """Return the value of the last sub-item of this name replaced, which is the one that counts."""
     item = next(item for item in reversed(task.fields) if item.name == name)
     if item.value == value:
@@ -112,7 +119,7 @@ class TaskPlace(NamedTuple):
 
     @property
     def answer(self) -> dict[str, object]:
-        """What an edit answers that put a task there."""
+        """The fields of the answer of an edit that put a task there."""
         return {"slug": self.section.key, "task_index": self.place, "task": self.address}
 
     def splice(
@@ -126,26 +133,26 @@ class TaskPlace(NamedTuple):
             task = self.beside[self.place]
             text = written(*_marks(document, task, following=False))
             between = document.ending * (2 if _is_loose(document, self.beside) else 1)
-            return Splice(task.start, task.start, with_ending(text, document.ending) + between)
+            return Splice(task.start, task.start, encode_with_ending(text, document.ending) + between)
         if self.beside:
             return self._after(document, written(*_marks(document, self.beside[-1], following=True)))
         if self.parent:
             below = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
-            return with_lines(document, self.parent, written(self.parent.field_prefix, below))
+            return add_lines(document, self.parent, written(self.parent.field_prefix, below))
         return insert_block(document, self.section.end, written(marker, b"  - "))
 
     def _after(self, document: Document, text: str) -> Splice:
-        """After the last task; with a blank line where the list has such."""
+        """Return the splice after the last task, with a blank line if the list has such."""
         last = self.beside[-1]
         place = last.end
         while place > last.start and document.data[place - 1 : place] in (b"\n", b"\r"):
             place -= 1
         gap = document.ending * (2 if _is_loose(document, self.beside) else 1)
-        return Splice(place, place, gap + with_ending(text, document.ending))
+        return Splice(place, place, gap + encode_with_ending(text, document.ending))
 
 
-def place_in(document: Document, slug: str, before: str | None) -> TaskPlace:
-    """The place in a section, or below a task, that a slug names: at its end, or before one of its tasks.
+def find_place_in(document: Document, slug: str, before: str | None) -> TaskPlace:
+    """Return the place in a section or below a task: at its end, or before one of its tasks.
 
     Raises SectionNotFound, TaskNotFound, InvalidAddress.
     """
@@ -162,22 +169,22 @@ def place_in(document: Document, slug: str, before: str | None) -> TaskPlace:
         raise InvalidAddress(
             f"'{before}' is no task directly in '{slug}'",
             fix="Name one of its own tasks, or for 'slug' what that task stands in.",
-            tasks=[task_address(section, task) for task in tasks[:20]],
+            tasks=[format_task_address(section, task) for task in tasks[:20]],
         )
     return TaskPlace(section, parent, tasks, tasks.index(task))
 
 
-def place_before(document: Document, section: Section, task: Task) -> TaskPlace:
+def find_place_before(document: Document, section: Section, task: Task) -> TaskPlace:
     """Return the place where a task stands, which is before it."""
     above, _, index = task.index.rpartition(".")
     owner = f"{section.key}[{above}]" if above else section.key
-    return place_in(document, owner, None)._replace(place=int(index))
+    return find_place_in(document, owner, None)._replace(place=int(index))
 
 
-def task_answer(section: Section, task: Task) -> dict[str, object]:
-    """What an edit answers of a task: its section, its index among those beside it, and its address."""
+def build_task_answer(section: Section, task: Task) -> dict[str, object]:
+    """Return the answer's fields for a task: its section, its index among its siblings, and its address."""
     index = int(task.index.rpartition(".")[2])
-    return {"slug": section.key, "task_index": index, "task": task_address(section, task)}
+    return {"slug": section.key, "task_index": index, "task": format_task_address(section, task)}
 
 
 def _owner(document: Document, slug: str) -> tuple[Section, Task | None]:
@@ -221,47 +228,47 @@ def check_own_lines(document: Document, section: Section, task: Task) -> None:
     """Raise InvalidAddress for a task whose first line is not its own: `- - [ ] a` begins two items."""
     if _OWN_LINE.match(document.data, task.start, task.box) is None:
         raise InvalidAddress(
-            f"the task '{task_address(section, task)}' shares its line with another list item",
+            f"the task '{format_task_address(section, task)}' shares its line with another list item",
             fix="Rewrite its list with update_content.",
         )
 
 
-def without_task(document: Document, task: Task) -> Splice:
+def cut_task(document: Document, task: Task) -> Splice:
     """Take a task's lines out, and the blank lines before it if more follow after it."""
     data = document.data
-    place = end_of_text(data, 0, task.start)
+    place = find_text_end(data, 0, task.start)
     if not data[:place].removeprefix(BOM):
-        return Splice(task.start, start_of_text(data, task.end, len(data)), b"")
+        return Splice(task.start, find_text_start(data, task.end, len(data)), b"")
     following = data[task.end : document.lines.offset(document.lines.line_at(task.end) + 1)]
     if task.end < len(data) and following.strip(BLANK):
         return Splice(task.start, task.end, b"")
-    return Splice(place, before_ending(data, task.end), b"")
+    return Splice(place, find_content_end(data, task.end), b"")
 
 
-def own_marker(document: Document, task: Task) -> bytes:
+def read_own_marker(document: Document, task: Task) -> bytes:
     """Return a task's marker with the space behind it, without its indentation."""
     found = _OWN_LINE.match(document.data, task.start, task.box)
     return found["marker"] + found["gap"] if found else b"- "
 
 
-def task_text(document: Document, task: Task, marker: bytes) -> str:
+def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
     """Return a task's lines with LF line ends, as they read behind another marker and its indentation.
 
     Raises InvalidContent where they are not UTF-8.
     """
-    lines = LINE_END_BYTES.split(document.data[task.start : before_ending(document.data, task.end)])
+    lines = LINE_END_BYTES.split(document.data[task.start : find_content_end(document.data, task.end)])
     box = task.box - 1 - task.start
     was, now = _columns(lines[0][:box]), _columns(marker)
     same = was == now and b"\t" not in lines[0][:box] + marker
-    rest = lines[1:] if same else [_shifted(line, was, now) for line in lines[1:]]
+    rest = lines[1:] if same else [_shift_line(line, was, now) for line in lines[1:]]
     try:
         return b"\n".join([marker + lines[0][box:], *rest]).decode()
     except UnicodeDecodeError as error:
         raise InvalidContent("the task is not UTF-8", fix="Save the file as UTF-8.") from error
 
 
-def _shifted(line: bytes, was: int, now: int) -> bytes:
-    """A line at another indentation; one that had too little, as a paragraph's may, has just enough."""
+def _shift_line(line: bytes, was: int, now: int) -> bytes:
+    """Return a line at another indentation; a line that had too little gets just enough."""
     words = line.lstrip(b" \t")
     columns = max(0, _columns(line[: len(line) - len(words)]) - was)
     return b" " * (now + columns if words or columns else 0) + words
@@ -278,8 +285,8 @@ def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) ->
     """
     name = edit.answer.get("task")
     put = resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.answer else None
-    before, gone = _parted(old, taken)
-    after, there = _parted(new, put)
+    before, gone = _split_tasks(old, taken)
+    after, there = _split_tasks(new, put)
     written = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
     if (
         before != after
@@ -292,7 +299,7 @@ def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) ->
         )
 
 
-def _parted(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
+def _split_tasks(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
     """Return what all tasks say but one and those below it; and what that one and those below it say."""
     inside: list[object] = []
     outside: list[object] = []

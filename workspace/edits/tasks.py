@@ -16,27 +16,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_task, task_address
+from workspace.document.addresses import InvalidAddress, SectionNotFound, format_task_address, resolve_task
 from workspace.document.splices import Edit, Splice, StructureChanged, Style, apply_edit
-from workspace.edits.content import InvalidContent, checked_text
+from workspace.edits.content import InvalidContent, check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_text import (
     TaskPlace,
+    add_fields,
+    build_task_answer,
+    check_field_value,
     check_own_lines,
+    check_task_title,
     check_tasks,
-    field_value,
-    own_marker,
-    place_before,
-    place_in,
-    replaced_field,
-    task_answer,
-    task_text,
-    task_title,
-    with_fields,
-    without_fields,
-    without_task,
+    cut_task,
+    find_place_before,
+    find_place_in,
+    format_task_lines,
+    read_own_marker,
+    remove_fields,
+    replace_field,
 )
-from workspace.markdown.inline import plain_text
+from workspace.markdown.inline import to_plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,11 +68,11 @@ class AddTask(DocumentOperation):
 
     def edit(self, document: Document, style: Style) -> Edit:
         """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
-        title = task_title(self.title)
+        title = check_task_title(self.title)
         given = (("Criteria", self.criteria), ("Assignee", self.assignee))
-        fields = [(name, text) for name, value in given if (text := field_value(name, value or ""))]
+        fields = [(name, text) for name, value in given if (text := check_field_value(name, value or ""))]
         try:
-            place = place_in(document, self.slug, self.before)
+            place = find_place_in(document, self.slug, self.before)
         except SectionNotFound as error:
             raise _task_section_not_found(document, error) from error
         splice = place.splice(document, lambda marker, below: _lines(marker, below, title, fields))
@@ -125,22 +125,22 @@ class CompleteTask(DocumentOperation):
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
-        address = task_address(section, task)
-        note = " ".join(checked_text(self.note or "", "note").split())
+        address = format_task_address(section, task)
+        note = " ".join(check_text(self.note or "", "note").split())
         splices: list[Splice] = []
         added: list[tuple[str, str]] = []
         if not task.is_done:
-            splices += [Splice(task.box, task.box + 1, b"x"), *without_fields(document, task, "completed")]
+            splices += [Splice(task.box, task.box + 1, b"x"), *remove_fields(document, task, "completed")]
             added.append(("Completed", style.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:
             added.append(("Note", note))
         if added:
-            splices.append(with_fields(document, task, added))
+            splices.append(add_fields(document, task, added))
         answer: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
             answer["already_completed"] = True
         below = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
-        waiting = [task_address(section, item) for item in below if not item.is_done]
+        waiting = [format_task_address(section, item) for item in below if not item.is_done]
         hints = (f"sub-tasks are still open: {', '.join(waiting[:5])}",) if waiting else ()
         return Edit(tuple(splices), answer, f"Complete {address} of {self.file}", hints)
 
@@ -160,12 +160,12 @@ class ReopenTask(DocumentOperation):
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
-        address = task_address(section, task)
+        address = format_task_address(section, task)
         answer: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
         if not task.is_done:
             answer["already_open"] = True
             return Edit((), answer, f"Reopen {address} of {self.file}")
-        splices = (Splice(task.box, task.box + 1, b" "), *without_fields(document, task, "completed"))
+        splices = (Splice(task.box, task.box + 1, b" "), *remove_fields(document, task, "completed"))
         hints = ("its note stays, and was written when the task was completed",) if task.field("note") else ()
         return Edit(splices, answer, f"Reopen {address} of {self.file}", hints)
 
@@ -180,7 +180,7 @@ class RemoveTask(DocumentOperation):
     file: str
     slug: str
 
-    def overwrites(self, document: Document) -> Sequence[Section]:
+    def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the section that the task stands in."""
         return (resolve_task(document, self.slug)[0],)
 
@@ -188,9 +188,9 @@ class RemoveTask(DocumentOperation):
         """Return the edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
         section, task = resolve_task(document, self.slug)
         check_own_lines(document, section, task)
-        answer = task_answer(section, task)
+        answer = build_task_answer(section, task)
         summary = f"Remove task {answer['task']} from {self.file}"
-        return Edit((without_task(document, task),), {**answer, "removed": "task"}, summary)
+        return Edit((cut_task(document, task),), {**answer, "removed": "task"}, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
         """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
@@ -217,7 +217,7 @@ class UpdateTask(DocumentOperation):
     note: str | None = None
     assignee: str | None = None
 
-    def overwrites(self, document: Document) -> Sequence[Section]:
+    def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the task's section, if words of the task go: its title, or a sub-item that is there."""
         section, task = resolve_task(document, self.slug)
         replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
@@ -238,16 +238,16 @@ class UpdateTask(DocumentOperation):
         splices = self._titled(document, task)
         added: list[tuple[str, str]] = []
         for name, value in given:
-            text = field_value(name, value)
+            text = check_field_value(name, value)
             if not text:
-                splices += without_fields(document, task, name.lower())
+                splices += remove_fields(document, task, name.lower())
             elif task.field(name.lower()) is None:
                 added.append((name, text))
             else:
-                splices += replaced_field(document, task, name.lower(), text)
+                splices += replace_field(document, task, name.lower(), text)
         if added:
-            splices.append(with_fields(document, task, added))
-        answer = task_answer(section, task)
+            splices.append(add_fields(document, task, added))
+        answer = build_task_answer(section, task)
         return Edit(tuple(splices), answer, f"Update task {answer['task']} of {self.file}")
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
@@ -256,8 +256,8 @@ class UpdateTask(DocumentOperation):
         if edit.splices:
             _, task = resolve_task(changed, str(edit.answer["task"]))
             given = [(name.lower(), value) for name, value in self._fields() if value is not None]
-            if any((task.field(name) or "") != field_value(name, value) for name, value in given) or (
-                self.title is not None and task.title != plain_text(task_title(self.title))
+            if any((task.field(name) or "") != check_field_value(name, value) for name, value in given) or (
+                self.title is not None and task.title != to_plain_text(check_task_title(self.title))
             ):
                 raise StructureChanged(
                     f"after this edit '{edit.answer['task']}' of {document.path} would not read as was asked",
@@ -271,7 +271,7 @@ class UpdateTask(DocumentOperation):
     def _titled(self, document: Document, task: Task) -> list[Splice]:
         if self.title is None:
             return []
-        title = task_title(self.title)
+        title = check_task_title(self.title)
         words = document.text(task.title_start, task.title_end)
         if " ".join(words.split()) == " ".join(title.split()):
             return []
@@ -302,21 +302,21 @@ class MoveTask(DocumentOperation):
         """
         section, task = resolve_task(document, self.slug)
         place = self._place(document, task)
-        here = place_before(document, section, task)
-        summary = f"Move task {task_address(section, task)} of {self.file}"
+        here = find_place_before(document, section, task)
+        summary = f"Move task {format_task_address(section, task)} of {self.file}"
         if place[:2] == here[:2] and place.place - here.place in (0, 1):
-            return Edit((), task_answer(section, task), summary)
+            return Edit((), build_task_answer(section, task), summary)
         check_own_lines(document, section, task)
-        taken = without_task(document, task)
+        taken = cut_task(document, task)
         removal = Edit((taken,), {}, summary)
         rest = apply_edit(document, removal)
         check_tasks(document, task, rest, removal)
         place = _after_removal(document, rest, task, place)
         splice = place.splice(
-            rest, lambda marker, _: task_text(document, task, marker), own_marker(document, task)
+            rest, lambda marker, _: format_task_lines(document, task, marker), read_own_marker(document, task)
         )
         summary += f" to {place.address}"
-        return Edit(_composed(taken, splice), place.answer, summary)
+        return Edit(_compose_splices(taken, splice), place.answer, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
         """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
@@ -333,10 +333,10 @@ class MoveTask(DocumentOperation):
                 fix="Give 'to_slug', a section or task that it goes to the end of, or 'before', a task.",
             )
         if self.to_slug:
-            place = place_in(document, self.to_slug, self.before)
+            place = find_place_in(document, self.to_slug, self.before)
         else:
             owner, beside = resolve_task(document, self.before or "")
-            place = place_before(document, owner, beside)
+            place = find_place_before(document, owner, beside)
         if place.parent is not None and task.start <= place.parent.start < task.end:
             raise InvalidAddress(
                 f"'{self.slug}' cannot be moved below itself", fix="Name a place outside of it."
@@ -358,8 +358,8 @@ def _after_removal(document: Document, rest: Document, task: Task, place: TaskPl
     )
 
 
-def _composed(taken: Splice, put: Splice) -> tuple[Splice, ...]:
-    """What takes something out of a text and puts it into the rest, as splices of the text as it was."""
+def _compose_splices(taken: Splice, put: Splice) -> tuple[Splice, ...]:
+    """Return a removal and an insertion as splices of the original text."""
     if put.start == taken.start:
         return (Splice(taken.start, taken.end, put.replacement),)
     later = taken.end - taken.start if put.start > taken.start else 0

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import read_fragment, resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import PREAMBLE
@@ -31,23 +31,23 @@ from workspace.document.splices import (
     StructureChanged,
     Style,
     apply_edit,
-    blank_line,
+    apply_splices,
     check_same_sections,
-    end_of_text,
+    find_needed_blank_line,
+    find_text_end,
+    find_text_start,
     insert_block,
-    spliced,
-    start_of_text,
 )
 from workspace.edits.content import (
     InvalidContent,
-    checked_text,
-    own_heading_dropped,
+    check_text,
+    drop_own_heading,
     prepare_content,
     strip_blank_lines,
 )
 from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
-from workspace.markdown.lines import BOM, before_ending, with_ending, with_newlines
+from workspace.markdown.lines import BOM, decode_with_newlines, encode_with_ending, find_content_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ class UpdateContent(DocumentOperation):
     content: str
     include_subsections: bool = False
 
-    def overwrites(self, document: Document) -> Sequence[Section]:
+    def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the section, and with `include_subsections` all below it."""
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return ()
@@ -82,19 +82,19 @@ class UpdateContent(DocumentOperation):
 
         Raises SectionNotFound, LevelConflict, SectionExists.
         """
-        text = strip_blank_lines(checked_text(self.content, "content"))
+        text = strip_blank_lines(check_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return write_first_preamble(document, text, style, self.file)
         section = resolve_section(document, self.slug)
-        text = own_heading_dropped(text, section, document)
+        text = drop_own_heading(text, section, document)
         replaced = document.descendants(section) if self.include_subsections else ()
         end = section.tree_end if self.include_subsections else section.end
-        heading_end = end_of_text(document.data, section.start, section.body)
-        start = start_of_text(document.data, section.body, end)
-        stop = end_of_text(document.data, section.body, end)
+        heading_end = find_text_end(document.data, section.start, section.body)
+        start = find_text_start(document.data, section.body, end)
+        stop = find_text_end(document.data, section.body, end)
         answer: dict[str, object] = {"slug": section.key}
         summary = f"Update {section.key} of {self.file}"
-        if strip_blank_lines(with_newlines(document.text(section.body, end))) == text:
+        if strip_blank_lines(decode_with_newlines(document.text(section.body, end))) == text:
             return Edit((), answer, summary)
         content = prepare_content(
             document,
@@ -112,8 +112,8 @@ class UpdateContent(DocumentOperation):
         elif not content.text:
             splice = Splice(heading_end, stop, b"")
         else:
-            after = blank_line(document, content.text, stop, end)
-            splice = Splice(start, stop, with_ending(content.text, document.ending) + after)
+            after = find_needed_blank_line(document, content.text, stop, end)
+            splice = Splice(start, stop, encode_with_ending(content.text, document.ending) + after)
         return Edit((splice,), answer, summary, content.hints)
 
 
@@ -143,7 +143,7 @@ class AppendContent(DocumentOperation):
 
     def edit(self, document: Document, style: Style) -> Edit:
         """Return the edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
-        text = strip_blank_lines(checked_text(self.content, "content"))
+        text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
             raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -206,7 +206,7 @@ class ReplaceText(DocumentOperation):
 
     def edit(self, document: Document, style: Style) -> Edit:
         """Return the edit; none where the new text is the old. Raises MatchCount, InvalidContent."""
-        old, new = checked_text(self.old, "old"), checked_text(self.new, "new")
+        old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
             raise InvalidContent(
                 "'old' is empty", fix="Quote the text that is to be replaced; append_content adds text."
@@ -227,7 +227,7 @@ class ReplaceText(DocumentOperation):
         if old == new:
             return Edit((), answer, summary)
         before, after = _common_ends(old, new)
-        written = with_ending(new[before : len(new) - after], document.ending)
+        written = encode_with_ending(new[before : len(new) - after], document.ending)
         first, last = len(old[:before].encode()), len(old[: len(old) - after].encode())
         splices = tuple(
             Splice(text.offset(place + first), text.offset(place + last), written) for place in matches
@@ -239,7 +239,7 @@ class ReplaceText(DocumentOperation):
         edit = self.edit(document, style)
         if not edit.splices:
             return document, edit
-        changed = Document.parse(spliced(document.data, edit.splices), document.path)
+        changed = Document.parse(apply_splices(document.data, edit.splices), document.path)
         try:
             check_same_sections(document, changed, edit.splices)
         except StructureChanged as error:
@@ -328,20 +328,20 @@ def _advice(document: Document, text: _Text, old: str, slug: str | None) -> tupl
             found = document.section_at(places[0])
             named = f"'{found.key}'" if found else "the document"
             return f"It stands in {named}, on line {lines[0]}: name that section, or leave 'slug' out.", lines
-    front = with_newlines(document.text(0, document.front_matter_end))
+    front = decode_with_newlines(document.text(0, document.front_matter_end))
     if old in front:
         return "It stands in the front matter: use set_metadata.", []
-    line = _folded(document, text, old)
+    line = _find_folded(document, text, old)
     if line is not None:
         fix = f"It stands on line {line} with other white space or in other case: quote it exactly."
         return fix, [line]
-    line = _alike(document, text, old)
+    line = _find_similar_line(document, text, old)
     if line is not None:
         return f"Line {line} is most like it: view the section again and quote it exactly.", [line]
     return "View the document again and quote the text exactly.", []
 
 
-def _folded(document: Document, text: _Text, old: str) -> int | None:
+def _find_folded(document: Document, text: _Text, old: str) -> int | None:
     """Return the line on which the text stands if white space and case do not count."""
     words = [(found.start(), found.group()) for found in re.finditer(rb"\S+", text.data)]
     folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
@@ -354,7 +354,7 @@ def _folded(document: Document, text: _Text, old: str) -> int | None:
     return document.lines.line_at(text.offset(word)) + 1
 
 
-def _alike(document: Document, text: _Text, old: str) -> int | None:
+def _find_similar_line(document: Document, text: _Text, old: str) -> int | None:
     """Return the line that is spelled most like the first one of a text."""
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")
     lines = text.data.split(b"\n", _COMPARED_LINES)[:_COMPARED_LINES]
@@ -409,13 +409,13 @@ class RewriteText(DocumentOperation):
             return apply_edit(document, edit), edit
 
     def _edit(self, document: Document, *, is_whole: bool) -> Edit:
-        text = strip_blank_lines(checked_text(self.text, "text"))
+        text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
-        theirs = editable_text(document, section)
+        theirs = read_editable_text(document, section)
         where = f"{section.key} of {self.file}" if section else self.file
         answer: dict[str, object] = {"slug": section.key} if section else {}
-        if theirs != strip_blank_lines(with_newlines(self.seen)):
-            raise Conflict(
+        if theirs != strip_blank_lines(decode_with_newlines(self.seen)):
+            raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
                 fix="Look at both versions, and put into yours what is to stay of the other.",
                 theirs=theirs,
@@ -430,13 +430,13 @@ class RewriteText(DocumentOperation):
         return Edit((splice,), answer, f"Edit {where}", is_front_matter=section is None)
 
 
-def editable_text(document: Document, section: Section | None) -> str:
-    """What a section says below its heading, or all that stands in a file: LF, no blank lines around it.
+def read_editable_text(document: Document, section: Section | None) -> str:
+    """Return a section's text below its heading, or a file's whole text: LF, no blank lines around it.
 
     Bytes that are not UTF-8, and NUL, which no form can carry, are U+FFFD.
     """
     span = _span(document, section)
-    return strip_blank_lines(_shown(document.data[span.floor : span.end]))
+    return strip_blank_lines(_display(document.data[span.floor : span.end]))
 
 
 def _span(document: Document, section: Section | None) -> _Span:
@@ -444,7 +444,7 @@ def _span(document: Document, section: Section | None) -> _Span:
     floor, end = (section.body, section.end) if section else (0, len(data))
     if floor == 0 and data.startswith(BOM):
         floor = len(BOM)
-    return _Span(floor, start_of_text(data, floor, end), end_of_text(data, floor, end), end)
+    return _Span(floor, find_text_start(data, floor, end), find_text_end(data, floor, end), end)
 
 
 def _splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
@@ -452,24 +452,24 @@ def _splice(document: Document, section: Section | None, text: str, *, is_whole:
     if start >= stop:
         return insert_block(document, end, text) if section else Splice(floor, end, text.encode())
     if not text:
-        head = end_of_text(document.data, section.start, section.body) if section else floor
+        head = find_text_end(document.data, section.start, section.body) if section else floor
         return Splice(head, stop, b"")
     old = document.data[start:stop]
-    new = _rewritten(old, text, document.ending) + blank_line(document, text, stop, end)
+    new = _rewrite(old, text, document.ending) + find_needed_blank_line(document, text, stop, end)
     if is_whole:
         return Splice(start, stop, new)
     before, after = _common_lines(old, new)
     return Splice(start + before, stop - after, new[before : len(new) - after])
 
 
-def _rewritten(old: bytes, text: str, ending: bytes) -> bytes:
+def _rewrite(old: bytes, text: str, ending: bytes) -> bytes:
     """Return the new text; each line that the old one has, too, as it stands there, with its own ending."""
     from workspace.diff.sequences import pair_lines
     from workspace.markdown.lines import split_lines
 
     lines, wanted = split_lines(old), text.split("\n")
-    cuts = [before_ending(line, len(line)) for line in lines]
-    known = [_shown(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
+    cuts = [find_content_end(line, len(line)) for line in lines]
+    known = [_display(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
     twins = {new: place for place, new in pair_lines(known, [line.encode() for line in wanted])}
     # A line that moved, or that the comparison left out, has no twin: what it shows tells its bytes.
     alike: dict[bytes, set[bytes]] = {}
@@ -499,5 +499,5 @@ def _common_lines(old: bytes, new: bytes) -> tuple[int, int]:
     return sum(map(len, olds[:before])), sum(map(len, olds[len(olds) - after :]))
 
 
-def _shown(data: bytes) -> str:
-    return with_newlines(data.decode("utf-8", "replace")).replace("\0", "\ufffd")
+def _display(data: bytes) -> str:
+    return decode_with_newlines(data.decode("utf-8", "replace")).replace("\0", "\ufffd")

@@ -15,15 +15,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.heading_text import heading_splices
-from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, end_of_text
-from workspace.edits.content import MAX_LEVEL, LevelConflict, taken_names
-from workspace.edits.moved_definitions import NO_LABELS, copied_links, mended_labels
-from workspace.links.survival import Piece, Survival
+from workspace.document.heading_text import rewrite_heading
+from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
+from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
+from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, update_labels
+from workspace.links.survival import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
-from workspace.markdown.lines import BOM, LINE_END_BYTES, line_ending, with_newlines
-from workspace.markdown.outline import absorbs
-from workspace.markdown.slugs import Names
+from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
+from workspace.markdown.outline import would_absorb_headings
+from workspace.markdown.slugs import UniqueNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.edits.section_place import SectionPlace
-    from workspace.links.survival import Piece
+    from workspace.links.survival import PreservedSpan
     from workspace.markdown.attribute_lists import AnchorForm
 
 
-class Cutting(NamedTuple):
+class CutSection(NamedTuple):
     """A section's text [start, end), the splice that takes it out, and the blank lines that go with it."""
 
     start: int
@@ -45,42 +45,42 @@ class Cutting(NamedTuple):
     gap: bytes
 
 
-class Transplant(NamedTuple):
+class MovedText(NamedTuple):
     """Bytes for another place: where each run of them stood, and at which of these bytes it stands now."""
 
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
 
-    def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[Piece, ...]:
+    def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[PreservedSpan, ...]:
         """Return what was kept, if these bytes stand at `new_start` of a document now."""
-        return tuple(Piece(old_path, a, b, new_path, new_start + place) for a, b, place in self.runs)
+        return tuple(PreservedSpan(old_path, a, b, new_path, new_start + place) for a, b, place in self.runs)
 
 
-def cut(document: Document, section: Section, left: bytes = b"") -> Cutting:
+def cut_section(document: Document, section: Section, left: bytes = b"") -> CutSection:
     """Take a section out with all that stands below it, and leaves a text in its place."""
     data, start, end = document.data, section.start, section.tree_end
-    before = end_of_text(data, 0, start)
-    text_end = end_of_text(data, start, end)
+    before = find_text_end(data, 0, start)
+    text_end = find_text_end(data, start, end)
     if end == len(data):
         if not data[:before].removeprefix(BOM):
-            return Cutting(
+            return CutSection(
                 start, text_end, Splice(start, end, left and left + document.ending), document.ending * 2
             )
         gap = data[before:start]
-        return Cutting(start, text_end, Splice(before, text_end, left and document.ending * 2 + left), gap)
+        return CutSection(start, text_end, Splice(before, text_end, left and document.ending * 2 + left), gap)
     gap = data[text_end:end]
     if left:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
         first = document.ending if len(LINE_END_BYTES.findall(data[before:start])) == 1 else b""
         parting = _needed(left, _heading_at(document, end), gap, document.ending)
-        return Cutting(start, text_end, Splice(start, text_end, first + left + parting), gap)
+        return CutSection(start, text_end, Splice(start, text_end, first + left + parting), gap)
     parting = _needed(
         _text_before(document, start), _heading_at(document, end), data[before:start], document.ending
     )
-    return Cutting(start, text_end, Splice(start, end, parting), gap)
+    return CutSection(start, text_end, Splice(start, end, parting), gap)
 
 
-def put_in(
+def paste_block(
     document: Document, offset: int, block: bytes, heading: bytes, gap: bytes, ending: bytes
 ) -> tuple[Splice, int]:
     """Return the splice that puts a block in at a section's start or end, and where in it the block begins.
@@ -89,8 +89,8 @@ def put_in(
     it, or before it at the document's end. Lines that are added end in `ending`.
     """
     data = document.data
-    gap = ended(gap, ending)
-    before = end_of_text(data, 0, offset)
+    gap = convert_line_endings(gap, ending)
+    before = find_text_end(data, 0, offset)
     is_first = not data[:before].removeprefix(BOM)
     if is_first and not data[offset:].strip():
         return Splice(offset, len(data), block + ending), 0
@@ -102,12 +102,12 @@ def put_in(
     return Splice(before, before, gap + block), len(gap)
 
 
-def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], ending: bytes) -> Transplant:
+def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], ending: bytes) -> MovedText:
     """Return the bytes [start, end) after splices within them, their lines ended as where they go.
 
     They stay as they are where the text that they come from ends its first line so.
     """
-    converted = line_ending(data) != ending
+    converted = detect_line_ending(data) != ending
     parts: list[bytes] = []
     runs: list[tuple[int, int, int]] = []
     position, size = start, 0
@@ -132,16 +132,16 @@ def transplanted(data: bytes, start: int, end: int, splices: Iterable[Splice], e
         size += len(splice.replacement)
         position = splice.end
     keep(end)
-    return Transplant(b"".join(parts), tuple(runs))
+    return MovedText(b"".join(parts), tuple(runs))
 
 
-def ended(data: bytes, ending: bytes) -> bytes:
+def convert_line_endings(data: bytes, ending: bytes) -> bytes:
     """Return a text whose lines end as those of the document that it goes to."""
     return LINE_END_BYTES.sub(ending, data)
 
 
 def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
-    """The line ends that a gap lacks, so that a heading behind it is no part of what stands before it."""
+    """Return the line ends that a gap needs to separate a heading from the text before it."""
     ends = len(LINE_END_BYTES.findall(gap))
     last = before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
     if last and anchors.is_anchor_line(last.decode("utf-8", "replace")):
@@ -151,7 +151,7 @@ def _needed(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
         return ending * 2
     if ends > 1 or not last or not heading:
         return b""
-    return ending if absorbs(_as_text(before), _as_text(heading)) else b""
+    return ending if would_absorb_headings(_as_text(before), _as_text(heading)) else b""
 
 
 def _text_before(document: Document, offset: int) -> bytes:
@@ -166,24 +166,24 @@ def _heading_at(document: Document, offset: int) -> bytes:
 
 
 def _as_text(data: bytes) -> str:
-    return with_newlines(data.decode("utf-8", "replace")).rstrip("\n")
+    return decode_with_newlines(data.decode("utf-8", "replace")).rstrip("\n")
 
 
-class Landing(NamedTuple):
+class AddressPlan(NamedTuple):
     """The address that each moved section is to have, by its position, and anchors that get another name."""
 
     addresses: Mapping[int, str]
     renamed: Mapping[str, str]
 
 
-def landing(document: Document, moved: Sequence[Section], taken: set[str]) -> Landing:
+def plan_addresses(document: Document, moved: Sequence[Section], taken: set[str]) -> AddressPlan:
     """Return the addresses of moved sections among names that are `taken` where they go.
 
     A derived address follows that of the section above it, so that it still says where the section stands.
     """
     names = [[name for name in (item.anchor, *item.aliases) if name] for item in moved]
     own = {item.address for item in moved}.union(*names)
-    free = Names("-", 1, taken | own)
+    free = UniqueNames("-", 1, taken | own)
     renamed = {
         name: free.give(name)
         for name in dict.fromkeys(name for found in names for name in found if name in taken)
@@ -200,14 +200,14 @@ def landing(document: Document, moved: Sequence[Section], taken: set[str]) -> La
             addresses[item.position] = item.address
         else:
             addresses[item.position] = free.give(item.slug if now is None else f"{now}/{item.slug}")
-    return Landing(addresses, renamed)
+    return AddressPlan(addresses, renamed)
 
 
 # Each round pins what the one before left with another address: a level further down at least.
 _ROUNDS = 2 * MAX_LEVEL
 
 
-class Relocated(NamedTuple):
+class MovedSection(NamedTuple):
     """The documents after a move (the same one twice within one), where the section is, and what was kept.
 
     `pinned` are the full addresses that were written as anchors, `linked` words in brackets in the moved
@@ -217,7 +217,7 @@ class Relocated(NamedTuple):
     source: Document
     target: Document
     section: Section
-    survival: Survival
+    survival: OffsetMap
     pinned: tuple[str, ...]
     linked: tuple[str, ...]
 
@@ -229,17 +229,17 @@ class _Draft(NamedTuple):
     target: Document
     start: int
     end: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PreservedSpan, ...]
 
 
-def relocate(
+def move_section(
     source: Document,
     section: Section,
     target: Document,
     place: SectionPlace,
     forms: tuple[AnchorForm, AnchorForm],
     rules: LinkRules,
-) -> Relocated:
+) -> MovedSection:
     """Move a section. `forms` are those of new anchors in the source and in the target.
 
     Whatever else stands in the documents keeps its address, level and text, and the moved sections keep their
@@ -271,9 +271,13 @@ class _Move:
         _check_depth(self.moved, self.shift)
         self.is_within = target is source
         self.is_in_place = is_in_place(source, section, target, place)
-        self.landing = landing(source, self.moved, set() if self.is_within else taken_names(target))
+        self.landing = plan_addresses(
+            source, self.moved, set() if self.is_within else collect_anchor_names(target)
+        )
         self.labels = (
-            NO_LABELS if self.is_in_place else mended_labels(source, section, target, place.offset, rules)
+            NO_LABEL_UPDATES
+            if self.is_in_place
+            else update_labels(source, section, target, place.offset, rules)
         )
         # The splices of labels that stand in a heading, which then has other words.
         self.words: dict[int, list[Splice]] = {}
@@ -285,7 +289,7 @@ class _Move:
         if section.anchor is None:
             self.pins[section.position] = self.landing.addresses[section.position]
 
-    def run(self) -> Relocated:
+    def run(self) -> MovedSection:
         """Try with more anchors until each section has the address that it is to have."""
         for _ in range(_ROUNDS):
             draft = self._draft()
@@ -307,44 +311,46 @@ class _Move:
         inner = self._inner()
         outer = [splice for position, name in self.pins.items() for splice in self._stayed(position, name)]
         if self.is_in_place:
-            changed = _applied(source, [*inner, *outer])
+            changed = _apply(source, [*inner, *outer])
             start = section.start + _growth(outer, section.start)
             end = section.tree_end + _growth(outer, section.start) + _growth(inner, section.tree_end)
-            kept = Survival.of_splices(source, [*inner, *outer]).pieces
+            kept = OffsetMap.of_splices(source, [*inner, *outer]).pieces
             return _Draft(changed, changed, start, end, kept)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
-        cutting = cut(source, section, ended(self.labels.left, source.ending))
-        text = transplanted(source.data, cutting.start, cutting.end, inner, ending)
-        heading = transplanted(
+        cutting = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
+        text = move_text(source.data, cutting.start, cutting.end, inner, ending)
+        heading = move_text(
             source.data,
             cutting.start,
             section.body,
             [item for item in inner if item.end <= section.body],
             ending,
         )
-        block = text.data + (ending * 2 + ended(self.labels.tail, ending) if self.labels.tail else b"")
-        put, lead = put_in(target, self.place.offset, block, heading.data, cutting.gap, ending)
+        block = text.data + (
+            ending * 2 + convert_line_endings(self.labels.tail, ending) if self.labels.tail else b""
+        )
+        put, lead = paste_block(target, self.place.offset, block, heading.data, cutting.gap, ending)
         if self.is_within:
             splices = [cutting.splice, put, *outer]
-            changed = after = _applied(source, splices)
-            kept = Survival.of_splices(source, splices).pieces
+            changed = after = _apply(source, splices)
+            kept = OffsetMap.of_splices(source, splices).pieces
         else:
             splices = [put]
-            after, changed = _applied(target, splices), _applied(source, [cutting.splice, *outer])
+            after, changed = _apply(target, splices), _apply(source, [cutting.splice, *outer])
             kept = (
-                *Survival.of_splices(source, [cutting.splice, *outer]).pieces,
-                *Survival.of_splices(target, splices).pieces,
+                *OffsetMap.of_splices(source, [cutting.splice, *outer]).pieces,
+                *OffsetMap.of_splices(target, splices).pieces,
             )
         start = put.start + lead + _growth([item for item in splices if item is not put], put.start)
         pieces = (*kept, *text.pieces(source.path, target.path, start))
         return _Draft(changed, after, start, start + len(block), pieces)
 
     def _inner(self) -> list[Splice]:
-        """The splices in the moved text: labels, and headings at their new level with their anchors."""
+        """Return the splices in the moved text: labels, and headings at their new level with anchors."""
         headings = {splice for found in self.words.values() for splice in found}
         splices = [splice for splice in self.labels.splices if splice not in headings]
         for item in self.moved:
-            splices += heading_splices(
+            splices += rewrite_heading(
                 self.source,
                 item,
                 level=item.level + self.shift,
@@ -360,7 +366,7 @@ class _Move:
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
             return []
-        return heading_splices(self.source, item, level=item.level, anchor=name, form=self.forms[0])
+        return rewrite_heading(self.source, item, level=item.level, anchor=name, form=self.forms[0])
 
     def _landed(self, draft: _Draft) -> Sequence[Section]:
         """Return the moved sections where they are now.
@@ -401,15 +407,15 @@ class _Move:
                 lost[item.position] = item.address
         return lost
 
-    def _relocated(self, draft: _Draft, landed: Sequence[Section]) -> Relocated:
+    def _relocated(self, draft: _Draft, landed: Sequence[Section]) -> MovedSection:
         source, target = self.source, self.target
         renamed = {
             (source.path, item.heading_start): (target.path, twin.heading_start)
             for item, twin in zip(self.moved, landed, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
-        copies = copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
-        survival = Survival(draft.pieces, renamed, documents, tuple(copies))
+        copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
+        survival = OffsetMap(draft.pieces, renamed, documents, tuple(copies))
         parent = self.place.parent
         above = None if landed[0].parent is None else draft.target.sections[landed[0].parent]
         expected = survival.place(target.path, parent.heading_start) if parent else None
@@ -420,7 +426,7 @@ class _Move:
             f"{(target if position in ids else source).path}#{name}"
             for position, name in sorted(self.pins.items())
         )
-        return Relocated(draft.source, draft.target, landed[0], survival, pinned, self.labels.linked)
+        return MovedSection(draft.source, draft.target, landed[0], survival, pinned, self.labels.linked)
 
     def _misread(self, section: Section) -> StructureChanged:
         return StructureChanged(
@@ -430,7 +436,7 @@ class _Move:
         )
 
 
-def _applied(document: Document, splices: Sequence[Splice]) -> Document:
+def _apply(document: Document, splices: Sequence[Splice]) -> Document:
     """Return a document after splices.
 
     The title of one that does not begin with it is that of its first H1.
@@ -441,7 +447,7 @@ def _applied(document: Document, splices: Sequence[Splice]) -> Document:
 
 
 def _growth(splices: Sequence[Splice], offset: int) -> int:
-    """By how many bytes splices move what stands at an offset."""
+    """Return the number of bytes by which splices move an offset."""
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 

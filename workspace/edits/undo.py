@@ -1,4 +1,4 @@
-"""What one commit did taken back document by document, in an overlay."""
+"""The undo of one commit, document by document, in an overlay."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.diff.renames import Renames
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
-from workspace.edits.reinsertion import Tracing, states_between
-from workspace.edits.undo_text import NOTHING, Staying, UndoneText, undone_text
+from workspace.edits.reinsertion import HistoryTracer, list_commits_between
+from workspace.edits.undo_text import NOTHING, PreservedLines, RevertedText, revert_text
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.history.moves import Place
-from workspace.links.survival import Piece, Survival
+from workspace.links.survival import OffsetMap, PreservedSpan
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _COMMITS = 5
 _HELD = "what the commit moved to it or from it was changed since"
 
 
-class Clash(NamedTuple):
-    """What cannot be taken back, and why: a section or, without a slug, a document."""
+class UndoConflict(NamedTuple):
+    """A section or, without a slug, a document that cannot be reverted, and the reason."""
 
     file: str
     slug: str | None
@@ -36,7 +36,7 @@ class Clash(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a commit did to a document: its path and its bytes before and after; None where there was none."""
+    """The change of a document by a commit: its path and bytes before and after; None if it is missing."""
 
     old_path: str | None
     path: str | None
@@ -44,7 +44,7 @@ class _Change(NamedTuple):
     after: bytes | None
 
 
-class Undoing:
+class CommitUndo:
     """One commit taken back: `done` says what was, `clashes` what could not be.
 
     Where something clashes, the rest is taken back all the same; who does not want that drops the overlay.
@@ -52,17 +52,17 @@ class Undoing:
     because of a clash: given to another run as `held`, they stay where they are in all documents.
     """
 
-    def __init__(self, overlay: Overlay, commit: Commit, held: Staying = NOTHING) -> None:
+    def __init__(self, overlay: Overlay, commit: Commit, held: PreservedLines = NOTHING) -> None:
         self._overlay, self._commit, self._held = overlay, commit, held
         self._tip = overlay.snapshot
         self._git, self._config = self._tip.git, self._tip.config
         self.done: list[dict[str, object]] = []
-        self.clashes: list[Clash] = []
+        self.clashes: list[UndoConflict] = []
         self.left_alone: list[str] = []
         self.unmoved = NOTHING
         self._states: Sequence[Node] | None = None
-        self._tracing = Tracing(self._tip)
-        self._pieces: list[Piece] = []
+        self._tracing = HistoryTracer(self._tip)
+        self._pieces: list[PreservedSpan] = []
         self._renamed: dict[Offset, Offset] = {}
         self._documents: dict[str, str | None] = {}
 
@@ -76,7 +76,7 @@ class Undoing:
                 self._hold(change)
 
     def told(self, most: int) -> list[dict[str, object]]:
-        """The first clashes as an answer names them, each with the last commits that changed it since."""
+        """Return the first conflicts for an answer, each with the last commits that changed it since."""
         told: list[dict[str, object]] = []
         for clash in self.clashes[:most]:
             commits = self._tracing.changed_since(self._way(), clash.file, clash.slug)
@@ -84,12 +84,12 @@ class Undoing:
             told.append({**named, "reason": clash.reason, "commits": list(commits[:_COMMITS])})
         return told
 
-    def survival(self) -> Survival:
+    def survival(self) -> OffsetMap:
         """Return what was kept of the documents, by which links are mended."""
-        return Survival(tuple(self._pieces), self._renamed, self._documents)
+        return OffsetMap(tuple(self._pieces), self._renamed, self._documents)
 
     def _changes(self) -> Iterator[_Change]:
-        """What the commit did to documents, in an order in which each path is free when it is needed."""
+        """Return the commit's changes in an order in which each path is free when it is needed."""
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
         made: dict[str, str] = {}
@@ -130,7 +130,7 @@ class Undoing:
                 self._revise(old_path, path, before, after)
 
     def _remove(self, path: str, after: bytes) -> None:
-        """A document that the commit made."""
+        """Revert the creation of a document."""
         now = self._now(path)
         document = self._overlay.find(now) if now else None
         if now is None or document is None:
@@ -148,7 +148,7 @@ class Undoing:
         self._tell(now, None, "removed")
 
     def _bring_back(self, path: str, before: bytes) -> None:
-        """A document that the commit removed."""
+        """Revert the removal of a document."""
         check_pointer(path, before)
         there = self._overlay.find(path)
         if there is None and self._held.hold(before, b""):
@@ -163,7 +163,7 @@ class Undoing:
             self._hold(_Change(path, None, before, None))
 
     def _revise(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
-        """A document that the commit changed, or moved, or both."""
+        """Revert the edit or the move of a document, or both."""
         now = self._now(path)
         document = self._overlay.find(now) if now else None
         if now is None or document is None:
@@ -181,7 +181,7 @@ class Undoing:
         text = document
         if before != after and document.data != before:
             was, left = self._read(before, target), self._read(after, document.path)
-            found = undone_text(left, was, document, target, self._held)
+            found = revert_text(left, was, document, target, self._held)
             text = found.document
             if not found.is_sound:
                 raise StructureChanged(
@@ -198,7 +198,7 @@ class Undoing:
         if found is not None:
             self._enter(found, document, target)
         elif target != now:
-            self._pieces.append(Piece(now, 0, len(document.data), target, 0))
+            self._pieces.append(PreservedSpan(now, 0, len(document.data), target, 0))
         if target != now:
             # A document whose sections are others is told apart from the one that was there.
             is_same = len(text.sections) == len(document.sections)
@@ -206,7 +206,7 @@ class Undoing:
         elif text.data != document.data:
             self._documents[now] = now
 
-    def _enter(self, found: UndoneText, now: Document, target: str) -> None:
+    def _enter(self, found: RevertedText, now: Document, target: str) -> None:
         """Tell what was taken back in a document, and what not."""
         self._pieces += found.pieces
         self._renamed |= found.renamed
@@ -222,8 +222,8 @@ class Undoing:
             self._clash(now.path, None, f"'{key}' of its front matter was changed by it, and again since")
 
     def _hold(self, change: _Change) -> None:
-        """Lines that came to this document, or left it, with the commit."""
-        self.unmoved |= Staying.of(change.before or b"", change.after or b"")
+        """Preserve lines that the commit moved to this document, or away from it."""
+        self.unmoved |= PreservedLines.of(change.before or b"", change.after or b"")
 
     def _now(self, path: str) -> str | None:
         """Return where a document is that the commit left at a path; None if it is gone."""
@@ -240,7 +240,7 @@ class Undoing:
 
     def _way(self) -> Sequence[Node]:
         if self._states is None:
-            self._states = states_between(self._git, str(self._tip.commit), self._commit.id)
+            self._states = list_commits_between(self._git, str(self._tip.commit), self._commit.id)
         return self._states
 
     def _read(self, data: bytes, path: str) -> Document:
@@ -254,11 +254,11 @@ class Undoing:
         self.done.append({**told, "what": what, **more})
 
     def _clash(self, file: str, slug: str | None, reason: str) -> None:
-        self.clashes.append(Clash(file, slug, reason))
+        self.clashes.append(UndoConflict(file, slug, reason))
 
 
 def _pairs(renames: Renames) -> dict[str, str]:
-    """The old paths of documents that were moved, each with the new one; two that became one are none."""
+    """Return the old paths of moved documents with the new ones; two that claim one path are excluded."""
     found: dict[str, str] = {}  # by the new path
     for path in renames.gone:
         now = renames.of(path)
@@ -268,7 +268,7 @@ def _pairs(renames: Renames) -> dict[str, str]:
 
 
 def _ordered(moved: dict[str, str]) -> dict[str, str]:
-    """Move in an order in which each can be taken back: first those to whose old path nothing has come."""
+    """Return moves in an order in which each can be reverted: first those whose old path is free."""
     ordered: dict[str, str] = {}
     waiting = dict(moved)
     while waiting:

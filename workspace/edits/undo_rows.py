@@ -1,4 +1,4 @@
-"""What a commit did to a row of units taken back, where others may have changed the row since.
+"""The revert of one commit in a row of units that others may have changed since.
 
 Three rows are compared: as the commit left it (`base`), as it found it (`before`), and as it is now. A unit
 is taken back only if it stands as the commit left it; what is as it was before is done already; all else that
@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.diff.sequences import LinkedList, displaced
+from workspace.diff.sequences import LinkedList, find_displaced
 from workspace.markdown.lines import BLANK
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
 
 
-class What(StrEnum):
-    """What was done to a unit to take a change of it back."""
+class UndoAction(StrEnum):
+    """The action that reverts a change of a unit."""
 
     RESTORED = "restored"
     REMOVED = "removed"
@@ -33,20 +33,23 @@ class What(StrEnum):
     MOVED = "moved"
 
 
-class TakenBack(NamedTuple):
+class RevertResult(NamedTuple):
     """The row afterwards, what was done to which unit, and the units that others have changed since.
 
     A unit is given as it stands now, else as it was before the commit.
     """
 
-    units: tuple[Unit, ...]
-    done: tuple[tuple[Unit, What], ...]
-    clashes: tuple[Unit, ...]
+    units: tuple[SectionUnit, ...]
+    done: tuple[tuple[SectionUnit, UndoAction], ...]
+    clashes: tuple[SectionUnit, ...]
 
 
-def taken_back(
-    base: Sequence[Unit], before: Sequence[Unit], now: Sequence[Unit], held: Collection[Id] = ()
-) -> TakenBack:
+def revert_row(
+    base: Sequence[SectionUnit],
+    before: Sequence[SectionUnit],
+    now: Sequence[SectionUnit],
+    held: Collection[Id] = (),
+) -> RevertResult:
     """Return the row `now` without what made `base` of `before`.
 
     Units of `held` stay as they are: what stands or stood elsewhere as well cannot follow.
@@ -56,21 +59,25 @@ def taken_back(
 
 class _Row:
     def __init__(
-        self, base: Sequence[Unit], before: Sequence[Unit], now: Sequence[Unit], held: Collection[Id]
+        self,
+        base: Sequence[SectionUnit],
+        before: Sequence[SectionUnit],
+        now: Sequence[SectionUnit],
+        held: Collection[Id],
     ) -> None:
         self._base, self._before, self._now, self._held = base, before, now, held
         self._left = {unit.id: unit for unit in base}
         self._was = {unit.id: unit for unit in before}
         self._is = {unit.id: unit for unit in now}
-        self._clashes: dict[Id, Unit] = {}
-        self._done: dict[Id, tuple[Unit, What]] = {}
+        self._clashes: dict[Id, SectionUnit] = {}
+        self._done: dict[Id, tuple[SectionUnit, UndoAction]] = {}
         self._removed: set[Id] = set()
 
-    def run(self) -> TakenBack:
+    def run(self) -> RevertResult:
         self._compare()
         self._keep_what_holds_others()
         for id in self._removed:
-            self._done[id] = self._is[id], What.REMOVED
+            self._done[id] = self._is[id], UndoAction.REMOVED
         going = self._going()
         stays = [
             self._was[unit.id] if unit.id in self._done else unit
@@ -82,7 +89,7 @@ class _Row:
         clashes = tuple(known.get(id, unit) for id, unit in self._clashes.items())
         order = {unit.id: place for place, unit in enumerate([*self._now, *self._before])}
         done = sorted(self._done.values(), key=lambda item: order[item[0].id])
-        return TakenBack(units, tuple(done), clashes)
+        return RevertResult(units, tuple(done), clashes)
 
     def _compare(self) -> None:
         for unit in self._base:
@@ -95,7 +102,7 @@ class _Row:
             elif old.text == unit.text or (now is not None and now.text == old.text):
                 continue
             elif now is not None and now.text == unit.text and unit.id not in self._held:
-                self._done[unit.id] = now, What.RESTORED
+                self._done[unit.id] = now, UndoAction.RESTORED
             else:
                 self._clashes[unit.id] = now or unit
         for unit in self._before:
@@ -104,7 +111,7 @@ class _Row:
                 self._clashes[unit.id] = now
 
     def _keep_what_holds_others(self) -> None:
-        """A section under which others have put something since is not removed."""
+        """Keep a section to which others have added sections since."""
         for unit in self._now:
             above = self.parent_of(unit) if unit.id not in self._removed else None
             met: set[Id] = set()  # each of two sections can have been put below the other one
@@ -117,7 +124,7 @@ class _Row:
                 higher = self._is.get(above) or self._was.get(above)
                 above = self.parent_of(higher) if higher else None
 
-    def parent_of(self, unit: Unit) -> Id | None:
+    def parent_of(self, unit: SectionUnit) -> Id | None:
         """Return the unit above one when all is taken back."""
         old, left = self._was.get(unit.id), self._left.get(unit.id)
         if old is not None and (left is None or old.parent != left.parent):
@@ -128,9 +135,9 @@ class _Row:
         """Return the units that the commit moved, and that go back to their place."""
         left, was, is_now = ([unit.id for unit in row] for row in (self._base, self._before, self._now))
         # Of two that swapped either may have moved: it is the one that stood below something else.
-        readings = displaced(left, was), displaced(left[::-1], was[::-1])
+        readings = find_displaced(left, was), find_displaced(left[::-1], was[::-1])
         moved = max(readings, key=lambda ids: sum(self._has_new_parent(id) for id in ids))
-        since = displaced(left, is_now)
+        since = find_displaced(left, is_now)
         stood, stand = _predecessors(self._before, self._is), _predecessors(self._now, self._was)
         going: set[Id] = set()
         for id in moved:
@@ -141,13 +148,13 @@ class _Row:
                     self._clashes.setdefault(id, self._is[id])
             elif id not in self._clashes:
                 going.add(id)
-                self._done[id] = self._is[id], What.MOVED
+                self._done[id] = self._is[id], UndoAction.MOVED
         return going
 
     def _has_new_parent(self, id: Id) -> bool:
         return self._left[id].parent != self._was[id].parent
 
-    def _put_in(self, stays: Sequence[Unit], going: set[Id]) -> tuple[Unit, ...]:
+    def _put_in(self, stays: Sequence[SectionUnit], going: set[Id]) -> tuple[SectionUnit, ...]:
         """Return the units that come back, each behind the one that stood before it and is still there."""
         units = {unit.id: unit for unit in stays}
         row = LinkedList(units)
@@ -170,7 +177,7 @@ class _Row:
                 is_edited = unit.id in going and unit.text == self._left[unit.id].text
                 units[unit.id] = self._is[unit.id] if is_edited else unit
                 row.insert(at, unit.id)
-                self._done.setdefault(unit.id, (unit, What.BROUGHT_BACK))
+                self._done.setdefault(unit.id, (unit, UndoAction.BROUGHT_BACK))
                 last = unit.id
         return tuple(units[id] for id in row)
 
@@ -184,8 +191,8 @@ class _Row:
         return False
 
 
-def _predecessors(row: Sequence[Unit], others: Collection[Id]) -> Mapping[Id, Id | None]:
-    """For each unit of a row, the one before it that stands among `others` as well."""
+def _predecessors(row: Sequence[SectionUnit], others: Collection[Id]) -> Mapping[Id, Id | None]:
+    """Return for each unit of a row the nearest one before it that is among `others`."""
     found: dict[Id, Id | None] = {}
     last: Id | None = None
     for unit in row:
@@ -201,7 +208,7 @@ Id = tuple[str, int | bytes]
 """Names a unit: the version in which it was met first, and its position (or its key) there."""
 
 
-class Unit(NamedTuple):
+class SectionUnit(NamedTuple):
     """A section's own bytes without the blank lines behind them, which are `gap` (None for the last unit).
 
     `start` is where it stands in its document, `key` its address there, `parent` the unit above it.
@@ -216,37 +223,37 @@ class Unit(NamedTuple):
     start: int = 0
 
 
-class Row(NamedTuple):
+class UnitRow(NamedTuple):
     """A document in parts: all before its first section, its units, and the blank lines at its end."""
 
     head: bytes
-    units: tuple[Unit, ...]
+    units: tuple[SectionUnit, ...]
     end: bytes
 
 
-def row_of(document: Document, ids: Mapping[int, Id]) -> Row:
+def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
     """Return the units of a document; `ids` by the position of their sections."""
     sections = document.sections
     if not sections:
-        return Row(document.data, (), b"")
-    units: list[Unit] = []
+        return UnitRow(document.data, (), b"")
+    units: list[SectionUnit] = []
     gap = b""
     for item in sections:
         source = document.source(item)
         text = source.rstrip(BLANK)
         gap = source[len(text) :]
         parent = None if item.parent is None else ids[item.parent]
-        units.append(Unit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
+        units.append(SectionUnit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
     units[-1] = units[-1]._replace(gap=None)
-    return Row(document.data[: sections[0].start], tuple(units), gap)
+    return UnitRow(document.data[: sections[0].start], tuple(units), gap)
 
 
-def identified(base: Document, before: Document, now: Document) -> tuple[dict[int, Id], ...]:
+def identify_units(base: Document, before: Document, now: Document) -> tuple[dict[int, Id], ...]:
     """Return the ids of three versions: of what a commit left, of what it found, and of what there is now."""
     left: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
-    found = _named(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, left)
+    found = _find_named(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, left)
     since = SectionMatch(base, now, Evidence.TEXT).pairs
-    present = _named(now, "now", since, left)
+    present = _find_named(now, "now", since, left)
     known = set(present.values())
     for position, origin in SectionMatch(before, now, Evidence.TEXT).pairs.items():
         # What the commit took away, and what somebody has put back since, is the same.
@@ -257,7 +264,7 @@ def identified(base: Document, before: Document, now: Document) -> tuple[dict[in
     return left, found, present
 
 
-def _named(
+def _find_named(
     document: Document, version: str, pairs: Mapping[int, int], known: Mapping[int, Id]
 ) -> dict[int, Id]:
     return {

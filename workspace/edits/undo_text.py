@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import DESTINATION
 from workspace.document.document import Document
-from workspace.edits.undo_rows import Row, TakenBack, Unit, identified, row_of, taken_back
-from workspace.links.survival import Piece
+from workspace.edits.undo_rows import (
+    RevertResult,
+    SectionUnit,
+    UnitRow,
+    identify_units,
+    read_units,
+    revert_row,
+)
+from workspace.links.survival import PreservedSpan
 from workspace.markdown.lines import BLANK, Lines
 
 if TYPE_CHECKING:
@@ -37,22 +44,22 @@ _ANCHOR = re.compile(rb"\{(?::|/\*)?[ \t]*#[^{}]*\}\s*$")
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
-class Staying(NamedTuple):
+class PreservedLines(NamedTuple):
     """Lines that a commit took from what is left alone (`missing` there), and those that it put there."""
 
     missing: frozenset[bytes] = frozenset()
     kept: frozenset[bytes] = frozenset()
 
     @classmethod
-    def of(cls, before: bytes, after: bytes) -> Staying:
+    def of(cls, before: bytes, after: bytes) -> PreservedLines:
         """Return the lines of a text that stays as it is, by what the commit found and what it left."""
         old, new = _lines(before), _lines(after)
         return cls(old - new, new - old)
 
-    def __or__(self, other: Staying) -> Staying:
-        return Staying(self.missing | other.missing, self.kept | other.kept)
+    def __or__(self, other: PreservedLines) -> PreservedLines:
+        return PreservedLines(self.missing | other.missing, self.kept | other.kept)
 
-    def __le__(self, other: Staying) -> bool:  # type: ignore[override]
+    def __le__(self, other: PreservedLines) -> bool:  # type: ignore[override]
         return self.missing <= other.missing and self.kept <= other.kept
 
     def hold(self, before: bytes, after: bytes) -> bool:
@@ -63,7 +70,7 @@ class Staying(NamedTuple):
         return not (self.missing.isdisjoint(new - old) and self.kept.isdisjoint(old - new))
 
 
-NOTHING = Staying()
+NOTHING = PreservedLines()
 
 
 def _lines(text: bytes) -> frozenset[bytes]:
@@ -75,7 +82,7 @@ def _lines(text: bytes) -> frozenset[bytes]:
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
 
-class UndoneText(NamedTuple):
+class RevertedText(NamedTuple):
     """A document's text afterwards; `is_sound` says whether it is read as the sections that it is made of.
 
     `metadata_clashes` are keys of the front matter that others have changed since, `clashing` the lines of
@@ -84,29 +91,29 @@ class UndoneText(NamedTuple):
     """
 
     document: Document
-    taken: TakenBack
+    taken: RevertResult
     is_sound: bool
     has_metadata_changed: bool
     metadata_clashes: tuple[str, ...]
-    clashing: Staying
+    clashing: PreservedLines
     held: frozenset[Id]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PreservedSpan, ...]
     renamed: dict[Offset, Offset]
 
 
-def undone_text(
-    base: Document, before: Document, now: Document, path: str, held: Staying = NOTHING
-) -> UndoneText:
+def revert_text(
+    base: Document, before: Document, now: Document, path: str, held: PreservedLines = NOTHING
+) -> RevertedText:
     """Return the document `now`, at a path, without what made `base` of `before`.
 
     Sections with lines of `held` stay as they are.
     """
-    ids = identified(base, before, now)
-    rows = [row_of(document, known) for document, known in zip((base, before, now), ids, strict=True)]
+    ids = identify_units(base, before, now)
+    rows = [read_units(document, known) for document, known in zip((base, before, now), ids, strict=True)]
     left, was, is_now = rows
-    changed = _changed(left, was)
+    changed = _find_changed(left, was)
     kept_away = frozenset(id for id, (then, since) in changed.items() if held.hold(then, since))
-    taken = taken_back(left.units, was.units, is_now.units, kept_away)
+    taken = revert_row(left.units, was.units, is_now.units, kept_away)
     if now.data == base.data and not kept_away:
         # Nobody has changed it since, so whatever the rows make of it, nothing clashes.
         return _whole(before, taken._replace(clashes=()), now, path, ids)
@@ -122,47 +129,47 @@ def undone_text(
         parts.append(part)
         size += len(part)
     document = Document.parse(b"".join(parts), path)
-    return UndoneText(
+    return RevertedText(
         document,
         taken,
         _is_sound(document, taken.units, rows)
         and (document.front_matter_error is None or now.front_matter_error is not None),
         head != is_now.head,
         metadata_clashes,
-        _clashing(taken, changed),
+        _find_conflicts(taken, changed),
         kept_away,
         tuple(_pieces(taken.units, starts, is_now, now.path, path, head)),
-        _renamed(document, taken.units, now, ids[2]),
+        _find_renamed(document, taken.units, now, ids[2]),
     )
 
 
 def _whole(
-    before: Document, taken: TakenBack, now: Document, path: str, ids: tuple[dict[int, Id], ...]
-) -> UndoneText:
+    before: Document, taken: RevertResult, now: Document, path: str, ids: tuple[dict[int, Id], ...]
+) -> RevertedText:
     """Return the document of before, byte for byte, since nobody has changed it since."""
     document = Document.parse(before.data, path)
     known = {id: before.sections[position] for position, id in ids[1].items()}
     renamed = _headings(now, ids[2], path, known)
     has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
-    return UndoneText(document, taken, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
+    return RevertedText(document, taken, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
 
 
-def _changed(base: Row, before: Row) -> Mapping[Id, tuple[bytes, bytes]]:
-    """What a commit found and what it left of each unit that it changed; nothing where there was none."""
+def _find_changed(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
+    """Return the old and the new text of each unit that the commit changed; None if there was none."""
     left, was = ({unit.id: unit.text for unit in row.units} for row in (base, before))
     both = {id: (was.get(id, b""), left.get(id, b"")) for id in {**was, **left}}
     return {id: texts for id, texts in both.items() if texts[0] != texts[1]}
 
 
-def _clashing(taken: TakenBack, changed: Mapping[Id, tuple[bytes, bytes]]) -> Staying:
+def _find_conflicts(taken: RevertResult, changed: Mapping[Id, tuple[bytes, bytes]]) -> PreservedLines:
     texts = (changed[unit.id] for unit in taken.clashes if unit.id in changed)
-    return reduce(or_, (Staying.of(*both) for both in texts), NOTHING)
+    return reduce(or_, (PreservedLines.of(*both) for both in texts), NOTHING)
 
 
 class _Gaps:
     """The blank lines behind units: those of now, where the commit did not change them."""
 
-    def __init__(self, base: Row, before: Row, now: Row, ending: bytes) -> None:
+    def __init__(self, base: UnitRow, before: UnitRow, now: UnitRow, ending: bytes) -> None:
         self._rows = base, before, now
         self._base, self._before, self._now = (
             {unit.id: unit.gap for unit in row.units} for row in self._rows
@@ -170,14 +177,14 @@ class _Gaps:
         self._usual = ending * 2
 
     def behind(self, id: Id) -> bytes:
-        """Behind a unit that is followed by another."""
+        """Return the blank lines behind a unit that another one follows."""
         base, before, now = self._base.get(id), self._before.get(id), self._now.get(id)
         if now is None or (now == base and before is not None) or (base is None and before is not None):
             now = before if before is not None else now if now is not None else base
         return self._usual if now is None else now
 
     def end(self) -> bytes:
-        """At the end of the document."""
+        """Return the blank lines at the end of the document."""
         base, before, now = self._rows
         return before.end if now.end == base.end else now.end
 
@@ -192,13 +199,13 @@ def _head(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...
     if None in rows:
         return now, ("front matter",)
     left, was, is_now = (row or () for row in rows)
-    taken = taken_back(left, was, is_now)
+    taken = revert_row(left, was, is_now)
     clashes = tuple(unit.key for unit in taken.clashes)
     return b"".join(unit.text for unit in taken.units), clashes
 
 
-def _blocks(head: bytes) -> tuple[Unit, ...] | None:
-    """The lines of front matter, a unit for each key with what belongs to it; None where there are none."""
+def _blocks(head: bytes) -> tuple[SectionUnit, ...] | None:
+    """Return the lines of front matter as one unit for each key; None if they cannot be split."""
     lines = Lines(head)
     blocks: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     is_open = True
@@ -215,11 +222,12 @@ def _blocks(head: bytes) -> tuple[Unit, ...] | None:
     if is_open or max(names.values()) > 1:
         return None
     return tuple(
-        Unit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace")) for name, parts in blocks
+        SectionUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
+        for name, parts in blocks
     )
 
 
-def _is_sound(document: Document, units: tuple[Unit, ...], rows: list[Row]) -> bool:
+def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[UnitRow]) -> bool:
     """Return True if the text is read as these units, each below the one that it belongs to."""
     if len(document.sections) != len(units):
         return False
@@ -237,19 +245,19 @@ def _is_sound(document: Document, units: tuple[Unit, ...], rows: list[Row]) -> b
 
 
 def _pieces(
-    units: tuple[Unit, ...], starts: list[int], now: Row, old_path: str, path: str, head: bytes
-) -> list[Piece]:
+    units: tuple[SectionUnit, ...], starts: list[int], now: UnitRow, old_path: str, path: str, head: bytes
+) -> list[PreservedSpan]:
     """Return what was kept of the document that there is now."""
     standing = {unit.id: unit for unit in now.units}
-    pieces = [Piece(old_path, 0, len(head), path, 0)] if head and head == now.head else []
+    pieces = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == now.head else []
     for unit, start in zip(units, starts, strict=True):
         if unit.text and standing.get(unit.id) is unit:
-            pieces.append(Piece(old_path, unit.start, unit.start + len(unit.text), path, start))
+            pieces.append(PreservedSpan(old_path, unit.start, unit.start + len(unit.text), path, start))
     return pieces
 
 
-def _renamed(
-    document: Document, units: tuple[Unit, ...], now: Document, ids: dict[int, Id]
+def _find_renamed(
+    document: Document, units: tuple[SectionUnit, ...], now: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
     """Return the headings of sections whose text came back, before and after."""
     if len(document.sections) != len(units):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workspace.frontmatter.lines import Layout, OwnLines
-from workspace.frontmatter.reader import InvalidFrontMatter, are_same, loader, read
-from workspace.frontmatter.writer import with_comment, write_pair
-from workspace.markdown.lines import LINE_END, line_ending
+from workspace.frontmatter.lines import FrontMatterLayout, OwnLines
+from workspace.frontmatter.reader import InvalidFrontMatter, are_same, get_loader, read
+from workspace.frontmatter.writer import add_comment, write_pair
+from workspace.markdown.lines import LINE_END, detect_line_ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, is_whole
     change, and, unless `is_whole`, where a key that is to change stands there twice.
     """
     before = read(source)
-    layout = Layout(source)
+    layout = FrontMatterLayout(source)
     keys = _keys(layout)
     splices: list[Splice] = []
     added = ""
@@ -62,34 +62,34 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, is_whole
             added += "" if value is REMOVED else write_pair(key, value)
             continue
         inside = None if is_whole else _inside(layout, before, key, value, found)
-        splices += [_anew(layout, key, value, found.own)] if inside is None else inside
-    return _checked(_spliced(source, splices, added, ending), wanted, next(iter(values), ""))
+        splices += [_rewrite(layout, key, value, found.own)] if inside is None else inside
+    return _check(_apply_splices(source, splices, added, ending), wanted, next(iter(values), ""))
 
 
 def _inside(
-    layout: Layout, before: Mapping[str, object], key: str, value: object, found: _Key
+    layout: FrontMatterLayout, before: Mapping[str, object], key: str, value: object, found: _Key
 ) -> list[Splice] | None:
     """Return the splices within a list or mapping; None where its key is to be written anew."""
     known = before[key]
     if not isinstance(known, (dict, list)) or type(known) is not type(value):
         return None
-    from workspace.frontmatter.nested import NotInPlace, nested_splices
+    from workspace.frontmatter.nested import NotInPlace, diff_nested
 
     try:
-        splices = nested_splices(layout, found.value, known, value, found.own.end)
-        written = read(_spliced(layout.source, splices, "", "\n"))
+        splices = diff_nested(layout, found.value, known, value, found.own.end)
+        written = read(_apply_splices(layout.source, splices, "", "\n"))
     except (NotInPlace, InvalidFrontMatter):
         return None
     return splices if are_same(dict(written), {**before, key: value}) else None
 
 
-def _anew(layout: Layout, key: str, value: object, own: OwnLines) -> Splice:
+def _rewrite(layout: FrontMatterLayout, key: str, value: object, own: OwnLines) -> Splice:
     """Return the splice of the lines of a key that is written anew."""
     text = "" if value is REMOVED else write_pair(key, value)
-    return layout.starts[own.first], layout.starts[own.end], with_comment(text, own.comment)
+    return layout.starts[own.first], layout.starts[own.end], add_comment(text, own.comment)
 
 
-def _spliced(source: str, splices: Sequence[Splice], added: str, ending: str) -> str:
+def _apply_splices(source: str, splices: Sequence[Splice], added: str, ending: str) -> str:
     """Return the source with splices, whose lines end in LF, and with lines added at its end."""
     parts: list[str] = []
     position = 0
@@ -98,11 +98,11 @@ def _spliced(source: str, splices: Sequence[Splice], added: str, ending: str) ->
         position = end
     written = "".join(parts) + source[position:]
     if added and written and not written.endswith(("\n", "\r")):
-        written += line_ending(written.encode()).decode()
+        written += detect_line_ending(written.encode()).decode()
     return written + LINE_END.sub(lambda _: ending, added)
 
 
-def _checked(written: str, wanted: Mapping[str, object], key: str) -> str:
+def _check(written: str, wanted: Mapping[str, object], key: str) -> str:
     try:
         is_right = are_same(dict(read(written)), dict(wanted))
     except InvalidFrontMatter:
@@ -115,11 +115,11 @@ def _checked(written: str, wanted: Mapping[str, object], key: str) -> str:
     return written
 
 
-def _keys(layout: Layout) -> dict[str, _Key]:
+def _keys(layout: FrontMatterLayout) -> dict[str, _Key]:
     """Find the top-level keys. Raises InvalidFrontMatter for a mapping in braces, or none."""
     import yaml
 
-    node = yaml.compose(layout.source, loader())
+    node = yaml.compose(layout.source, get_loader())
     if node is None:
         return {}
     if not isinstance(node, yaml.MappingNode) or node.flow_style:
@@ -144,6 +144,6 @@ def _name(node: yaml.Node) -> str:
     if node.tag == "tag:yaml.org,2002:str":
         return words
     try:
-        return str(yaml.load(words, loader()))
+        return str(yaml.load(words, get_loader()))
     except (yaml.YAMLError, ValueError):
         return words

@@ -23,7 +23,7 @@ class OwnLines(NamedTuple):
     comment: str
 
 
-class Layout:
+class FrontMatterLayout:
     """Front matter, its lines as YAML counts them, and the character at which each begins."""
 
     def __init__(self, source: str) -> None:

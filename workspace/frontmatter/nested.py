@@ -10,14 +10,14 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from workspace.frontmatter.reader import are_same
-from workspace.frontmatter.writer import indented, with_comment, write_inline, write_item, write_pair
+from workspace.frontmatter.writer import add_comment, indent, write_inline, write_item, write_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from yaml import CollectionNode, Node
 
-    from workspace.frontmatter.lines import Layout
+    from workspace.frontmatter.lines import FrontMatterLayout
 
 Splice = tuple[int, int, str]
 """The characters [start, end) of front matter, and what replaces them, its lines ending in LF."""
@@ -37,7 +37,9 @@ class _Entry(NamedTuple):
     comment: str = ""
 
 
-def nested_splices(layout: Layout, node: Node, known: object, value: object, end: int) -> list[Splice]:
+def diff_nested(
+    layout: FrontMatterLayout, node: Node, known: object, value: object, end: int
+) -> list[Splice]:
     """Return the splices that make a list or mapping `known`, whose lines end before `end`, another one.
 
     Raises NotInPlace.
@@ -55,7 +57,7 @@ def nested_splices(layout: Layout, node: Node, known: object, value: object, end
 class _Collection:
     """A list or mapping in the source: finds its entries, and splices them."""
 
-    def __init__(self, layout: Layout, node: CollectionNode, end: int) -> None:
+    def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         self.layout, self.node, self.end = layout, node, end
         self.entries: list[_Entry] = []
 
@@ -97,7 +99,7 @@ class _Collection:
             if entry.value.start_mark.index < entry.start:  # an alias
                 raise NotInPlace
             if isinstance(known, (dict, list)) and type(known) is type(value):
-                return nested_splices(self.layout, entry.value, known, value, entry.last_line)
+                return diff_nested(self.layout, entry.value, known, value, entry.last_line)
             return [self.replaced(entry.value, value)]
         except NotInPlace:
             return [self.rewritten(entry, whole)]
@@ -130,7 +132,7 @@ class _Collection:
 class _Flow(_Collection):
     """One in brackets or braces."""
 
-    def __init__(self, layout: Layout, node: CollectionNode, end: int) -> None:
+    def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)
         for item in node.value:
             nodes = item if isinstance(item, tuple) else (item,)
@@ -169,7 +171,7 @@ class _Flow(_Collection):
 class _Block(_Collection):
     """One whose entries begin on lines of their own; the first may stand behind the dash of what holds it."""
 
-    def __init__(self, layout: Layout, node: CollectionNode, end: int) -> None:
+    def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)
         self.column = node.start_mark.column
         is_mapping = node.value and isinstance(node.value[0], tuple)
@@ -192,7 +194,7 @@ class _Block(_Collection):
 
     def rewritten(self, entry: _Entry, whole: tuple[Any, ...]) -> Splice:
         text = write_pair(*whole) if len(whole) == 2 else write_item(*whole)
-        return entry.start, entry.end, indented(with_comment(text, entry.comment), self.column)
+        return entry.start, entry.end, indent(add_comment(text, entry.comment), self.column)
 
     def removed(self, places: Sequence[int]) -> list[Splice]:
         splices: list[Splice] = []
@@ -212,7 +214,7 @@ class _Block(_Collection):
     def added(self, place: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
         texts = [write_pair(*item) if len(item) == 2 else write_item(*item) for item in items]
         margin = " " * self.column
-        text = "".join(indented(margin + one, self.column) for one in texts)
+        text = "".join(indent(margin + one, self.column) for one in texts)
         if not place:
             at = self.entries[0].start
             return [(at, at, text[self.column :] + margin)] if items else []

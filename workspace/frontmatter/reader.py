@@ -43,8 +43,8 @@ class InvalidFrontMatter(WorkspaceError):
     line: int | None = None
 
 
-def as_text(value: object) -> str | None:
-    """A value as one line of text; None if it is empty, a structure, or a number that is none to read."""
+def format_value(value: object) -> str | None:
+    """Return a value as one line of text; None if it is empty, a structure, or not a finite number."""
     if value is None or isinstance(value, (dict, list, set, bool)):
         return None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
@@ -52,7 +52,7 @@ def as_text(value: object) -> str | None:
     return " ".join(str(value).split()) or None
 
 
-def loader() -> type[yaml.SafeLoader]:
+def get_loader() -> type[yaml.SafeLoader]:
     """Return the parser in C where there is one."""
     import yaml
 
@@ -72,7 +72,7 @@ def read(source: str) -> Mapping[str, object]:
 
     try:
         _check_size(source)
-        value = yaml.load(source, loader())
+        value = yaml.load(source, get_loader())
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
     except (yaml.YAMLError, *_UNREADABLE) as error:
@@ -103,7 +103,7 @@ def _check_size(source: str) -> None:
     sizes: dict[str, int] = {}
     open_values: list[tuple[str | None, int]] = []
     size = 0
-    for event in yaml.parse(source, loader()):
+    for event in yaml.parse(source, get_loader()):
         if isinstance(event, yaml.CollectionStartEvent):
             open_values.append((event.anchor, size))
             size += 1
@@ -134,7 +134,7 @@ def _check_size(source: str) -> None:
 _LONGEST_DATE = 100
 
 
-def meant(known: object, given: object) -> object:
+def coerce_value(known: object, given: object) -> object:
     """Return what a JSON value means in place of a known one.
 
     JSON has neither dates nor keys other than text: text that reads as a date is one where a date stood, and
@@ -145,12 +145,13 @@ def meant(known: object, given: object) -> object:
     if isinstance(given, list):
         items = known if isinstance(known, list) else []
         kept = next((item for item in items if isinstance(item, date)), None)
-        return [meant(items[i] if i < len(items) else kept, item) for i, item in enumerate(given)]
+        return [coerce_value(items[i] if i < len(items) else kept, item) for i, item in enumerate(given)]
     if isinstance(given, dict):
         before = known if isinstance(known, dict) else {}
         names = {str(key): key for key in before}
         return {
-            names.get(key, key): meant(before.get(names.get(key, key)), value) for key, value in given.items()
+            names.get(key, key): coerce_value(before.get(names.get(key, key)), value)
+            for key, value in given.items()
         }
     return given
 
@@ -162,9 +163,9 @@ def _as_date(text: str) -> object:
     import yaml
 
     try:
-        node = yaml.compose(text, loader())
+        node = yaml.compose(text, get_loader())
         if node is not None and (node.tag, node.value) == ("tag:yaml.org,2002:timestamp", text):
-            return yaml.load(text, loader())
+            return yaml.load(text, get_loader())
     except (yaml.YAMLError, ValueError):
         pass
     return text

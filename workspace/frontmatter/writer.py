@@ -27,7 +27,7 @@ def write_item(value: object) -> str:
     """Return the lines of an item of a list."""
     if not isinstance(value, (dict, list)) or not value or _is_flat(value):
         return f"- {write_inline(value)}\n"
-    return f"- {indented(_dump(value), 2)}"
+    return f"- {indent(_dump(value), 2)}"
 
 
 def write_inline(value: object, quotes: str | None = None) -> str:
@@ -36,12 +36,12 @@ def write_inline(value: object, quotes: str | None = None) -> str:
     return _dump([value], is_flow=True, quotes=quotes if isinstance(value, str) else None)[1:-2]
 
 
-def with_comment(text: str, comment: str) -> str:
+def add_comment(text: str, comment: str) -> str:
     """Return the lines of a key or item, with a comment behind the first."""
     return text.replace("\n", f" {comment}\n", 1) if comment else text
 
 
-def indented(text: str, columns: int) -> str:
+def indent(text: str, columns: int) -> str:
     """Return lines of which all but the first are moved to the right."""
     return re.sub(r"\n(?=[^\n])", "\n" + " " * columns, text)
 

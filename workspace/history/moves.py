@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
-from workspace.document.addresses import read_fragment, sections_named
-from workspace.document.section_text import telling_text
+from workspace.document.addresses import find_sections_by_name, read_fragment
+from workspace.document.section_text import read_comparable_text
 from workspace.errors import LimitExceeded
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
@@ -130,7 +130,7 @@ class Following:
         """Return the same section in another document that differs between the same two trees."""
         if place.document is None or place.section is None or place.section.is_preamble:
             return None
-        words = telling_text(place.document, place.section)
+        words = read_comparable_text(place.document, place.section)
         if not words:
             return None
         others = self._beside(renames, words)
@@ -279,5 +279,5 @@ class _Search:
 
 def _resolved(document: Document, fragment: str) -> Section | None:
     wanted = read_fragment(fragment)
-    named = sections_named(document, wanted.section) if wanted.task is None else ()
+    named = find_sections_by_name(document, wanted.section) if wanted.task is None else ()
     return document.section_by_key(fragment) or (named[0] if len(named) == 1 else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.addresses import read_fragment, sections_named
+from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import LimitExceeded
 from workspace.markdown.lines import Lines
 from workspace.snapshot.snapshot import DocumentCache, NotADocument
@@ -115,7 +115,7 @@ class Versions:
 def section_of(document: Document, name: str) -> Section | None:
     """The one section that a name means, that of a task for a task's address; None if there is no such."""
     known = document.section_by_key(name)
-    found = (known,) if known else sections_named(document, read_fragment(name).section)
+    found = (known,) if known else find_sections_by_name(document, read_fragment(name).section)
     return found[0] if len(found) == 1 else None
 
 

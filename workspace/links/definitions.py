@@ -13,18 +13,18 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded
-from workspace.links.inline import read_definition, read_inline, regions
-from workspace.links.link import Enclosure, Link, LinkKind, Span, leaves_of, meaning
-from workspace.links.reader import links_of
+from workspace.links.inline import find_inline_regions, read_definition, read_inline
+from workspace.links.link import Enclosure, Link, LinkKind, LinkSpan, decode_utf8, read_body_sources
+from workspace.links.reader import read_cached_links
 from workspace.links.resolver import read_target
-from workspace.markdown.inline import Leaf, LeafKind, normalized_label
+from workspace.markdown.inline import InlineKind, InlineSource, normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterator, Sequence
 
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
-    from workspace.links.survival import Survival
+    from workspace.links.survival import OffsetMap
     from workspace.snapshot.overlay import Overlay
 
 _FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
@@ -33,7 +33,7 @@ _FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
 _INDENTED = (b"    ", b"\t")
 
 
-class Use(NamedTuple):
+class LabelUse(NamedTuple):
     """A use of a label, and the last brackets of it [start, end), which say which one.
 
     They are of no bytes where the only brackets are its text as well.
@@ -75,10 +75,10 @@ class _Leaf(NamedTuple):
     offset: Callable[[int], int]
 
 
-def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition]:
+def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definition]:
     """Return the definition that counts for each label: the first (CommonMark §4.7)."""
     found: dict[str, Definition] = {}
-    for link in links_of(document).links:
+    for link in read_cached_links(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
             found.setdefault(link.label, _definition(document, link, rules))
     if b"[^" in document.data:
@@ -87,19 +87,19 @@ def definitions_of(document: Document, rules: LinkRules) -> dict[str, Definition
     return found
 
 
-def labels_of(document: Document) -> list[Label]:
+def find_labels(document: Document) -> list[Label]:
     """Return the labels of all definitions, those too that do not count because another comes first."""
     found = [Label(item.label, item.label_start, item.label_end) for item in _footnotes(document)]
-    for leaf in _leaves(document, LeafKind.DEFINITION):
+    for leaf in _leaves(document, InlineKind.DEFINITION):
         definition = read_definition(leaf.text)
         if definition is not None:
             label = definition[0]
             start, end = leaf.offset(1), leaf.offset(len(label)) + 1
-            found.append(Label(normalized_label(meaning(label)), start, end))
+            found.append(Label(normalize_label(decode_utf8(label)), start, end))
     return found
 
 
-def uses_of(document: Document, labels: Collection[str]) -> list[Use]:
+def find_uses(document: Document, labels: Collection[str]) -> list[LabelUse]:
     """Return the uses of some labels, or what would be one if the label had a definition."""
     if not labels:
         return []
@@ -117,12 +117,12 @@ def _definition(document: Document, link: Link, rules: LinkRules) -> Definition:
     return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meant, link)
 
 
-def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[Use]:
+def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[LabelUse]:
     text = leaf.text
     definitions = {found.start(1) for found in _FOOTNOTE.finditer(text)}
-    for first, last in regions(text):
+    for first, last in find_inline_regions(text):
         for part in read_inline(text, first, last, labels):
-            if not isinstance(part, Span) or part.kind is not LinkKind.REFERENCE or part.label is None:
+            if not isinstance(part, LinkSpan) or part.kind is not LinkKind.REFERENCE or part.label is None:
                 continue
             opening = text.rfind("[", part.start, part.end)
             while opening > part.start and text[opening - 1] == "\\":
@@ -131,7 +131,7 @@ def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[Use]:
                 continue
             start, end = leaf.offset(opening), leaf.offset(part.end - 1) + 1
             is_alone = opening <= part.start + part.is_image and not part.label.startswith("^")
-            yield Use(part.label, end if is_alone else start, end)
+            yield LabelUse(part.label, end if is_alone else start, end)
 
 
 def _footnotes(document: Document) -> Iterator[Definition]:
@@ -150,7 +150,7 @@ def _footnotes(document: Document) -> Iterator[Definition]:
                 continue
             label_end = leaf.offset(item.end(1) - 1)
             stop = lines.offset(end - 1) + len(lines.raw(end - 1))
-            label = normalized_label(meaning(item[1][1:-1]))
+            label = normalize_label(decode_utf8(item[1][1:-1]))
             words = b" ".join(data[label_end + 2 : stop].split())
             yield Definition(label, start, stop, start + 1, label_end, words, None)
 
@@ -170,11 +170,11 @@ def _continued(document: Document, line: int) -> int:
     return end
 
 
-def _leaves(document: Document, kind: LeafKind = LeafKind.INLINE) -> Iterator[_Leaf]:
+def _leaves(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_Leaf]:
     """Yield the text of each block of a kind that may hold a link."""
-    leaves, place = leaves_of(document)
+    leaves, place = read_body_sources(document)
 
-    def offset_in(leaf: Leaf) -> Callable[[int], int]:
+    def offset_in(leaf: InlineSource) -> Callable[[int], int]:
         return lambda position: place(leaf.place(position))
 
     for leaf in leaves:
@@ -188,8 +188,8 @@ _DEFINES = b"]:"
 _FOOTNOTE_LABEL = b"[^"
 
 
-class Undefined(NamedTuple):
-    """A reference as it was, and where it stands now: path and byte. `is_text`: it is no link any more.
+class DanglingReference(NamedTuple):
+    """An old reference without its definition, and its position now. `is_text`: it is no longer a link.
 
     The use of a footnote has its brackets as destination.
     """
@@ -200,8 +200,10 @@ class Undefined(NamedTuple):
     is_text: bool
 
 
-def undefined(before: Overlay, after: Overlay, survival: Survival) -> Iterator[Undefined]:
-    """Yield the references that one operation kept, but not the definition that they had."""
+def find_dangling_references(
+    before: Overlay, after: Overlay, survival: OffsetMap
+) -> Iterator[DanglingReference]:
+    """Yield the references that an operation preserved without their old definition."""
     for path in sorted(survival.paths):
         try:
             old = before.find(path)
@@ -213,7 +215,7 @@ def undefined(before: Overlay, after: Overlay, survival: Survival) -> Iterator[U
                 yield from _without_footnote(old, after, survival)
 
 
-def _undefined(old: Document, after: Overlay, survival: Survival) -> Iterator[Undefined]:
+def _undefined(old: Document, after: Overlay, survival: OffsetMap) -> Iterator[DanglingReference]:
     gone = {
         label
         for label, item in _definitions(old).items()
@@ -221,7 +223,7 @@ def _undefined(old: Document, after: Overlay, survival: Survival) -> Iterator[Un
     }
     now: dict[str, dict[int, Link]] = {}
     others: dict[str, set[str]] = {}
-    for link in links_of(old).links if gone else ():
+    for link in read_cached_links(old).links if gone else ():
         if link.kind is not LinkKind.REFERENCE or link.label not in gone:
             continue
         at = survival.span(old.path, link.start, link.end)
@@ -229,26 +231,26 @@ def _undefined(old: Document, after: Overlay, survival: Survival) -> Iterator[Un
         if at is None or document is None:
             continue
         if document.path not in now:
-            now[document.path] = {item.start: item for item in links_of(document).links}
+            now[document.path] = {item.start: item for item in read_cached_links(document).links}
             others[document.path] = _kept(document, survival)
         item = now[document.path].get(at[1])
         is_other = item is not None and item.destination != link.destination and document.path == old.path
         # A second definition of the label may count now, and lead elsewhere.
         if item is None or (is_other and link.label in others[document.path]):
-            yield Undefined(link, *at, is_text=item is None)
+            yield DanglingReference(link, *at, is_text=item is None)
 
 
 def _definitions(document: Document) -> dict[str, Link]:
     """Return the definition that counts for each label."""
     found: dict[str, Link] = {}
-    for link in links_of(document).links:
+    for link in read_cached_links(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
             found.setdefault(link.label, link)
     return found
 
 
-def _kept(document: Document, survival: Survival) -> set[str]:
-    """Return the labels whose definition the operation did not write."""
+def _kept(document: Document, survival: OffsetMap) -> set[str]:
+    """Return the labels whose definition the operation preserved."""
     written = survival.written(document)
     return {
         label
@@ -263,27 +265,27 @@ def _meets(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     return place < len(spans) and spans[place][0] < end
 
 
-def _without_footnote(old: Document, after: Overlay, survival: Survival) -> Iterator[Undefined]:
-    """Yield the uses of footnotes that are there no more."""
+def _without_footnote(old: Document, after: Overlay, survival: OffsetMap) -> Iterator[DanglingReference]:
+    """Yield the uses of footnotes that are missing now."""
     rules = after.snapshot.config.links
     gone = [
         label
-        for label, item in definitions_of(old, rules).items()
+        for label, item in find_definitions(old, rules).items()
         if item.link is None and survival.place(old.path, item.label_start) is None
     ]
     known: dict[str, Container[str]] = {}
-    for use in uses_of(old, gone):
+    for use in find_uses(old, gone):
         at = survival.span(old.path, use.start, use.end)
         document = None if at is None else after.find(at[0])
         if at is None or document is None:
             continue
         if document.path not in known:
-            known[document.path] = definitions_of(document, rules)
+            known[document.path] = find_definitions(document, rules)
         if use.label not in known[document.path]:
             brackets = old.text(use.start, use.end)
             place, bare = (use.start, use.end, use.start, use.start), Enclosure.BARE
             link = Link(LinkKind.REFERENCE, False, *place, bare, brackets, use.label, 0)
-            yield Undefined(link, *at, is_text=True)
+            yield DanglingReference(link, *at, is_text=True)
 
 
 def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> bool:

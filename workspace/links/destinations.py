@@ -15,9 +15,9 @@ from urllib.parse import quote, unquote
 from workspace.links.link import Enclosure
 from workspace.links.resolver import (
     ENDINGS,
-    document_suffixes,
-    index_paths,
     is_external,
+    list_index_paths,
+    list_omittable_suffixes,
     resolve,
     split_destination,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workspace.links.link import Link
-    from workspace.links.resolver import Parts, Target, World
+    from workspace.links.resolver import DestinationParts, FileTree, Target
 
 # CommonMark §6.2: an ampersand is itself unless a name or number follows it.
 _ENTITY = re.compile(r"&(?=[#A-Za-z])")
@@ -46,7 +46,7 @@ _MAX_DEPTH = 30
 _IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
-def enclosed(destination: str, enclosure: Enclosure) -> str:
+def enclose_destination(destination: str, enclosure: Enclosure) -> str:
     """Return a destination as it is written between its marks; reading that gives the destination.
 
     Only what no escape can hold (a space in `BARE`, a line break) is percent-encoded.
@@ -105,7 +105,7 @@ _ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class _Style(NamedTuple):
-    """What an old destination shows of its author's ways."""
+    """The style in which a destination was written."""
 
     is_absolute: bool
     is_dotted: bool
@@ -116,7 +116,9 @@ class _Style(NamedTuple):
     escapes_parentheses: bool
 
 
-def spell(link: Link, source: str, target: Target, world: World, written: bytes | None = None) -> bytes:
+def format_destination(
+    link: Link, source: str, target: Target, world: FileTree, written: bytes | None = None
+) -> bytes:
     """Return the bytes of a destination by which `link`, in the document `source`, leads to `target`.
 
     `target.path` is the file or folder itself, `target.fragment` comes decoded. `written` are the bytes of
@@ -125,23 +127,23 @@ def spell(link: Link, source: str, target: Target, world: World, written: bytes 
     if written is not None and _leads_to(link, link.destination, source, target, world):
         return written
     if link.enclosure is Enclosure.WIKI:
-        from workspace.links.resolver import spell_wiki
+        from workspace.links.resolver import format_wiki_destination
 
-        return spell_wiki(link, source, target, world).encode()
+        return format_wiki_destination(link, source, target, world).encode()
     spellings = list(_spellings(link, source, target, world))
     chosen = next((text for text in spellings if _leads_to(link, text, source, target, world)), spellings[-1])
-    return enclosed(chosen, link.enclosure).encode()
+    return enclose_destination(chosen, link.enclosure).encode()
 
 
-def _leads_to(link: Link, destination: str, source: str, target: Target, world: World) -> bool:
+def _leads_to(link: Link, destination: str, source: str, target: Target, world: FileTree) -> bool:
     found = resolve(world, source, link._replace(destination=destination))
     if found.target is None or found.path != target.path:
         return False
     return (found.target.fragment or None) == (target.fragment or None)
 
 
-def _spellings(link: Link, source: str, target: Target, world: World) -> Iterator[str]:
-    """The ways to write a destination, the one most like the old first, and last one that is always right."""
+def _spellings(link: Link, source: str, target: Target, world: FileTree) -> Iterator[str]:
+    """Return the ways to write a destination, the most similar first; the last is always correct."""
     old = split_destination(link.destination)
     style = _style(old, link.enclosure)
     tail = old.query + _fragment(old, target, style)
@@ -150,22 +152,22 @@ def _spellings(link: Link, source: str, target: Target, world: World) -> Iterato
     rules = world.rules
     folder, _, name = target.path.rpartition("/")
     if style.is_folder:
-        if target.path in index_paths(folder, rules):
+        if target.path in list_index_paths(folder, rules):
             yield _path(folder, source, world, style, is_folder=True) + tail
-        for suffix in document_suffixes(rules):
+        for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_endings:
                 yield _path(target.path.removesuffix(suffix), source, world, style, is_folder=True) + tail
     elif style.omits_ending:
-        if target.path in index_paths(folder, rules):
+        if target.path in list_index_paths(folder, rules):
             yield _path(folder, source, world, style) + tail
-        for suffix in document_suffixes(rules):
+        for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_endings:
                 yield _path(target.path.removesuffix(suffix), source, world, style) + tail
     is_folder = style.is_folder and (world.is_folder(target.path) or not world.exists(target.path))
     yield _path(target.path, source, world, style, is_folder=is_folder) + tail
 
 
-def _style(old: Parts, enclosure: Enclosure) -> _Style:
+def _style(old: DestinationParts, enclosure: Enclosure) -> _Style:
     path = old.path
     last = path.rpartition("/")[2]
     is_quoted = enclosure in (Enclosure.DOUBLE, Enclosure.SINGLE)
@@ -182,14 +184,14 @@ def _style(old: Parts, enclosure: Enclosure) -> _Style:
     )
 
 
-def _path(path: str, source: str, world: World, style: _Style, *, is_folder: bool = False) -> str:
+def _path(path: str, source: str, world: FileTree, style: _Style, *, is_folder: bool = False) -> str:
     """Return a path as the style has it: from the root if it can be, else relative to the source's folder."""
     root = world.rules.root
     inside = path if not root else path.removeprefix(f"{root}/")
     slash = "/" if is_folder else ""
     if style.is_absolute and (not root or inside != path):
         return f"/{_escaped(inside, style)}{slash}" if inside else "/"
-    relative = relative_path(path, source.rpartition("/")[0])
+    relative = make_relative_path(path, source.rpartition("/")[0])
     if not relative or relative.rpartition("/")[2] == "..":
         return f"{relative}{slash}" if relative else f".{slash or '/'}"
     spelled = _escaped(relative, style) + slash
@@ -197,7 +199,7 @@ def _path(path: str, source: str, world: World, style: _Style, *, is_folder: boo
     return f"./{spelled}" if begins_anew or is_external(spelled) else spelled
 
 
-def relative_path(path: str, folder: str) -> str:
+def make_relative_path(path: str, folder: str) -> str:
     """Return a path as it is written in a document of a folder; both count from the root.
 
     Empty for the folder.
@@ -210,7 +212,7 @@ def relative_path(path: str, folder: str) -> str:
     return "/".join([".."] * (len(parts) - shared) + to[shared:])
 
 
-def _fragment(old: Parts, target: Target, style: _Style) -> str:
+def _fragment(old: DestinationParts, target: Target, style: _Style) -> str:
     """Return the fragment with its `#`: as it stood where it says the same."""
     if target.fragment is None:
         return ""

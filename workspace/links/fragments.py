@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.tables import Dialect
 from workspace.document.headings import PREAMBLE
-from workspace.links.reader import links_of
+from workspace.links.reader import read_cached_links
 from workspace.markdown import outline
-from workspace.markdown.anchors import HeadingText, read_heading, without_lists
+from workspace.markdown.anchors import HeadingText, read_heading, strip_attribute_lists
 from workspace.markdown.attribute_lists import AnchorForm
-from workspace.markdown.inline import plain_text
+from workspace.markdown.inline import to_plain_text
 from workspace.markdown.outline import may_have_nested_headings
-from workspace.markdown.slugs import EMPTY_SLUG, Names, heading_slug
+from workspace.markdown.slugs import EMPTY_SLUG, UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 
 
-def github_slug(text: str) -> str:
-    """What `slug` of the `github-slugger` package makes of a heading's text; empty for one of signs alone."""
-    slug = heading_slug(text)
+def make_github_slug(text: str) -> str:
+    """Return the slug of a heading by the rule of the `github-slugger` package; "" for punctuation alone."""
+    slug = make_heading_slug(text)
     # A word's slug would hold the letter too; that of signs is nothing but the letter.
-    return "" if slug == EMPTY_SLUG and heading_slug(f"{text}x") == "x" else slug
+    return "" if slug == EMPTY_SLUG and make_heading_slug(f"{text}x") == "x" else slug
 
 
-def mkdocs_slug(text: str) -> str:
+def make_mkdocs_slug(text: str) -> str:
     """Return what `slugify` of Python-Markdown's `toc` extension makes of a heading's text: ASCII alone."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
@@ -108,11 +108,11 @@ class LinkedHeading(NamedTuple):
 
     @property
     def is_anchored(self) -> bool:
-        """Whether it has an attribute list, or an anchor in angles."""
+        """Return True if it has an attribute list, or an anchor in angles."""
         return self.words != self.source
 
 
-def all_headings(document: Document) -> Sequence[LinkedHeading]:
+def read_linked_headings(document: Document) -> Sequence[LinkedHeading]:
     """Return every heading of a document in order, those in lists and quotations included."""
     if not may_have_nested_headings(document.data):
         return [
@@ -123,18 +123,18 @@ def all_headings(document: Document) -> Sequence[LinkedHeading]:
     first, end = document.front_matter_lines, document.front_matter_end
     return [
         _read(document.lines.offset(first + at.line), at.source, read_heading(at.source), None)
-        for at in outline.all_headings(document.text(end, len(document.data)))
+        for at in outline.read_all_headings(document.text(end, len(document.data)))
     ]
 
 
 def _read(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
     is_listed = text.form not in (None, AnchorForm.HTML)
-    bare = text.prefix + text.words if is_listed else without_lists(source)
+    bare = text.prefix + text.words if is_listed else strip_attribute_lists(source)
     return LinkedHeading(offset, source, bare, None if title is None else _with_spaces(title, bare))
 
 
 def _with_spaces(title: str, words: str) -> str | None:
-    """A title with the spaces that stand between its words and tags; None where only a parser can tell."""
+    """Return a title with spaces between its words and tags; None if only a parser can find them."""
     bare = _ANCHOR_TAGS.sub("", words) if "<" in words else words
     if _AT_ENDS.search(bare):
         return None
@@ -142,7 +142,7 @@ def _with_spaces(title: str, words: str) -> str | None:
     return bare[:begin] + title + bare[end:]
 
 
-def derived(
+def derive_fragments(
     headings: Sequence[LinkedHeading], dialect: Dialect, written: set[str]
 ) -> Iterable[tuple[str, int]]:
     """Return the fragments that the dialect's renderer makes of headings, each with its byte.
@@ -161,7 +161,7 @@ def derived(
             return _mkdocs(headings, written)
 
 
-def with_braces(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
+def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
     """Return the fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
     if not any(heading.is_anchored for heading in headings):
         return ()
@@ -176,14 +176,14 @@ def _text_with_braces(heading: LinkedHeading) -> str | None:
 
 
 def _github(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    numbered = Names("-", 1)
-    return [(numbered.give(github_slug(_visible(at))), at.offset) for at in headings]
+    numbered = UniqueNames("-", 1)
+    return [(numbered.give(make_github_slug(_visible(at))), at.offset) for at in headings]
 
 
 def _mkdocs(headings: Iterable[LinkedHeading], written: set[str]) -> Iterable[tuple[str, int]]:
     own = [(_own_name(at, Dialect.MKDOCS), at) for at in headings]
     explicit = [(name, at.offset) for name, at in own if name]
-    slugs = [(mkdocs_slug(_visible(_without_braces(at))), at.offset) for name, at in own if not name]
+    slugs = [(make_mkdocs_slug(_visible(_without_braces(at))), at.offset) for name, at in own if not name]
     ids = UnderscoredIds({*written, *(name for name, _ in explicit)})
     return [*explicit, *((ids.give(name), offset) for name, offset in slugs)]
 
@@ -210,7 +210,7 @@ def _visible(heading: LinkedHeading) -> str:
     # A line end is no part of a slug, though it would be read as a space.
     words = _ANCHORS_ABOVE.sub(lambda found: found[0].replace("\r", "").replace("\n", ""), heading.words)
     # A full stop has no part in a slug, and keeps the spaces at both ends.
-    return plain_text(f".{words}.")[1:-1]
+    return to_plain_text(f".{words}.")[1:-1]
 
 
 # GitHub writes this before every id of a document, and finds them with and without it.
@@ -228,8 +228,8 @@ _MAY_BE_NAMED = re.compile(
 )
 
 
-class Place(NamedTuple):
-    """Where a fragment leads: a byte of the document, and the position of the section there.
+class FragmentTarget(NamedTuple):
+    """The target of a fragment: a byte of the document, and the position of its section.
 
     A heading's place is where its own line begins (`Section.heading_start`). Without a section it is the
     document itself.
@@ -245,18 +245,18 @@ TOP = "top"
 """HTML §7.4.6.3: leads to the top in any letter case, unless something is named so."""
 
 
-DOCUMENT = Place(0, None)
+DOCUMENT = FragmentTarget(0, None)
 
 
 """The document itself: where its empty fragment, `top` and `_preamble` lead."""
 
 
-def names_of(document: Document, dialect: Dialect) -> Mapping[str, Place]:
+def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTarget]:
     """Return each name of a document with its place; read once for each dialect."""
     return document.derive(_names, dialect)
 
 
-def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:
+def find_place(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
     """Return the place that a decoded fragment leads to; None if there is none. Letter case counts."""
     name = fragment.partition(_DIRECTIVE)[0]
     found = names.get(name)
@@ -265,43 +265,43 @@ def find_place(names: Mapping[str, Place], fragment: str) -> Place | None:
     return DOCUMENT if found is None and name.lower() == TOP else found
 
 
-def name_at(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """The best name of a place: the one that it had in a link, else what its author gave it, else any."""
-    names = names_of(document, dialect)
+def choose_name(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
+    """Return the best name of a place: the one that a link used, else the author's, else any."""
+    names = find_names(document, dialect)
     if fragment is not None and (known := find_place(names, fragment)) and known.offset == offset:
         return fragment
     found = [name for name, place in names.items() if place.offset == offset and place != DOCUMENT]
     preamble = document.preamble
     if not found and preamble is not None and preamble.heading_start == offset:
         # The title, whose own words name another heading by now.
-        return name_of_top(document, TOP, dialect)
+        return choose_document_name(document, TOP, dialect)
     return found[0] if found else None
 
 
-def name_of_top(document: Document, fragment: str, dialect: Dialect) -> str:
-    """A name of the whole document: the one that it had in a link, unless that names a section by now."""
-    names = names_of(document, dialect)
+def choose_document_name(document: Document, fragment: str, dialect: Dialect) -> str:
+    """Return a name of the whole document: the one that a link used, unless a section has it now."""
+    names = find_names(document, dialect)
     free = (name for name in (fragment, TOP, PREAMBLE) if find_place(names, name) == DOCUMENT)
     return next(free, "")
 
 
-def _names(document: Document, dialect: Dialect) -> dict[str, Place]:
+def _names(document: Document, dialect: Dialect) -> dict[str, FragmentTarget]:
     starts = [section.start for section in document.sections]
 
-    def place_at(offset: int) -> Place:
-        return Place(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
+    def place_at(offset: int) -> FragmentTarget:
+        return FragmentTarget(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
 
     explicit = sorted(_explicit(document), key=lambda item: item[1])
-    headings = all_headings(document)
+    headings = read_linked_headings(document)
     written = {name for name, _ in explicit}
-    names: dict[str, Place] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
-    for name, offset in (*explicit, *derived(headings, dialect, written)):
+    names: dict[str, FragmentTarget] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
+    for name, offset in (*explicit, *derive_fragments(headings, dialect, written)):
         if name not in names:
             names[name] = place_at(offset)
     for section in document.sections:
         names.setdefault(section.address, _place(section))
     if dialect is Dialect.GITHUB:
-        for name, offset in with_braces(headings):
+        for name, offset in derive_brace_fragments(headings):
             if name not in names:
                 names[name] = place_at(offset)
     for name, sections in document.earlier_names.items():
@@ -310,8 +310,8 @@ def _names(document: Document, dialect: Dialect) -> dict[str, Place]:
     return names
 
 
-def _place(section: Section) -> Place:
-    return Place(section.heading_start, section.position)
+def _place(section: Section) -> FragmentTarget:
+    return FragmentTarget(section.heading_start, section.position)
 
 
 def _explicit(document: Document) -> Iterator[tuple[str, int]]:
@@ -326,7 +326,7 @@ def _explicit(document: Document) -> Iterator[tuple[str, int]]:
             yield name, section.heading_start
     if not _MAY_BE_NAMED.search(document.data):
         return
-    for anchor in links_of(document).anchors:
+    for anchor in read_cached_links(document).anchors:
         # The sections are in order of place, and there may be many of one name.
         sections = of_headings.get(anchor.name, [])
         above = bisect_right(sections, anchor.offset, key=_start) - 1

@@ -1,4 +1,4 @@
-"""Which documents may link to a path: asked before one is moved, renamed or removed.
+"""Search for documents that may link to a path, before it is moved, renamed or removed.
 
 A document that is named without need costs a moment; one that is missed keeps a link that leads nowhere. So
 every answer is a superset of the documents that do link there.
@@ -21,10 +21,10 @@ from workspace.links.link import LinkKind
 from workspace.links.resolver import (
     ENDINGS,
     INDEX_STEMS,
-    document_suffixes,
-    index_paths,
+    list_index_paths,
+    list_omittable_suffixes,
     read_target,
-    without_suffix,
+    strip_suffix,
 )
 from workspace.markdown.outline import may_have_nested_headings
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.link import Link
-    from workspace.links.survival import Survival
-    from workspace.links.world import OverlayWorld
+    from workspace.links.survival import OffsetMap
+    from workspace.links.world import OverlayFileTree
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -101,7 +101,7 @@ _ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
 
 
 class Inbound(Protocol):
-    """What knows, or finds out, which documents may link to a path."""
+    """A source of the documents that may link to a path."""
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents of a snapshot that may hold a link to one of these paths, in order of paths.
@@ -120,13 +120,15 @@ class ScannedInbound:
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """As `Inbound` says."""
-        return tuple(scan(snapshot, snapshot.documents.items(), paths))
+        return tuple(scan_documents(snapshot, snapshot.documents.items(), paths))
 
 
-def scan(snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collection[str]) -> Iterator[str]:
+def scan_documents(
+    snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collection[str]
+) -> Iterator[str]:
     """Yield those of some documents, each with its blob, that may link to one of the paths."""
     rules = snapshot.config.links
-    sought = [Sought.of(path, rules.root) for path in dict.fromkeys(paths)]
+    sought = [LinkPattern.of(path, rules.root) for path in dict.fromkeys(paths)]
     own = frozenset(paths)
     most = snapshot.config.limits.document_bytes
     for path, blob in documents:
@@ -138,8 +140,8 @@ def scan(snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collec
             yield path
 
 
-class Sought(NamedTuple):
-    """What a link to a path must hold in one spelling or another.
+class LinkPattern(NamedTuple):
+    """The text that a link to a path contains in one spelling or another.
 
     `names` are the file's name without its ending and, where the file stands for its folder, the folder's:
     each as a run of letters that is looked for first (empty if there is none), and the pattern of the whole,
@@ -152,8 +154,8 @@ class Sought(NamedTuple):
     is_root: bool
 
     @classmethod
-    def of(cls, path: str, root: str = "") -> Sought:
-        """What to look for; `root` is the folder that a destination counts from that begins with a slash."""
+    def of(cls, path: str, root: str = "") -> LinkPattern:
+        """Return the pattern of some paths; destinations that begin with a slash are relative to `root`."""
         above, _, last = path.rstrip("/").rpartition("/")
         stem = _ENDING.sub("", last) or last
         folder = above if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == last else None
@@ -168,7 +170,7 @@ class Sought(NamedTuple):
         return below or any(letters in lowered for letters, _ in self.names)
 
 
-def may_link(path: str, data: bytes, sought: Iterable[Sought], *, wiki: bool = False) -> bool:
+def may_link(path: str, data: bytes, sought: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
     """Return True if the bytes of a document may hold a link to something that is sought."""
     lowered = data.lower()
     if wiki and b"[[" in data:
@@ -232,7 +234,7 @@ def _spellings(character: str) -> bytes:
 _TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
 
 
-class Affected(NamedTuple):
+class AffectedPaths(NamedTuple):
     """The paths, as they were before, to which links are to be looked at.
 
     `vanished` are folders that went with their last document: where that is now, None if it was removed.
@@ -245,10 +247,10 @@ class Affected(NamedTuple):
     rules: LinkRules
 
     @classmethod
-    def of(cls, before: Overlay, after: Overlay, survival: Survival) -> Affected:
+    def of(cls, before: Overlay, after: Overlay, survival: OffsetMap) -> AffectedPaths:
         """Return what one operation, which made `after` of `before`, may have done to links."""
         rules = before.snapshot.config.links
-        world: OverlayWorld | None = None
+        world: OverlayFileTree | None = None
         paths: set[str] = set()
         vanished: dict[str, str | None] = {}
         for path in survival.paths:
@@ -279,7 +281,7 @@ class Affected(NamedTuple):
         return target is not None and (target.path in self.spellings or target.literal in self.spellings)
 
 
-def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRules) -> bool:
+def _may_rename(old: Document, new: Document, survival: OffsetMap, rules: LinkRules) -> bool:
     """Return True if a name of a place may be gone, or lead to another place, after an edit of a document."""
     if len(old.sections) == len(new.sections) and all(
         _is_same(one, other, survival.place(old.path, one.heading_start) == (new.path, other.heading_start))
@@ -288,12 +290,12 @@ def _may_rename(old: Document, new: Document, survival: Survival, rules: LinkRul
     ):
         return False
     # Imported here because the parser is, and most edits do without.
-    from workspace.links.fragments import DOCUMENT, TOP, find_place, names_of
+    from workspace.links.fragments import DOCUMENT, TOP, find_names, find_place
 
-    names = names_of(new, rules.dialect)
-    if find_place(names, TOP) != find_place(names_of(old, rules.dialect), TOP) == DOCUMENT:
+    names = find_names(new, rules.dialect)
+    if find_place(names, TOP) != find_place(find_names(old, rules.dialect), TOP) == DOCUMENT:
         return True
-    for name, place in names_of(old, rules.dialect).items():
+    for name, place in find_names(old, rules.dialect).items():
         found = find_place(names, name)
         kept = survival.place(old.path, place.offset)
         if found != place if place == DOCUMENT else found is None or kept != (new.path, found.offset):
@@ -332,14 +334,14 @@ def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
     return frozenset(spelled)
 
 
-def _world(after: Overlay) -> OverlayWorld:
+def _world(after: Overlay) -> OverlayFileTree:
     # Imported here because what resolves links is, and most edits do without.
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
-    return OverlayWorld(after)
+    return OverlayFileTree(after)
 
 
-def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
+def _vanished(world: OverlayFileTree, path: str) -> Iterator[str]:
     """Yield the folders above a path that are no more."""
     folder = path.rpartition("/")[0]
     while folder and not world.exists(folder):
@@ -349,20 +351,24 @@ def _vanished(world: OverlayWorld, path: str) -> Iterator[str]:
 
 def _shadowed(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
     """Yield the documents that links may no longer mean because one has come to the path `new`."""
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
-    world = OverlayWorld(before)
+    world = OverlayFileTree(before)
     folder, _, name = new.rpartition("/")
     spelled: list[str] = []
-    if new in index_paths(folder, rules):
-        spelled += index_paths(folder, rules)
+    if new in list_index_paths(folder, rules):
+        spelled += list_index_paths(folder, rules)
         if rules.omits_endings and folder:
-            spelled += (folder + suffix for suffix in document_suffixes(rules))
+            spelled += (folder + suffix for suffix in list_omittable_suffixes(rules))
     if rules.omits_endings:
-        stem = without_suffix(new)
-        spelled += (stem, *(stem + suffix for suffix in document_suffixes(rules)), *index_paths(stem, rules))
+        stem = strip_suffix(new)
+        spelled += (
+            stem,
+            *(stem + suffix for suffix in list_omittable_suffixes(rules)),
+            *list_index_paths(stem, rules),
+        )
     for path in dict.fromkeys(spelled):
         if path != new and world.exists(path):
             yield path
     if rules.wiki:
-        yield from world.stems.get(without_suffix(name).lower(), ())
+        yield from world.stems.get(strip_suffix(name).lower(), ())

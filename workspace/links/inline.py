@@ -16,8 +16,8 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.links.link import Enclosure, LinkKind, Name, Span, attribute_value, meaning
-from workspace.markdown.inline import normalized_label
+from workspace.links.link import Enclosure, LinkKind, LinkSpan, NameSpan, decode_attribute, decode_utf8
+from workspace.markdown.inline import normalize_label
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -47,7 +47,7 @@ _PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
 _MAX_PARENTHESES = 32
 
 
-class Destination(NamedTuple):
+class ParsedDestination(NamedTuple):
     """A destination [start, end) without what encloses it; `behind` is the position after all of it."""
 
     start: int
@@ -56,11 +56,11 @@ class Destination(NamedTuple):
     behind: int
 
 
-def read_destination(text: str, at: int, end: int) -> Destination | None:
+def read_destination(text: str, at: int, end: int) -> ParsedDestination | None:
     """Return the destination that begins at a position, which is no white space; None if none does."""
     if text.startswith("<", at, end):
         found = _ANGLE.match(text, at, end)
-        return Destination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
+        return ParsedDestination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
     depth, position = 0, at
     while found := _BARE.match(text, position, end):
         if found.group() == "(":
@@ -72,16 +72,16 @@ def read_destination(text: str, at: int, end: int) -> Destination | None:
                 break
             depth -= 1
         position = found.end()
-    return None if depth or position == at else Destination(at, position, Enclosure.BARE, position)
+    return None if depth or position == at else ParsedDestination(at, position, Enclosure.BARE, position)
 
 
-def read_parentheses(text: str, at: int, end: int) -> Destination | None:
-    """What the parentheses of an inline link hold that open at a position; None if they are none of one."""
+def read_parentheses(text: str, at: int, end: int) -> ParsedDestination | None:
+    """Return the content of an inline link's parentheses at a position; None if they are not a link's."""
     plain = _PLAIN.match(text, at, end)
     if plain:
-        return Destination(*plain.span(1), Enclosure.BARE, plain.end())
+        return ParsedDestination(*plain.span(1), Enclosure.BARE, plain.end())
     begin = _behind_spaces(text, at + 1, end)
-    found = read_destination(text, begin, end) or Destination(begin, begin, Enclosure.BARE, begin)
+    found = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
     if found.behind == begin and text.startswith("<", begin, end):
         return None
     behind = _behind_spaces(text, found.behind, end)
@@ -96,7 +96,7 @@ def read_label(text: str, at: int, end: int) -> str | None:
     return found[1] if found else None
 
 
-def read_definition(text: str) -> tuple[str, Destination] | None:
+def read_definition(text: str) -> tuple[str, ParsedDestination] | None:
     """Return the label and the destination of a link definition, which is all of the text."""
     label = read_label(text, 0, len(text))
     if label is None:
@@ -155,14 +155,14 @@ _ADDRESSES = {
 }
 
 
-def read_html(text: str) -> Iterator[Span | Name]:
+def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
     """Yield the links and names of a block of raw HTML."""
     for found in _TAG_OR_OTHER.finditer(text):
         if found["tag"] and (tag := TAG.match(text, found.start())):
             yield from read_tag(tag)
 
 
-def read_tag(tag: re.Match[str]) -> Iterator[Span | Name]:
+def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
     """Yield the link and the names of a tag, a match of `TAG`. The first attribute of a name counts."""
     if not tag[2]:
         return
@@ -174,11 +174,11 @@ def read_tag(tag: re.Match[str]) -> Iterator[Span | Name]:
             continue
         seen.add(name)
         if name == "id" or (name == "name" and element == "a"):
-            if value := attribute_value(meaning(attribute[kind])):
-                yield Name(value, start)
+            if value := decode_attribute(decode_utf8(attribute[kind])):
+                yield NameSpan(value, start)
         elif name == _ADDRESSES.get(element):
             is_image = element == "img"
-            yield Span(LinkKind.HTML, is_image, start, end, *attribute.span(kind), _ENCLOSURES[kind])
+            yield LinkSpan(LinkKind.HTML, is_image, start, end, *attribute.span(kind), _ENCLOSURES[kind])
 
 
 _MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])|!?\[|\]")
@@ -215,7 +215,7 @@ class _Opener(NamedTuple):
 
 def read_inline(
     text: str, start: int, end: int, labels: Container[str] = frozenset(), *, wiki: bool = False
-) -> list[Span | Name]:
+) -> list[LinkSpan | NameSpan]:
     """Return the links and HTML names of a text's part [start, end), by the place where each ends.
 
     `labels` are those of the document's definitions, normalized; `wiki` turns on `[[links]]`.
@@ -242,14 +242,14 @@ class _Walk:
     def __init__(self, text: str, start: int, end: int, labels: Container[str], wiki: bool) -> None:
         self._text, self._start, self._end = text, start, end
         self._labels, self._wiki = labels, wiki
-        self._found: list[Span | Name] = []
+        self._found: list[LinkSpan | NameSpan] = []
         self._openers: list[_Opener] = []
         # Below this many openers none opens a link any more, because links hold no links.
         self._inactive = 0
         self._runs: dict[int, list[int]] | None = None
         self._unended: set[str] = set()
 
-    def read(self) -> list[Span | Name]:
+    def read(self) -> list[LinkSpan | NameSpan]:
         text, at = self._text, self._start
         while mark := _MARK.search(text, at, self._end):
             start, at = mark.span()
@@ -279,7 +279,7 @@ class _Walk:
         text, end = self._text, self._end
         if link := _AUTOLINK.match(text, start, end):
             self._found.append(
-                Span(LinkKind.AUTOLINK, False, start, link.end(), *link.span(1), Enclosure.ANGLE)
+                LinkSpan(LinkKind.AUTOLINK, False, start, link.end(), *link.span(1), Enclosure.ANGLE)
             )
             return link.end()
         if tag := TAG.match(text, start, end):
@@ -308,14 +308,14 @@ class _Walk:
             last = link.start(1) + len(target)
             is_embedded = self._text[start] == "!"
             if first < last:
-                span = Span(LinkKind.WIKI, is_embedded, start, link.end(), first, last, Enclosure.WIKI)
+                span = LinkSpan(LinkKind.WIKI, is_embedded, start, link.end(), first, last, Enclosure.WIKI)
                 self._found.append(span)
                 return link.end()
         self._openers.append(_Opener(start, at, at - start == 2, len(self._found)))
         return at
 
     def _behind_bracket(self, at: int) -> int:
-        """The position behind the link that a closing bracket ends the text of, or behind the bracket."""
+        """Return the position behind the link whose text a bracket closes, or behind the bracket."""
         if not self._openers:
             return at + 1
         opener = self._openers.pop()
@@ -334,16 +334,16 @@ class _Walk:
         self._found.append(link)
         return link.end
 
-    def _inline_link(self, opener: _Opener, at: int) -> Span | None:
+    def _inline_link(self, opener: _Opener, at: int) -> LinkSpan | None:
         if not self._text.startswith("(", at + 1, self._end):
             return None
         found = read_parentheses(self._text, at + 1, self._end)
         if found is None:
             return None
         start, end, enclosure, behind = found
-        return Span(LinkKind.INLINE, opener.is_image, opener.start, behind, start, end, enclosure)
+        return LinkSpan(LinkKind.INLINE, opener.is_image, opener.start, behind, start, end, enclosure)
 
-    def _reference(self, opener: _Opener, at: int) -> Span | None:
+    def _reference(self, opener: _Opener, at: int) -> LinkSpan | None:
         if not self._labels:
             return None
         behind = at + 1
@@ -354,10 +354,10 @@ class _Walk:
             label = self._text[opener.text : at] if at - opener.text <= _MAX_LABEL else ""
         if not label or len(label) > _MAX_LABEL:
             return None
-        name = normalized_label(meaning(label))
+        name = normalize_label(decode_utf8(label))
         if name not in self._labels:
             return None
-        return Span(
+        return LinkSpan(
             LinkKind.REFERENCE, opener.is_image, opener.start, behind, behind, behind, Enclosure.BARE, name
         )
 
@@ -371,37 +371,37 @@ _DELIMITER = re.compile(r"[ \t]*:?-+:?[ \t]*")
 _PIPE = re.compile(r"\\.|\|")
 
 
-def regions(text: str) -> list[tuple[int, int]]:
-    """The parts [start, end) of a paragraph's text that are read each by itself: a table's cells, or all."""
+def find_inline_regions(text: str) -> list[tuple[int, int]]:
+    """Return the parts [start, end) of a paragraph that are parsed separately: a table's cells, or all."""
     if "|" in text:
         for found in _DELIMITERS.finditer(text):
             header = text.rfind("\n", 0, found.start()) + 1
-            columns = delimiter_columns(text, found.start() + 1, found.end())
+            columns = count_delimiter_cells(text, found.start() + 1, found.end())
             if columns and "|" in text[header : found.start()]:
-                if len(cells(text, header, found.start())) != columns:
+                if len(split_cells(text, header, found.start())) != columns:
                     continue
                 return [(0, header), *_rows(text, header, columns)]
     return [(0, len(text))]
 
 
-def delimiter_columns(text: str, start: int, end: int) -> int:
+def count_delimiter_cells(text: str, start: int, end: int) -> int:
     """Return how many cells a delimiter row has; 0 if the line is none."""
-    found = cells(text, start, end)
+    found = split_cells(text, start, end)
     return len(found) if all(_DELIMITER.fullmatch(text, *cell) for cell in found) else 0
 
 
 def _rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
-    """The cells of the lines from a position on; what a row has more than the header does not count."""
+    """Return the cells of the lines from a position on; cells beyond the header's number are ignored."""
     found: list[tuple[int, int]] = []
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        found += cells(text, start, end)[:columns]
+        found += split_cells(text, start, end)[:columns]
         start = end + 1
     return found
 
 
-def cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def split_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the cells of a line; the pipes at both its ends may be left out."""
     while start < end and text[start] in " \t":
         start += 1

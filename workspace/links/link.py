@@ -20,17 +20,17 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.markdown.inline import read_leaves, unescaped
+from workspace.markdown.inline import read_inline_sources, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workspace.document.document import Document
-    from workspace.markdown.inline import Leaf
+    from workspace.markdown.inline import InlineSource
 
 
 class LinkKind(StrEnum):
-    """How a link is written. A `reference` is a use of a `definition`, which alone has one to rewrite."""
+    """The syntax of a link. A `reference` uses a `definition`, which alone has a destination to rewrite."""
 
     INLINE = "inline"  # [text](destination "title"), ![alt](destination)
     REFERENCE = "reference"  # [text][label], [label][], [label], and images of these forms
@@ -41,7 +41,7 @@ class LinkKind(StrEnum):
 
 
 class Enclosure(StrEnum):
-    """What encloses a destination, and so which characters must be escaped in it."""
+    """The marks around a destination, which decide the characters that must be escaped."""
 
     BARE = "bare"  # CommonMark §6.3: no spaces, balanced parentheses
     ANGLE = "angle"  # <…>: no line breaks, no unescaped < or >
@@ -82,7 +82,7 @@ class Anchor(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What a document holds of links and of names beside its headings, each in order of place."""
+    """The links of a document, and the names beside its headings, each in order of place."""
 
     links: tuple[Link, ...]
     anchors: tuple[Anchor, ...]
@@ -105,21 +105,21 @@ _ENCODED: dict[int, int | bytes] = {ord(character): byte for byte, character in 
 _ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
 
-def as_text(data: bytes) -> str:
+def decode_bytes(data: bytes) -> str:
     """Return bytes as a text of as many characters."""
     if data.isascii() and b"\0" not in data:
         return data.decode("ascii")
     return codecs.charmap_decode(data, "strict", _DECODED)[0]
 
 
-def meaning(text: str) -> str:
+def decode_utf8(text: str) -> str:
     """Return what such a text says: its bytes as UTF-8, with U+FFFD for what is none."""
     if text.isascii():
         return text
     return codecs.charmap_encode(text, "strict", _ENCODED)[0].decode("utf-8", "replace")
 
 
-class Span(NamedTuple):
+class LinkSpan(NamedTuple):
     """A link: [start, end), and its destination [destination_start, destination_end) as it is written.
 
     `label` is the label of a reference or definition, normalized.
@@ -135,27 +135,27 @@ class Span(NamedTuple):
     label: str | None = None
 
 
-class Name(NamedTuple):
+class NameSpan(NamedTuple):
     """A name that the HTML tag or footnote at `start` gives to its place."""
 
     name: str
     start: int
 
 
-def destination_of(text: str, part: Span | Name, *, in_cell: bool = False) -> str:
-    """Return what a link's destination says; nothing for a name. In a table's cell `\\|` stands for `|`."""
-    if isinstance(part, Name):
+def decode_destination(text: str, part: LinkSpan | NameSpan, *, in_cell: bool = False) -> str:
+    r"""Return what a link's destination says; nothing for a name. In a table's cell `\|` stands for `|`."""
+    if isinstance(part, NameSpan):
         return ""
     raw = text[part.destination_start : part.destination_end]
-    destination = raw if raw.isascii() else meaning(raw)
+    destination = raw if raw.isascii() else decode_utf8(raw)
     if part.kind is LinkKind.INLINE or part.kind is LinkKind.DEFINITION:
-        return unescaped(destination)
+        return unescape(destination)
     if in_cell:
         destination = destination.replace("\\|", "|")
-    return attribute_value(destination) if part.kind is LinkKind.HTML else destination
+    return decode_attribute(destination) if part.kind is LinkKind.HTML else destination
 
 
-def attribute_value(text: str) -> str:
+def decode_attribute(text: str) -> str:
     """Return what an HTML attribute says: its entities resolved, and no white space around it."""
     if "&" in text:
         from html import unescape
@@ -167,20 +167,20 @@ def attribute_value(text: str) -> str:
 _LINE_ENDS = re.compile(r"\r\n?|\n")
 
 
-class Body(NamedTuple):
+class DocumentBody(NamedTuple):
     """One character for each byte, but for line ends, which are LF; `place` tells a character's byte."""
 
     text: str
     place: Callable[[int], int]
 
 
-def body_of(document: Document) -> Body:
+def read_body(document: Document) -> DocumentBody:
     """Return the text below a document's front matter."""
     begin = document.front_matter_end
-    source = as_text(document.data[begin:])
+    source = decode_bytes(document.data[begin:])
     text = _LINE_ENDS.sub("\n", source)
     if len(text) == len(source):
-        return Body(text, lambda position: position + begin)
+        return DocumentBody(text, lambda position: position + begin)
     first, lines = document.front_matter_lines, document.lines
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
@@ -188,30 +188,30 @@ def body_of(document: Document) -> Body:
         line = bisect_right(starts, position) - 1
         return lines.offset(first + line) + position - starts[line]
 
-    return Body(text, place)
+    return DocumentBody(text, place)
 
 
-class Leaves(NamedTuple):
+class BodySources(NamedTuple):
     """The leaves of a document's body, in order; `place` tells the byte of a character of the body."""
 
-    leaves: Sequence[Leaf]
+    leaves: Sequence[InlineSource]
     place: Callable[[int], int]
 
 
-def leaves_of(document: Document) -> Leaves:
+def read_body_sources(document: Document) -> BodySources:
     """Return the leaves of a document; they are kept with it. Raises LimitExceeded for too many blocks."""
     return document.derive(_leaves)
 
 
-def _leaves(document: Document) -> Leaves:
-    text, place = body_of(document)
-    return Leaves(read_leaves(text), place)
+def _leaves(document: Document) -> BodySources:
+    text, place = read_body(document)
+    return BodySources(read_inline_sources(text), place)
 
 
-_SHOWN = 200
+_MAX_DISPLAYED = 200
 
 
-def shown(destination: str) -> str:
-    """A destination as one line can show it: cut at 200 characters, what is not to be seen written out."""
-    text = destination if len(destination) <= _SHOWN else destination[:_SHOWN] + "…"
+def display_destination(destination: str) -> str:
+    """Return a destination for a message: on one line, at most 200 characters, invisible ones escaped."""
+    text = destination if len(destination) <= _MAX_DISPLAYED else destination[:_MAX_DISPLAYED] + "…"
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

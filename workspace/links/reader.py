@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING
 
 from workspace.links.inline import (
     TAG,
-    cells,
-    delimiter_columns,
+    count_delimiter_cells,
+    find_inline_regions,
     read_definition,
     read_html,
     read_inline,
     read_parentheses,
     read_tag,
-    regions,
+    split_cells,
 )
 from workspace.links.link import (
     Anchor,
@@ -37,21 +37,21 @@ from workspace.links.link import (
     Link,
     LinkKind,
     Links,
-    Name,
-    Span,
-    as_text,
-    body_of,
-    destination_of,
-    meaning,
+    LinkSpan,
+    NameSpan,
+    decode_bytes,
+    decode_destination,
+    decode_utf8,
+    read_body,
 )
-from workspace.markdown.inline import Leaf, LeafKind, normalized_label, read_leaves
+from workspace.markdown.inline import InlineKind, InlineSource, normalize_label, read_inline_sources
 from workspace.markdown.lines import LIST_MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from workspace.document.document import Document
-    from workspace.links.link import Span
+    from workspace.links.link import LinkSpan
 
 # What stands above a text, so that a line end begins each of its lines.
 ABOVE = "\n\n"
@@ -123,8 +123,8 @@ def may_have_definitions(text: str) -> bool:
     return "]:" in text and _DEFINITION.search(text) is not None
 
 
-def read_linewise(text: str, units: Sequence[int]) -> tuple[list[Span | Name], list[tuple[int, int]]]:
-    """The links and names of a text without link definitions, and the parts [start, end) that are not sure.
+def read_linewise(text: str, units: Sequence[int]) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
+    """Return the links and names of a text without definitions, and the parts that need a full parse.
 
     The text begins with two line ends, and all its lines end in LF. `units` are where its units begin, in
     order, from 2 on.
@@ -138,7 +138,7 @@ def _token() -> re.Pattern[str]:
     return re.compile(_TOKEN, re.MULTILINE)
 
 
-class _Unsure(Exception):
+class _NeedsFullParse(Exception):
     """Only the parser can tell."""
 
 
@@ -147,9 +147,9 @@ class _Lines:
 
     def __init__(self, text: str, units: Sequence[int]) -> None:
         self._text, self._units = text, [*units, len(text)]
-        self._found: list[Span | Name] = []
+        self._found: list[LinkSpan | NameSpan] = []
 
-    def read(self) -> tuple[list[Span | Name], list[tuple[int, int]]]:
+    def read(self) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
         text, units, found = self._text, self._units, self._found
         unsure: list[tuple[int, int]] = []
         search = _token().search
@@ -161,7 +161,7 @@ class _Lines:
                 continue
             try:
                 at = self._behind(token, kind or "")
-            except _Unsure:
+            except _NeedsFullParse:
                 place = token.start() + (text[token.start()] == "\n")
                 unit = bisect_right(units, min(max(place, units[0]), len(text) - 1)) - 1
                 start, end = units[unit : unit + 2]
@@ -187,7 +187,7 @@ class _Lines:
             case "autolink":
                 start, end = token.span()
                 span = token.span(token.re.groupindex["autolink"] + 1)
-                self._found.append(Span(LinkKind.AUTOLINK, False, start, end, *span, Enclosure.ANGLE))
+                self._found.append(LinkSpan(LinkKind.AUTOLINK, False, start, end, *span, Enclosure.ANGLE))
                 return end
             case "fence":
                 return self._fence(token)
@@ -196,7 +196,7 @@ class _Lines:
             case "indented":
                 return self._indented(token.end())
             case _:
-                raise _Unsure
+                raise _NeedsFullParse
 
     def _link(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["link"]
@@ -204,38 +204,38 @@ class _Lines:
         text = self._text
         if token.start(number + 1) < 0:
             if text.startswith("[^", start) and text.startswith(":", end):
-                raise _Unsure
+                raise _NeedsFullParse
             return end
         first, last = token.span(number + 2)
         enclosure = Enclosure.BARE
         if first < 0:
             found = read_parentheses(text, end - 1, self._line_end(end))
             if found is None:
-                raise _Unsure
+                raise _NeedsFullParse
             first, last, enclosure, end = found
         is_image = text[start] == "!"
-        self._found.append(Span(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
+        self._found.append(LinkSpan(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
         return end
 
     def _badge(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["badge"]
         image, destination, target = (token.span(number + group) for group in (1, 2, 3))
         self._found += (
-            Span(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
-            Span(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
+            LinkSpan(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
+            LinkSpan(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
         )
         return token.end()
 
     def _nested(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["nested"]
         link, destination = token.span(number + 1), token.span(number + 2)
-        self._found.append(Span(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
+        self._found.append(LinkSpan(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
         return token.end()
 
     def _tag(self, token: re.Match[str]) -> int:
         tag = TAG.match(self._text, token.start(), self._line_end(token.start()))
         if tag is None:
-            raise _Unsure
+            raise _NeedsFullParse
         self._found += read_tag(tag)
         return tag.end()
 
@@ -255,12 +255,12 @@ class _Lines:
             or len(found[1]) != indent
             or re.compile(rf"\n {{0,{indent - 1}}}[^ \n]").search(text, token.end(), found.start())
         ):
-            raise _Unsure
+            raise _NeedsFullParse
         if indent > 3:
             above = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
             item = _ITEM.match(above)
             if above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
-                raise _Unsure
+                raise _NeedsFullParse
         return self._behind_code(found.end())
 
     def _table(self, token: re.Match[str]) -> int:
@@ -268,15 +268,15 @@ class _Lines:
         text = self._text
         start, end = token.span()
         delimiters = text.rindex("\n", start, end)
-        columns = delimiter_columns(text, delimiters + 1, end)
-        if not columns or len(cells(text, start + 1, delimiters)) != columns:
+        columns = count_delimiter_cells(text, delimiters + 1, end)
+        if not columns or len(split_cells(text, start + 1, delimiters)) != columns:
             return start + 1
         self._row(start + 1, delimiters, columns)
         while row := _ROW.match(text, end):
             self._row(end + 1, row.end(), columns)
             end = row.end()
         if end < len(text) and not _BLANK_LINE.match(text, end):
-            raise _Unsure
+            raise _NeedsFullParse
         return end
 
     def _row(self, start: int, end: int, columns: int) -> None:
@@ -284,17 +284,17 @@ class _Lines:
             # A pipe in an address or a wiki link is written with a backslash that is none of its own.
             line = self._text[start:end]
             if "[[" in line or ("<" in line and "\\|" in line):
-                raise _Unsure
-            for first, last in cells(self._text, start, end)[:columns]:
+                raise _NeedsFullParse
+            for first, last in split_cells(self._text, start, end)[:columns]:
                 if _CANDIDATE.search(self._text, first, last):
                     self._found += read_inline(self._text, first, last)
 
     def _indented(self, start: int) -> int:
-        """The line end behind what may be indented code: no matter, if it holds nothing like a link."""
+        """Return the line end behind text that may be indented code, if it contains no link."""
         blank = _BLANK_LINE.search(self._text, start + 1)
         end = blank.start() if blank else len(self._text)
         if _CANDIDATE.search(self._text, start, end):
-            raise _Unsure
+            raise _NeedsFullParse
         return end
 
     def _behind_code(self, end: int) -> int:
@@ -314,26 +314,26 @@ _FOOTNOTE = re.compile(r"^[ \t]*\[\^([^\]\s]+)\]:", re.MULTILINE)
 _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")
 
 
-def read_leaf_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[Span | Name, str]]:
+def read_leaf_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[LinkSpan | NameSpan, str]]:
     """Return the links and names of a text that stands at `shift`, and what the destination of each says.
 
     A reference has the destination of its definition.
     """
-    leaves = read_leaves(text)
-    definitions: dict[str, tuple[Span, str]] = {}
-    found: list[tuple[Span | Name, str]] = []
+    leaves = read_inline_sources(text)
+    definitions: dict[str, tuple[LinkSpan, str]] = {}
+    found: list[tuple[LinkSpan | NameSpan, str]] = []
     for leaf in leaves:
-        if leaf.kind is LeafKind.DEFINITION and (span := _definition(leaf.text)):
+        if leaf.kind is InlineKind.DEFINITION and (span := _definition(leaf.text)):
             label = span.label or ""
             # CommonMark §4.7: the first of several definitions counts.
             if label not in definitions:
-                definitions[label] = span, destination_of(leaf.text, span)
+                definitions[label] = span, decode_destination(leaf.text, span)
                 found.append((_moved(span, leaf, shift), definitions[label][1]))
-    parts: Iterable[tuple[Span | Name, str]]
+    parts: Iterable[tuple[LinkSpan | NameSpan, str]]
     for leaf in leaves:
-        if leaf.kind is LeafKind.HTML:
-            parts = ((part, destination_of(leaf.text, part)) for part in read_html(leaf.text))
-        elif leaf.kind is LeafKind.INLINE:
+        if leaf.kind is InlineKind.HTML:
+            parts = ((part, decode_destination(leaf.text, part)) for part in read_html(leaf.text))
+        elif leaf.kind is InlineKind.INLINE:
             parts = _read_inline(leaf.text, definitions, wiki)
         else:
             continue
@@ -341,35 +341,35 @@ def read_leaf_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[
     return found
 
 
-def _definition(text: str) -> Span | None:
+def _definition(text: str) -> LinkSpan | None:
     found = read_definition(text)
     if found is None:
         return None
     label, (start, end, enclosure, _) = found
     whole = len(text.rstrip(" \t\n"))
-    name = normalized_label(meaning(label))
-    return Span(LinkKind.DEFINITION, False, 0, whole, start, end, enclosure, name)
+    name = normalize_label(decode_utf8(label))
+    return LinkSpan(LinkKind.DEFINITION, False, 0, whole, start, end, enclosure, name)
 
 
 def _read_inline(
-    text: str, definitions: Mapping[str, tuple[Span, str]], wiki: bool
-) -> Iterator[tuple[Span | Name, str]]:
+    text: str, definitions: Mapping[str, tuple[LinkSpan, str]], wiki: bool
+) -> Iterator[tuple[LinkSpan | NameSpan, str]]:
     for footnote in _FOOTNOTE.finditer(text):
         for name in _FOOTNOTE_NAMES:
-            yield Name(name.format(meaning(footnote[1])), footnote.start()), ""
-    parts = regions(text)
+            yield NameSpan(name.format(decode_utf8(footnote[1])), footnote.start()), ""
+    parts = find_inline_regions(text)
     for start, end in parts:
         for part in read_inline(text, start, end, definitions, wiki=wiki):
-            if isinstance(part, Span) and part.label is not None:
+            if isinstance(part, LinkSpan) and part.label is not None:
                 yield part, definitions[part.label][1]
             else:
-                yield part, destination_of(text, part, in_cell=len(parts) > 1)
+                yield part, decode_destination(text, part, in_cell=len(parts) > 1)
 
 
-def _moved(part: Span | Name, leaf: Leaf, shift: int) -> Span | Name:
+def _moved(part: LinkSpan | NameSpan, leaf: InlineSource, shift: int) -> LinkSpan | NameSpan:
     """Return a part of a leaf by its place in the document's text."""
     start = shift + leaf.place(part.start)
-    if isinstance(part, Name):
+    if isinstance(part, NameSpan):
         return part._replace(start=start)
     end = shift + leaf.place(part.end - 1) + 1
     if part.destination_start == part.destination_end:
@@ -380,7 +380,7 @@ def _moved(part: Span | Name, leaf: Leaf, shift: int) -> Span | Name:
     return part._replace(start=start, end=end, destination_start=first, destination_end=last)
 
 
-def links_of(document: Document, wiki: bool = False) -> Links:
+def read_cached_links(document: Document, wiki: bool = False) -> Links:
     """Return the links and names of a document as `read_links` finds them; they are kept with it."""
     return document.derive(read_links, wiki=wiki)
 
@@ -391,13 +391,13 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
     body = document.data[begin:]
     if b"[" not in body and b"<" not in body:
         return Links((), ())
-    text = f"{ABOVE}{as_text(body)}"
+    text = f"{ABOVE}{decode_bytes(body)}"
     if "\r" in text or may_have_definitions(text):
         return read_by_parser(document, wiki=wiki)
     shift = begin - len(ABOVE)
     starts = {begin, *(section.heading_start for section in document.sections)}
     sure, unsure = read_linewise(text, sorted(start - shift for start in starts))
-    found = [(part, destination_of(text, part)) for part in sure]
+    found = [(part, decode_destination(text, part)) for part in sure]
     for start, end in unsure:
         found += read_leaf_links(text[start:end], start, wiki=wiki)
     first_line = document.front_matter_lines + 1 - ABOVE.count("\n")
@@ -406,15 +406,15 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
     """Return the links and names of a document as `read_links` finds them, by the parser alone."""
-    text, place = body_of(document)
+    text, place = read_body(document)
     found = read_leaf_links(text, 0, wiki=wiki)
     return _links(text, found, place, document.front_matter_lines + 1)
 
 
 def _links(
-    text: str, parts: list[tuple[Span | Name, str]], place: Callable[[int], int], first_line: int
+    text: str, parts: list[tuple[LinkSpan | NameSpan, str]], place: Callable[[int], int], first_line: int
 ) -> Links:
-    """The links and names in order; `place` tells the byte of a character, `first_line` counts from 1."""
+    """Return the links and names in order; `place` maps a character to its byte, lines count from 1."""
     links: list[Link] = []
     anchors: list[Anchor] = []
     line, counted = first_line, 0
@@ -422,7 +422,7 @@ def _links(
         start = part.start
         line += text.count("\n", counted, start)
         counted = start
-        if isinstance(part, Name):
+        if isinstance(part, NameSpan):
             anchors.append(Anchor(part.name, place(start), line))
             continue
         kind, is_image, _, end, first, last, enclosure, label = part

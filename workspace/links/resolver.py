@@ -18,7 +18,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.config.tables import Dialect
-from workspace.links.fragments import Place, find_place, names_of
+from workspace.links.fragments import FragmentTarget, find_names, find_place
 from workspace.links.link import LinkKind
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
 
 
 class Target(NamedTuple):
-    """What a destination names: a path relative to the repository's root ("" is the root) and a fragment.
+    """The target of a destination: a path relative to the repository's root ("" is the root) and a fragment.
 
     `fragment` is decoded, and None without a `#`. `literal` is the path with its percent escapes left as they
     are, where that differs. `is_folder` tells of a slash at the end, `outside` of a path that leaves the
@@ -69,7 +69,7 @@ class Target(NamedTuple):
     literal: str | None = None
 
 
-class Parts(NamedTuple):
+class DestinationParts(NamedTuple):
     """A destination taken apart: path, query with its `?`, fragment with its `#`; nothing is decoded."""
 
     path: str
@@ -77,11 +77,11 @@ class Parts(NamedTuple):
     fragment: str
 
 
-def split_destination(destination: str) -> Parts:
+def split_destination(destination: str) -> DestinationParts:
     """Return a destination's path, query and fragment (RFC 3986 §3)."""
     rest, mark, fragment = destination.partition("#")
     path, question, query = rest.partition("?")
-    return Parts(path, question + query, mark + fragment)
+    return DestinationParts(path, question + query, mark + fragment)
 
 
 def is_external(destination: str) -> bool:
@@ -106,17 +106,17 @@ def read_target(destination: str, source: str, rules: LinkRules) -> Target | Non
         return Target(source, fragment)
     decoded = _decoded(written)
     base = rules.root if written.startswith("/") else source.rpartition("/")[0]
-    path = joined(base, decoded)
+    path = join_path(base, decoded)
     if rules.ignore and (rules.ignores(written.removeprefix("./")) or (path and rules.ignores(path))):
         return None
     if path is None:
         return Target("", fragment, outside=True)
     is_folder = decoded.rpartition("/")[2] in ("", ".", "..")
-    literal = joined(base, written) if written != decoded else None
+    literal = join_path(base, written) if written != decoded else None
     return Target(path, fragment, is_folder, literal=None if literal == path else literal)
 
 
-def meant_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
+def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
     """Every path that a target may mean, the likeliest first: those a renderer tries, and a folder's page."""
     found: list[str] = []
     for path in (target.path, target.literal):
@@ -124,22 +124,22 @@ def meant_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
             continue
         found.append(path)
         if rules.omits_endings and path:
-            found.extend(path + suffix for suffix in document_suffixes(rules))
-        found.extend(index_paths(path, rules))
+            found.extend(path + suffix for suffix in list_omittable_suffixes(rules))
+        found.extend(list_index_paths(path, rules))
     return tuple(dict.fromkeys(found))
 
 
-def document_suffixes(rules: LinkRules) -> tuple[str, ...]:
+def list_omittable_suffixes(rules: LinkRules) -> tuple[str, ...]:
     """Return the endings that a destination may leave out, where it may."""
     return ENDINGS if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
 
 
-def without_suffix(path: str) -> str:
+def strip_suffix(path: str) -> str:
     """Return the path of a document without its ending; any other path as it is."""
     return path.removesuffix(next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), ""))
 
 
-def index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:
+def list_index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:
     """Return the files that stand for a folder, the first to be asked for first."""
     names = _README_FIRST if rules.dialect is Dialect.GITHUB else _INDEX_NAMES
     more = ("index.mdx", "README.mdx") if rules.dialect is Dialect.DOCUSAURUS else ()
@@ -155,7 +155,7 @@ def _decoded(written: str) -> str:
         return written
 
 
-def joined(base: str, path: str) -> str | None:
+def join_path(base: str, path: str) -> str | None:
     """Return a path from a folder, its dots followed; None if it leaves the repository."""
     parts = base.split("/") if base else []
     for part in path.split("/"):
@@ -175,8 +175,8 @@ _PLAIN = "plain=1"
 _LINES = re.compile(r"L[0-9]{1,9}(?:C[0-9]{1,9})?(?:-L?[0-9]{1,9}(?:C[0-9]{1,9})?)?")
 
 
-class Status(StrEnum):
-    """Whether a link leads somewhere."""
+class LinkStatus(StrEnum):
+    """The status of a link: found, or what is missing."""
 
     OK = "ok"
     MISSING_FILE = "missing_file"
@@ -185,29 +185,29 @@ class Status(StrEnum):
     EXTERNAL = "external"  # another host, or served by something else: not looked for
 
 
-class Resolved(NamedTuple):
-    """What a link leads to. `path` is the file or folder that it really means, None where there is none.
+class ResolvedLink(NamedTuple):
+    """The result of resolving a link. `path` is the file or folder found, None if there is none.
 
     `place` is where its fragment leads in a document; None without a fragment, or where it is not looked for.
     """
 
-    status: Status
+    status: LinkStatus
     target: Target | None
     path: str | None = None
-    place: Place | None = None
+    place: FragmentTarget | None = None
 
     @property
     def is_broken(self) -> bool:
-        """Whether it names something of the repository that is not there."""
-        return self.status in (Status.MISSING_FILE, Status.MISSING_FRAGMENT)
+        """Return True if it names something of the repository that is not there."""
+        return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
-class World(Protocol):
+class FileTree(Protocol):
     """The files that links are resolved among. Letter case counts in paths."""
 
     @property
     def rules(self) -> LinkRules:
-        """How links are read."""
+        """The rules by which links are read."""
         ...
 
     @property
@@ -232,22 +232,22 @@ class World(Protocol):
         ...
 
 
-def resolve(world: World, source: str, link: Link) -> Resolved:
+def resolve(world: FileTree, source: str, link: Link) -> ResolvedLink:
     """Return what a link of the document `source` leads to."""
     if link.kind is LinkKind.AUTOLINK:
-        return Resolved(Status.EXTERNAL, None)
+        return ResolvedLink(LinkStatus.EXTERNAL, None)
     if link.kind is LinkKind.WIKI:
         return resolve_wiki(world, source, link.destination)
     target = read_target(link.destination, source, world.rules)
     if target is None:
-        return Resolved(Status.EXTERNAL, None)
+        return ResolvedLink(LinkStatus.EXTERNAL, None)
     if target.outside:
-        return Resolved(Status.OUTSIDE, target)
+        return ResolvedLink(LinkStatus.OUTSIDE, target)
     path = source if target.path == source and not target.is_folder else find_path(world, target)
     if path is None:
-        return Resolved(Status.MISSING_FILE, target)
+        return ResolvedLink(LinkStatus.MISSING_FILE, target)
     if _PLAIN in link.destination and _shows_lines(link.destination):
-        return Resolved(Status.OK, target, path)
+        return ResolvedLink(LinkStatus.OK, target, path)
     return resolve_fragment(world, target, path)
 
 
@@ -256,18 +256,18 @@ def _shows_lines(destination: str) -> bool:
     return _PLAIN in query and _LINES.fullmatch(fragment[1:]) is not None
 
 
-def resolve_fragment(world: World, target: Target, path: str) -> Resolved:
+def resolve_fragment(world: FileTree, target: Target, path: str) -> ResolvedLink:
     """Return whether a target's fragment is there, where its file is. Only documents are asked."""
     document = world.document(path) if target.fragment is not None else None
     if document is None or target.fragment is None:
-        return Resolved(Status.OK, target, path)
-    place = find_place(names_of(document, world.rules.dialect), target.fragment)
-    status = Status.OK if place is not None else Status.MISSING_FRAGMENT
-    return Resolved(status, target, path, place)
+        return ResolvedLink(LinkStatus.OK, target, path)
+    place = find_place(find_names(document, world.rules.dialect), target.fragment)
+    status = LinkStatus.OK if place is not None else LinkStatus.MISSING_FRAGMENT
+    return ResolvedLink(status, target, path, place)
 
 
-def find_path(world: World, target: Target) -> str | None:
-    """The file or folder that a target means: what stands at its path, else what a renderer makes of it.
+def find_path(world: FileTree, target: Target) -> str | None:
+    """Return the file or folder of a target: at its own path, else where a renderer would look.
 
     A fragment of a folder is one of the document that stands for it.
     """
@@ -278,11 +278,11 @@ def find_path(world: World, target: Target) -> str | None:
     return None
 
 
-def _at(world: World, path: str, target: Target) -> str | None:
+def _at(world: FileTree, path: str, target: Target) -> str | None:
     rules = world.rules
     if not path or world.is_folder(path):
         if target.fragment or rules.omits_endings:
-            page = next((page for page in index_paths(path, rules) if world.exists(page)), None)
+            page = next((page for page in list_index_paths(path, rules) if world.exists(page)), None)
             if page is not None:
                 return page
         # A document beside a folder of the same name is its page.
@@ -292,15 +292,15 @@ def _at(world: World, path: str, target: Target) -> str | None:
     return _with_ending(world, path)
 
 
-def _with_ending(world: World, path: str) -> str | None:
+def _with_ending(world: FileTree, path: str) -> str | None:
     """Return the document whose ending a destination left out, where the dialect allows it."""
     if not world.rules.omits_endings or not path:
         return None
-    spelled = (path + suffix for suffix in document_suffixes(world.rules))
+    spelled = (path + suffix for suffix in list_omittable_suffixes(world.rules))
     return next((document for document in spelled if world.exists(document)), None)
 
 
-def resolve_wiki(world: World, source: str, destination: str) -> Resolved:
+def resolve_wiki(world: FileTree, source: str, destination: str) -> ResolvedLink:
     """Return what a wiki link in the document `source` leads to.
 
     A page is a path from its own folder or from the root, with or without its ending; else the one document
@@ -311,18 +311,18 @@ def resolve_wiki(world: World, source: str, destination: str) -> Resolved:
     heading = headings.rpartition("#")[2].strip() if mark else None
     path = source if not page else find_page(world, source, page)
     if path is None:
-        return Resolved(Status.MISSING_FILE, Target(page.strip("/"), heading))
+        return ResolvedLink(LinkStatus.MISSING_FILE, Target(page.strip("/"), heading))
     target = Target(path, heading)
     document = world.document(path) if heading is not None else None
     if document is None or heading is None:
-        return Resolved(Status.OK, target, path)
-    place = find_place(names_of(document, world.rules.dialect), heading) or _titled(document, heading)
-    return Resolved(Status.OK if place else Status.MISSING_FRAGMENT, target, path, place)
+        return ResolvedLink(LinkStatus.OK, target, path)
+    place = find_place(find_names(document, world.rules.dialect), heading) or _titled(document, heading)
+    return ResolvedLink(LinkStatus.OK if place else LinkStatus.MISSING_FRAGMENT, target, path, place)
 
 
-def find_page(world: World, source: str, page: str) -> str | None:
+def find_page(world: FileTree, source: str, page: str) -> str | None:
     """Return the file that a page's name means; None if there is none, or if several documents have it."""
-    for path in page_paths(source, page, world.rules.root):
+    for path in iterate_page_paths(source, page, world.rules.root):
         if world.exists(path) and not world.is_folder(path):
             return path
     named = world.stems.get(_stem(page).lower(), ())
@@ -332,10 +332,10 @@ def find_page(world: World, source: str, page: str) -> str | None:
     return next(iter(named)) if len(named) == 1 else None
 
 
-def page_paths(source: str, page: str, root: str) -> Iterator[str]:
+def iterate_page_paths(source: str, page: str, root: str) -> Iterator[str]:
     """Yield the paths that a page's name may mean as a path, the likeliest first."""
     for base in (source.rpartition("/")[0], root):
-        path = joined(base, page)
+        path = join_path(base, page)
         if path:
             yield from (path, *(path + suffix for suffix in DOCUMENT_SUFFIXES))
 
@@ -346,16 +346,16 @@ def _stem(page: str) -> str:
     return name[: len(name) - len(suffix)]
 
 
-def _titled(document: Document, heading: str) -> Place | None:
+def _titled(document: Document, heading: str) -> FragmentTarget | None:
     """Return the first section of a title, in any letter case."""
     return document.derive(_titles).get(_folded(heading))
 
 
-def _titles(document: Document) -> dict[str, Place]:
-    titles: dict[str, Place] = {}
+def _titles(document: Document) -> dict[str, FragmentTarget]:
+    titles: dict[str, FragmentTarget] = {}
     for section in document.sections:
         if section.has_heading:
-            titles.setdefault(_folded(section.title), Place(section.heading_start, section.position))
+            titles.setdefault(_folded(section.title), FragmentTarget(section.heading_start, section.position))
     return titles
 
 
@@ -363,7 +363,7 @@ def _folded(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def spell_wiki(link: Link, source: str, target: Target, world: World) -> str:
+def format_wiki_destination(link: Link, source: str, target: Target, world: FileTree) -> str:
     """Return a wiki link's destination for a target: a name alone if it was one and suffices, else a path.
 
     Nothing in it can be escaped, so that a name with brackets or bars cannot be written: the old one stays.
@@ -374,7 +374,7 @@ def spell_wiki(link: Link, source: str, target: Target, world: World) -> str:
         tail = mark + headings
     path = target.path
     if not page.strip().endswith(DOCUMENT_SUFFIXES):
-        path = without_suffix(path)
+        path = strip_suffix(path)
     name = path.rpartition("/")[2]
     inside = path.removeprefix(f"{world.rules.root}/") if world.rules.root else path
     ways = [inside, name, target.path] if "/" in page else [name, inside, target.path]
@@ -399,8 +399,8 @@ _BEGIN = 3
 _LIKENESS = 0.75
 
 
-def suggest(world: World, resolved: Resolved) -> str | None:
-    """The path or fragment that a broken link may have meant, the nearest there is; None if none is near.
+def suggest_destination(world: FileTree, resolved: ResolvedLink) -> str | None:
+    """Return the existing path or fragment most similar to that of a broken link; None if none is near.
 
     A path is relative to the repository's root, as `Target.path` is. In the same folder names that differ in
     letter case come first, then a document of the same name elsewhere, then names spelled alike.
@@ -408,21 +408,21 @@ def suggest(world: World, resolved: Resolved) -> str | None:
     target = resolved.target
     if target is None or not resolved.is_broken:
         return None
-    if resolved.status is Status.MISSING_FILE:
+    if resolved.status is LinkStatus.MISSING_FILE:
         return _path(world, target.path)
     document = world.document(resolved.path) if resolved.path is not None else None
     if document is None or not target.fragment:
         return None
-    return _alike(target.fragment, names_of(document, world.rules.dialect))
+    return _alike(target.fragment, find_names(document, world.rules.dialect))
 
 
-def _path(world: World, path: str) -> str | None:
+def _path(world: FileTree, path: str) -> str | None:
     folder, _, name = path.rpartition("/")
     folder = _in_right_case(world, folder)
     inside: Collection[str] = ()
     if world.is_folder(folder):
         inside = world.entries(folder)
-        wanted = (name.lower(), *(name.lower() + suffix for suffix in document_suffixes(world.rules)))
+        wanted = (name.lower(), *(name.lower() + suffix for suffix in list_omittable_suffixes(world.rules)))
         same = [other for other in inside if other.lower() in wanted]
         if same:
             return f"{folder}/{same[0]}" if folder else same[0]
@@ -437,7 +437,7 @@ def _path(world: World, path: str) -> str | None:
     return None if near is None else f"{folder}/{near}" if folder else near
 
 
-def _in_right_case(world: World, folder: str) -> str:
+def _in_right_case(world: FileTree, folder: str) -> str:
     """Return a folder as it is spelled, where only letter case differs; else the folder as it is."""
     if world.is_folder(folder):
         return folder
@@ -459,7 +459,7 @@ def _shared(path: str, other: str) -> int:
 
 
 def _alike(word: str, names: Iterable[str]) -> str | None:
-    """Of some names, the one spelled most like a word; of very many, one of those that begin like it."""
+    """Return the name spelled most like a word; among very many, one with the same beginning."""
     known = [name for name in names if name]
     same = next((name for name in known if name.lower() == word.lower()), None)
     if same is not None:

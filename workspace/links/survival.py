@@ -1,4 +1,4 @@
-"""Survival: which bytes an operation kept, and where they are now.
+"""Offset maps: the bytes that an operation preserved, and their new positions.
 
 A link means a place: a document, or an offset in it (a heading's line, an anchor). The operation that moves
 bytes tells where they went, so that a place is known again whatever it is called afterwards.
@@ -25,7 +25,7 @@ Offset = tuple[str, int]
 _NONE: Mapping[Offset, Offset] = MappingProxyType({})
 
 
-class Piece(NamedTuple):
+class PreservedSpan(NamedTuple):
     """Bytes [old_start, old_end) of a document that an operation kept, and where the first of them is now."""
 
     old_path: str
@@ -36,8 +36,8 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Survival:
-    """What one operation kept of the documents that it touched. All others are as they were.
+class OffsetMap:
+    """The bytes that one operation preserved in the documents it touched; all others are unchanged.
 
     `pieces` are in no order, and none of one document overlap, before or after. `renamed` names headings
     whose lines were written anew and are meant to be the same headings: the offset of the line, before and
@@ -46,10 +46,10 @@ class Survival:
     they are to lead to the same.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PreservedSpan, ...]
     renamed: Mapping[Offset, Offset] = field(default_factory=dict)
     documents: Mapping[str, str | None] = field(default_factory=dict)
-    copies: tuple[Piece, ...] = ()
+    copies: tuple[PreservedSpan, ...] = ()
 
     @classmethod
     def of_splices(
@@ -58,33 +58,33 @@ class Survival:
         splices: Iterable[Splice],
         new_path: str | None = None,
         renamed: Mapping[Offset, Offset] = _NONE,
-    ) -> Survival:
-        """What an edit of a document keeps; `new_path` is where the document is afterwards, if elsewhere."""
+    ) -> OffsetMap:
+        """Return the map of an edit; `new_path` is the document's path afterwards, if it moved."""
         path = document.path
         target = path if new_path is None else new_path
-        pieces: list[Piece] = []
+        pieces: list[PreservedSpan] = []
         position = growth = 0
         for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
             if position < splice.start:
-                pieces.append(Piece(path, position, splice.start, target, position + growth))
+                pieces.append(PreservedSpan(path, position, splice.start, target, position + growth))
             growth += len(splice.replacement) - (splice.end - splice.start)
             position = splice.end
         if position < len(document.data):
-            pieces.append(Piece(path, position, len(document.data), target, position + growth))
+            pieces.append(PreservedSpan(path, position, len(document.data), target, position + growth))
         return cls(tuple(pieces), renamed, {path: target})
 
     @classmethod
-    def of_removal(cls, path: str) -> Survival:
+    def of_removal(cls, path: str) -> OffsetMap:
         """Return what is left when a document is removed: nothing."""
         return cls((), documents={path: None})
 
     @classmethod
-    def of_creation(cls, path: str) -> Survival:
+    def of_creation(cls, path: str) -> OffsetMap:
         """Return what is kept when a document is made: nothing, for nothing was there."""
         return cls((), documents={path: path})
 
-    def followed_by(self, later: Survival) -> Survival:
-        """What is kept of all when another operation, which moved no document, ran on what this one left."""
+    def followed_by(self, later: OffsetMap) -> OffsetMap:
+        """Return the map of this operation and a later one that moved no document."""
         pieces = [part for piece in self.pieces for part in later._parts(piece)]
         touched = self._all_new_paths
         pieces += [piece for piece in later.pieces if piece.old_path not in touched]
@@ -94,9 +94,9 @@ class Survival:
             if origin is not None:
                 renamed.setdefault(origin, new)
         copies = [part for piece in self.copies for part in later._parts(piece)]
-        return Survival(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
+        return OffsetMap(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
 
-    def _parts(self, piece: Piece) -> Iterator[Piece]:
+    def _parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
         """Yield what this operation kept of the bytes that a piece of an earlier one says are there."""
         start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
         if not self._is_touched(piece.new_path):
@@ -110,7 +110,7 @@ class Survival:
             if first < last:
                 old = piece.old_start + first - start
                 new = part.new_start + first - part.old_start
-                yield Piece(piece.old_path, old, old + last - first, part.new_path, new)
+                yield PreservedSpan(piece.old_path, old, old + last - first, part.new_path, new)
 
     def _origin(self, path: str, offset: int) -> Offset | None:
         """Return where a byte that stands there now was before; None if it was written by the operation."""
@@ -156,7 +156,7 @@ class Survival:
         return piece.new_path, piece.new_start + start - piece.old_start
 
     def written(self, document: Document) -> Sequence[tuple[int, int]]:
-        """The spans of a document, as it is now, that were not kept from before: what the operation wrote.
+        """Return the spans of a document that the operation wrote.
 
         A span of no bytes is where it took something out.
         """
@@ -176,7 +176,7 @@ class Survival:
         return spans
 
     def lost(self, document: Document) -> Sequence[tuple[int, int]]:
-        """The spans of a document, as it was, that were not kept; its whole text if nothing of it was."""
+        """Return the spans of an old document that were not preserved; its whole text if nothing was."""
         spans: list[tuple[int, int]] = []
         position = 0
         for piece in self._by_path.get(document.path, ()):
@@ -190,7 +190,7 @@ class Survival:
     def _is_touched(self, path: str) -> bool:
         return path in self._by_path or path in self.documents
 
-    def _piece(self, path: str, offset: int) -> Piece | None:
+    def _piece(self, path: str, offset: int) -> PreservedSpan | None:
         """Return the piece that holds a byte."""
         pieces = self._by_path.get(path, ())
         at = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
@@ -201,22 +201,24 @@ class Survival:
         return frozenset(self.new_paths)
 
     @cached_property
-    def _by_new_path(self) -> Mapping[str, Sequence[Piece]]:
-        found: dict[str, list[Piece]] = {}
+    def _by_new_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        found: dict[str, list[PreservedSpan]] = {}
         for piece in sorted(self.pieces, key=lambda piece: piece.new_start):
             found.setdefault(piece.new_path, []).append(piece)
         return found
 
     @cached_property
-    def _by_path(self) -> Mapping[str, Sequence[Piece]]:
-        found: dict[str, list[Piece]] = {}
+    def _by_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        found: dict[str, list[PreservedSpan]] = {}
         for piece in sorted(self.pieces):
             found.setdefault(piece.old_path, []).append(piece)
         return found
 
 
-def same_headings(before: Document, after: Document, splices: Iterable[Splice]) -> Mapping[Offset, Offset]:
-    """The headings that an edit wrote anew at their old address: a renamed section, or text sent again.
+def match_same_headings(
+    before: Document, after: Document, splices: Iterable[Splice]
+) -> Mapping[Offset, Offset]:
+    """Return the headings that an edit rewrote at their old address: a renamed or replaced section.
 
     Only an address that names one section before and after tells.
     """

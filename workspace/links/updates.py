@@ -1,4 +1,4 @@
-"""Relinking: the links of a batch mended after one of its operations.
+"""Link updates of a batch after one of its operations.
 
 A link means a place. Where it meant one before the operation, and that place survived, it means the same
 place afterwards; if it does not as it stands, its destination is spelled anew, and nothing else is touched.
@@ -16,20 +16,20 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import InvalidAddress
-from workspace.document.heading_text import heading_splices
+from workspace.document.heading_text import rewrite_heading
 from workspace.document.headings import PREAMBLE
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
-from workspace.links.definitions import undefined
-from workspace.links.destinations import spell
-from workspace.links.fragments import DOCUMENT, find_place, name_at, name_of_top, names_of
-from workspace.links.inbound import Affected
-from workspace.links.link import Enclosure, LinkKind, shown
-from workspace.links.reader import links_of
-from workspace.links.resolver import Resolved, Status, Target, resolve
-from workspace.links.survival import Survival
-from workspace.links.world import OverlayWorld
-from workspace.markdown.slugs import Names
+from workspace.links.definitions import find_dangling_references
+from workspace.links.destinations import format_destination
+from workspace.links.fragments import DOCUMENT, choose_document_name, choose_name, find_names, find_place
+from workspace.links.inbound import AffectedPaths
+from workspace.links.link import Enclosure, LinkKind, display_destination
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import LinkStatus, ResolvedLink, Target, resolve
+from workspace.links.survival import OffsetMap
+from workspace.links.world import OverlayFileTree
+from workspace.markdown.slugs import UniqueNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from workspace.config.tables import Dialect
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.links.definitions import Undefined
+    from workspace.links.definitions import DanglingReference
     from workspace.links.inbound import Inbound
     from workspace.links.link import Link
-    from workspace.links.survival import Survival
+    from workspace.links.survival import OffsetMap
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
 
 
-class Anchored(NamedTuple):
+class AnchoredDocuments(NamedTuple):
     """Documents before and after headings in them were given anchors, and the full addresses of these."""
 
     revised: tuple[tuple[Document, Document], ...] = ()
@@ -53,8 +53,8 @@ class Anchored(NamedTuple):
 
 
 def give_anchors(
-    overlay: Overlay, nameless: Mapping[str, Iterable[int]], survival: Survival
-) -> tuple[Anchored, Survival]:
+    overlay: Overlay, nameless: Mapping[str, Iterable[int]], survival: OffsetMap
+) -> tuple[AnchoredDocuments, OffsetMap]:
     """Return headings anchors, by path and by the byte where each one's line begins.
 
     A heading whose anchor would lead elsewhere, or cannot be written, is left. The survival that is answered
@@ -81,11 +81,11 @@ def give_anchors(
                 for item, twin in zip(document.sections, new.sections, strict=True)
                 if item.has_heading
             }
-            survival = survival.followed_by(Survival.of_splices(document, splices, renamed=headings))
+            survival = survival.followed_by(OffsetMap.of_splices(document, splices, renamed=headings))
             revised.append((document, new))
             addresses.append(f"{path}#{new.sections[section.position].anchor}")
             document = new
-    return Anchored(tuple(revised), tuple(reversed(addresses))), survival
+    return AnchoredDocuments(tuple(revised), tuple(reversed(addresses))), survival
 
 
 def _with_anchor(
@@ -96,14 +96,14 @@ def _with_anchor(
         return None
     name = section.address
     if section.is_preamble:  # whose address is no anchor
-        name = Names("-", 1, names_of(document, dialect)).give(section.slug)
+        name = UniqueNames("-", 1, find_names(document, dialect)).give(section.slug)
     try:
-        splices = heading_splices(document, section, level=section.level, anchor=name, form=form)
+        splices = rewrite_heading(document, section, level=section.level, anchor=name, form=form)
         changed = apply_edit(document, Edit(tuple(splices), {}, ""))
     except (InvalidAddress, StructureChanged):
         return None
     twin = changed.sections[section.position]
-    place = find_place(names_of(changed, dialect), name)
+    place = find_place(find_names(changed, dialect), name)
     return (changed, splices) if place is not None and place.offset == twin.heading_start else None
 
 
@@ -120,8 +120,8 @@ class BrokenLink(NamedTuple):
     destination: str
 
 
-class Relinked(NamedTuple):
-    """What became of links: how many were written anew in each file, and those that lead nowhere now.
+class LinkUpdates(NamedTuple):
+    """The number of rewritten links in each file, and the links that are broken now.
 
     `revised` are these files before and after. `left` are links that mean another place now, or none, and
     could not be written anew; `unread` are documents too large to be read, which may hold such links.
@@ -137,29 +137,29 @@ class Relinked(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many links were written anew."""
+        """The number of links that were rewritten."""
         return sum(self.files.values())
 
 
-NOTHING = Relinked({}, (), (), (), ())
+NO_UPDATES = LinkUpdates({}, (), (), (), ())
 
 
-class _Meant(NamedTuple):
-    """Where a link ought to lead: a path, and the offset of a place in it, None for the whole."""
+class _IntendedTarget(NamedTuple):
+    """The intended target of a link: a path, and the offset of a place in it, None for the whole."""
 
     path: str
     offset: int | None
 
 
-def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound) -> Relinked:
-    """Mend the links in `after`, which one operation made of `before`, and says which."""
-    affected = Affected.of(before, after, survival)
-    lost = list(undefined(before, after, survival))
+def update_links(before: Overlay, after: Overlay, survival: OffsetMap, inbound: Inbound) -> LinkUpdates:
+    """Update the links in `after`, which one operation made of `before`, and return the updates."""
+    affected = AffectedPaths.of(before, after, survival)
+    lost = list(find_dangling_references(before, after, survival))
     if not affected.paths and not lost:
-        return NOTHING
-    anchored = Anchored()
+        return NO_UPDATES
+    anchored = AnchoredDocuments()
     for attempt in range(_ROUNDS):
-        mending = _Mending(before, after, survival, affected)
+        mending = _LinkRewriter(before, after, survival, affected)
         mending.tell(lost)
         inbound_of = inbound.linking_to(before.snapshot, affected.paths) if affected.paths else ()
         for path in sorted({*before.laid, *inbound_of, *survival.paths}):
@@ -169,24 +169,24 @@ def relink(before: Overlay, after: Overlay, survival: Survival, inbound: Inbound
         given, survival = give_anchors(after, mending.nameless, survival)
         if not given.addresses:
             break
-        anchored = Anchored(anchored.revised + given.revised, anchored.addresses + given.addresses)
-        affected = Affected.of(before, after, survival)
-        lost = list(undefined(before, after, survival))
+        anchored = AnchoredDocuments(anchored.revised + given.revised, anchored.addresses + given.addresses)
+        affected = AffectedPaths.of(before, after, survival)
+        lost = list(find_dangling_references(before, after, survival))
     done = mending.done()
     return done._replace(revised=(*anchored.revised, *done.revised), anchored=anchored.addresses)
 
 
-class _Mending:
+class _LinkRewriter:
     """One pass over the documents that may hold links to what moved."""
 
-    def __init__(self, before: Overlay, after: Overlay, survival: Survival, affected: Affected) -> None:
+    def __init__(self, before: Overlay, after: Overlay, survival: OffsetMap, affected: AffectedPaths) -> None:
         self._before, self._after = before, after
-        self._old, self._new = OverlayWorld(before), OverlayWorld(after)
+        self._old, self._new = OverlayFileTree(before), OverlayFileTree(after)
         self._survival, self._affected = survival, affected
         self._rules = before.snapshot.config.links
         self._splices: dict[str, list[tuple[Splice, Link]]] = {}
         self._written: dict[str, Sequence[tuple[int, int]]] = {}
-        self._resolved: dict[tuple[str, str, LinkKind], Resolved] = {}
+        self._resolved: dict[tuple[str, str, LinkKind], ResolvedLink] = {}
         self._spelled: dict[tuple[str, str, LinkKind, Target, Enclosure], bytes] = {}
         self._broken: list[BrokenLink] = []
         self._left: list[BrokenLink] = []
@@ -195,7 +195,7 @@ class _Mending:
         self.nameless: dict[str, set[int]] = {}
 
     def look(self, source: str) -> None:
-        """Look at the links of a document as it was, wherever each of them stands now."""
+        """Check the links of an old document at their new positions."""
         try:
             document = self._before.find(source)
         except LimitExceeded:
@@ -203,7 +203,7 @@ class _Mending:
             return
         if document is None or self._survival.document(source) is None:
             return
-        known: dict[tuple[str, bool], Resolved] = {}
+        known: dict[tuple[str, bool], ResolvedLink] = {}
         standing: dict[str, Mapping[int, Link]] = {}
         for link, at in self._standing(document):
             if at[0] == source and not self._affected.may_mean(link, source):
@@ -212,7 +212,7 @@ class _Mending:
             if spelled not in known:
                 known[spelled] = resolve(self._old, source, link)
             was = known[spelled]
-            if was.status is not Status.OK or was.path is None:
+            if was.status is not LinkStatus.OK or was.path is None:
                 continue
             if was.path not in self._affected.paths and at[0] == source:
                 continue
@@ -222,20 +222,20 @@ class _Mending:
             if now is not None and _same_bytes(document, link, self._after.document(at[0]), now):
                 self._mend(was, at[0], now)
 
-    def tell(self, lost: Sequence[Undefined]) -> None:
-        """Tell of references whose definition is gone: broken, or left with another one."""
+    def tell(self, lost: Sequence[DanglingReference]) -> None:
+        """Report references whose definition is missing or is another one now."""
         for link, path, start, is_text in lost:
             document = self._after.document(path)
             moved = link._replace(start=start, line=document.lines.line_at(start) + 1)
-            (self._broken if is_text else self._left).append(broken_link(document, moved))
+            (self._broken if is_text else self._left).append(describe_broken_link(document, moved))
 
     def _standing(self, document: Document) -> Iterator[tuple[Link, tuple[str, int]]]:
-        """The links of a document as it was, and where each one's destination, and its copies, stand now."""
+        """Return the links of the old document with the new positions of their destinations and copies."""
         copies: dict[int, list[tuple[str, int]]] = {}
         for copy in self._survival.copies:
             if copy.old_path == document.path:
                 copies.setdefault(copy.old_start, []).append((copy.new_path, copy.new_start))
-        for link in links_of(document, wiki=self._rules.wiki).links:
+        for link in read_cached_links(document, wiki=self._rules.wiki).links:
             if link.kind in (LinkKind.REFERENCE, LinkKind.AUTOLINK):
                 continue
             at = self._place_of(document.path, link)
@@ -245,7 +245,7 @@ class _Mending:
                 yield link, other
 
     def _place_of(self, source: str, link: Link) -> tuple[str, int] | None:
-        """Return where a link's destination stands now, if it was kept."""
+        """Return the new position of a link's destination, if it was preserved."""
         start, end = link.destination_start, link.destination_end
         if start < end:
             return self._survival.span(source, start, end)
@@ -259,11 +259,11 @@ class _Mending:
         if document is None:
             return {}
         same = known if known.data == document.data else document
-        found = links_of(same, wiki=self._rules.wiki).links
+        found = read_cached_links(same, wiki=self._rules.wiki).links
         return {link.destination_start: link for link in found if link.kind is not LinkKind.REFERENCE}
 
-    def _mend(self, was: Resolved, source: str, link: Link) -> None:
-        """Spell a link anew if it leads elsewhere now."""
+    def _mend(self, was: ResolvedLink, source: str, link: Link) -> None:
+        """Rewrite the destination of a link that leads elsewhere now."""
         spelled = source, link.destination, link.kind
         if spelled not in self._resolved:
             self._resolved[spelled] = resolve(self._new, source, link)
@@ -273,7 +273,7 @@ class _Mending:
             if not self._is_written(now):
                 self._broken.append(self._told(source, link))
             return
-        if now.status is Status.OK and now.path == meant.path and _is_meant(now, was, meant):
+        if now.status is LinkStatus.OK and now.path == meant.path and _is_meant(now, was, meant):
             return
         target = self._target(was, meant, link)
         if target is None:
@@ -283,23 +283,23 @@ class _Mending:
             return
         way = (*spelled, target, link.enclosure)
         if way not in self._spelled:
-            self._spelled[way] = spell(link, source, target, self._new)
+            self._spelled[way] = format_destination(link, source, target, self._new)
         splice = Splice(link.destination_start, link.destination_end, self._spelled[way])
         self._splices.setdefault(source, []).append((splice, link))
 
-    def _meant(self, was: Resolved) -> _Meant | None:
-        """Return where what a link meant is now; None if it is gone."""
+    def _meant(self, was: ResolvedLink) -> _IntendedTarget | None:
+        """Return the new location of a link's old target; None if it is missing."""
         assert was.path is not None
         path = self._affected.vanished.get(was.path, was.path)
         if path is None:
             return None
         if was.place is None or was.place == DOCUMENT:
             moved = self._survival.document(path)
-            return None if moved is None else _Meant(moved, None)
+            return None if moved is None else _IntendedTarget(moved, None)
         place = self._survival.place(was.path, was.place.offset)
-        return None if place is None else _Meant(*place)
+        return None if place is None else _IntendedTarget(*place)
 
-    def _is_written(self, now: Resolved) -> bool:
+    def _is_written(self, now: ResolvedLink) -> bool:
         """Return True if a link leads to what the operation wrote in place of what it meant."""
         document = self._after.find(now.path) if now.place and now.path else None
         if document is None or now.place is None:
@@ -310,13 +310,13 @@ class _Mending:
         at = bisect_right(spans, now.place.offset, key=lambda span: span[0]) - 1
         return at >= 0 and now.place.offset < spans[at][1]
 
-    def _target(self, was: Resolved, meant: _Meant, link: Link) -> Target | None:
+    def _target(self, was: ResolvedLink, meant: _IntendedTarget, link: Link) -> Target | None:
         """Return what to spell; None if the place has no name."""
         fragment = was.target.fragment if was.target else None
         document = self._new.document(meant.path) if was.place else None
         if meant.offset is None:
             if document is not None and fragment is not None:
-                fragment = name_of_top(document, fragment, self._rules.dialect)
+                fragment = choose_document_name(document, fragment, self._rules.dialect)
             return Target(meant.path, fragment, self._new.is_folder(meant.path))
         if document is None:
             return None
@@ -324,15 +324,15 @@ class _Mending:
             known = resolve(self._new, meant.path, link._replace(destination=f"#{fragment}"))
             if known.place and known.place.offset == meant.offset:
                 return Target(meant.path, fragment)
-        name = name_at(document, meant.offset, fragment, self._rules.dialect)
+        name = choose_name(document, meant.offset, fragment, self._rules.dialect)
         return None if name is None else Target(meant.path, name)
 
     def _told(self, source: str, link: Link) -> BrokenLink:
         document = self._after.document(source)
-        return broken_link(document, link)
+        return describe_broken_link(document, link)
 
-    def done(self) -> Relinked:
-        """Write what was found into the documents."""
+    def done(self) -> LinkUpdates:
+        """Write the new destinations into the documents."""
         files: dict[str, int] = {}
         revised: list[tuple[Document, Document]] = []
         for path, found in sorted(self._splices.items()):
@@ -346,7 +346,7 @@ class _Mending:
                 continue
             files[path] = len(splices)
             revised.append((document, changed))
-        return Relinked(files, revised, tuple(self._broken), tuple(self._left), tuple(self._unread))
+        return LinkUpdates(files, revised, tuple(self._broken), tuple(self._left), tuple(self._unread))
 
 
 def _same_bytes(old: Document, link: Link, new: Document, now: Link) -> bool:
@@ -355,14 +355,16 @@ def _same_bytes(old: Document, link: Link, new: Document, now: Link) -> bool:
     return link.kind is now.kind and one == new.data[now.destination_start : now.destination_end]
 
 
-def _is_meant(now: Resolved, was: Resolved, meant: _Meant) -> bool:
+def _is_meant(now: ResolvedLink, was: ResolvedLink, meant: _IntendedTarget) -> bool:
     """Return True if a link leads to the place in a document that it is to lead to."""
     if meant.offset is None:
         return was.place is None or now.place == DOCUMENT
     return now.place is not None and now.place.offset == meant.offset
 
 
-def broken_link(document: Document, link: Link) -> BrokenLink:
+def describe_broken_link(document: Document, link: Link) -> BrokenLink:
     """Return a link as an answer names it."""
     section = document.section_at(link.start)
-    return BrokenLink(document.path, section.key if section else PREAMBLE, link.line, shown(link.destination))
+    return BrokenLink(
+        document.path, section.key if section else PREAMBLE, link.line, display_destination(link.destination)
+    )

@@ -1,4 +1,4 @@
-"""Warnings: links that an operation wrote and that lead nowhere.
+"""Warnings about broken links that an operation wrote.
 
 They are looked for after the operation, and looked at again after the whole batch: what they lead to may come
 with a later operation.
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.links.link import Link
-    from workspace.links.resolver import Resolved, World
-    from workspace.links.survival import Survival
+    from workspace.links.resolver import FileTree, ResolvedLink
+    from workspace.links.survival import OffsetMap
     from workspace.snapshot.overlay import Overlay
 
 # Every link holds one of these, in the lines that an edit writes or right beside them.
 _MARKS = (b"](", b"]:", b"[[", b"<")
-_TOLD = 5
+_MAX_NAMED = 5
 
 
-class Doubt(NamedTuple):
-    """A link that led nowhere when an operation wrote it: the document's path then, and the destination."""
+class LinkWarning(NamedTuple):
+    """A link that was broken when an operation wrote it: the document's path then, and the destination."""
 
     path: str
     destination: str
 
 
-def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doubt]:
-    """Return the links that an operation added to documents and that lead nowhere in `after`."""
-    world: World | None = None
-    found: list[Doubt] = []
+def find_link_warnings(before: Overlay, after: Overlay, survival: OffsetMap) -> Sequence[LinkWarning]:
+    """Return the broken links in `after` that an operation added."""
+    world: FileTree | None = None
+    found: list[LinkWarning] = []
     for path in survival.new_paths:
         document = after.find(path)
         spans = survival.written(document) if document else ()
@@ -50,21 +50,21 @@ def doubts(before: Overlay, after: Overlay, survival: Survival) -> Sequence[Doub
         old = before.find(path)
         known = Counter(link.destination for link in _links(old, after)) if old else Counter[str]()
         added = Counter(link.destination for link in _links(document, after)) - known
-        found += (Doubt(path, link.destination) for link, _ in broken if link.destination in added)
+        found += (LinkWarning(path, link.destination) for link, _ in broken if link.destination in added)
     return list(dict.fromkeys(found))
 
 
-def warnings(overlay: Overlay, doubted: Sequence[Doubt]) -> tuple[str, ...]:
-    """Return what is to be said of doubts that are still justified when a batch has run; five are named."""
+def format_warnings(overlay: Overlay, doubted: Sequence[LinkWarning]) -> tuple[str, ...]:
+    """Return the messages for links that are still broken after the batch; five are named."""
     world = _world(overlay)
-    found: list[tuple[Link, Resolved]] = []
+    found: list[tuple[Link, ResolvedLink]] = []
     for path in dict.fromkeys(doubt.path for doubt in doubted):
         document = overlay.find(overlay.now_at(path) or path)
         if document is not None:
             destinations = {doubt.destination for doubt in doubted if doubt.path == path}
             links = [link for link in _links(document, overlay) if link.destination in destinations]
             found += _broken(world, document.path, links)
-    told = tuple(_told(world, link, resolved) for link, resolved in found[:_TOLD])
+    told = tuple(_format_warning(world, link, resolved) for link, resolved in found[:_MAX_NAMED])
     more = len(found) - len(told)
     return told if not more else (*told[:-1], f"{told[-1]}; and {more} more links lead nowhere")
 
@@ -73,22 +73,22 @@ def _links(document: Document, overlay: Overlay) -> Iterator[Link]:
     """Yield the links of a document that have a destination of their own."""
     # Imported here because the parser is, and most edits do without.
     from workspace.links.link import LinkKind
-    from workspace.links.reader import links_of
+    from workspace.links.reader import read_cached_links
 
-    links = links_of(document, wiki=overlay.snapshot.config.links.wiki).links
+    links = read_cached_links(document, wiki=overlay.snapshot.config.links.wiki).links
     return (link for link in links if link.kind not in (LinkKind.REFERENCE, LinkKind.AUTOLINK))
 
 
-def _world(overlay: Overlay) -> World:
-    from workspace.links.world import OverlayWorld
+def _world(overlay: Overlay) -> FileTree:
+    from workspace.links.world import OverlayFileTree
 
-    return OverlayWorld(overlay)
+    return OverlayFileTree(overlay)
 
 
-def _broken(world: World, path: str, links: Sequence[Link]) -> list[tuple[Link, Resolved]]:
+def _broken(world: FileTree, path: str, links: Sequence[Link]) -> list[tuple[Link, ResolvedLink]]:
     from workspace.links.resolver import resolve
 
-    known: dict[tuple[str, str], Resolved] = {}
+    known: dict[tuple[str, str], ResolvedLink] = {}
     for link in links:
         if (link.destination, link.kind) not in known:
             known[link.destination, link.kind] = resolve(world, path, link)
@@ -97,7 +97,7 @@ def _broken(world: World, path: str, links: Sequence[Link]) -> list[tuple[Link, 
 
 
 def _may_hold_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether what was written may make a link, by itself or with the rest of the lines that it stands in."""
+    """Return True if new text may form a link, by itself or with the rest of its lines."""
     stop = 0
     for start, end in spans:
         if end < stop:  # on a line that was looked at
@@ -120,15 +120,17 @@ def _meets(spans: Sequence[tuple[int, int]], link: Link) -> bool:
     return place < len(spans) and spans[place][0] < link.end
 
 
-def _told(world: World, link: Link, resolved: Resolved) -> str:
-    from workspace.links.link import shown
-    from workspace.links.resolver import Status, suggest
+def _format_warning(world: FileTree, link: Link, resolved: ResolvedLink) -> str:
+    from workspace.links.link import display_destination
+    from workspace.links.resolver import LinkStatus, suggest_destination
 
     target = resolved.target
     named = "image" if link.is_image else "link to"
-    reason = f"there is no '{shown(target.path)}'" if target else "there is no such file"
-    if resolved.status is Status.MISSING_FRAGMENT and target:
-        reason = f"no section '{shown(target.fragment or '')}' in {shown(resolved.path or target.path)}"
-    close = suggest(world, resolved)
-    meant = f"; did you mean '{shown(close)}'?" if close else ""
-    return f"{named} '{shown(link.destination)}' on line {link.line} leads nowhere: {reason}{meant}"
+    reason = f"there is no '{display_destination(target.path)}'" if target else "there is no such file"
+    if resolved.status is LinkStatus.MISSING_FRAGMENT and target:
+        path = display_destination(resolved.path or target.path)
+        reason = f"no section '{display_destination(target.fragment or '')}' in {path}"
+    close = suggest_destination(world, resolved)
+    meant = f"; did you mean '{display_destination(close)}'?" if close else ""
+    destination = display_destination(link.destination)
+    return f"{named} '{destination}' on line {link.line} leads nowhere: {reason}{meant}"

@@ -1,4 +1,4 @@
-"""The files that links are resolved among: at a commit, with what a batch has laid over them."""
+"""The tree of files in which links are resolved: a commit with the changes of a batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SUBMODULE_MODE = 0o160000
 
 
-class OverlayWorld:
+class OverlayFileTree:
     """The files of a snapshot, and what a batch had laid over them when the world was made.
 
     Documents are read as the batch has them by now: a text may be laid anew, but none added or removed.
@@ -36,7 +36,7 @@ class OverlayWorld:
 
     @property
     def rules(self) -> LinkRules:
-        """How links are read."""
+        """The rules by which links are read."""
         return self._snapshot.config.links
 
     @cached_property
@@ -44,7 +44,7 @@ class OverlayWorld:
         """The paths of all documents by the stem of their name, in lower case."""
         gone = {path for path, is_there in self._laid.items() if not is_there}
         added = [path for path, is_there in self._laid.items() if is_there]
-        return by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - gone)
+        return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - gone)
 
     def exists(self, path: str) -> bool:
         """Return True if anything stands at a path; "" is the root."""
@@ -115,7 +115,7 @@ def _folders_above(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def by_stem(paths: Iterable[str]) -> Mapping[str, Collection[str]]:
+def group_by_stem(paths: Iterable[str]) -> Mapping[str, Collection[str]]:
     """Return paths by the stem of their name, in lower case."""
     found: dict[str, list[str]] = {}
     for path in sorted(paths):

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from workspace.markdown.attribute_lists import AnchorForm, AttributeList, is_escaped, trailing_lists
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.attribute_lists import AnchorForm, AttributeList, find_trailing_lists, is_escaped
+from workspace.markdown.slugs import make_heading_slug
 
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 _TAG = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""
@@ -59,7 +59,7 @@ class HeadingText(NamedTuple):
 
 
 class _Tail(NamedTuple):
-    """What ends a heading behind its words: attribute lists, then perhaps an anchor in angles.
+    """The end of a heading after its words: attribute lists, then perhaps an anchor in angles.
 
     `end` is where the words end. `derived` is the span of an anchor that an earlier version wrote behind an
     author's id, because it took the attribute list for words; None without one.
@@ -86,7 +86,7 @@ def read_heading(source: str) -> HeadingText:
     tail = _read_tail(source)
     prefix, words, html_suffix = split_html(source[: tail.end])
     name, form = tail.name, tail.form
-    names = html_names(prefix + html_suffix)
+    names = find_html_names(prefix + html_suffix)
     if name is None and names:
         name, form = names[-1], AnchorForm.HTML
     aliases = tuple(dict.fromkeys(alias for alias in (*tail.names, *names) if alias != name))
@@ -100,12 +100,12 @@ def is_usual(source: str) -> bool:
     return _BRACES_LAST.fullmatch(source) is not None
 
 
-def without_lists(source: str) -> str:
+def strip_attribute_lists(source: str) -> str:
     """Return a heading's inline Markdown without the attribute lists and the anchor in angles that end it."""
     return source[: _read_tail(source).end] if source.endswith(("}", ">")) else source
 
 
-def derived_anchor(source: str) -> tuple[str, int, int] | None:
+def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
     """Return the anchor that an earlier version derived from an author's attribute list, and its span.
 
     `First steps { #first-steps } {#first-steps--first-steps-}`: the version took the list for words, and
@@ -117,7 +117,7 @@ def derived_anchor(source: str) -> tuple[str, int, int] | None:
     tail = _read_tail(source)
     if tail.derived is not None:
         return source[slice(*tail.derived)].strip(" \t{}<>#"), *tail.derived
-    lists = trailing_lists(source)
+    lists = find_trailing_lists(source)
     if "<" not in source or not any(one.names and not one.is_plain for one in lists):
         return None
     for found in _LITERAL_OR_HTML.finditer(source):
@@ -127,11 +127,11 @@ def derived_anchor(source: str) -> tuple[str, int, int] | None:
     return None
 
 
-def name_spans(source: str) -> list[tuple[int, int]]:
+def find_name_spans(source: str) -> list[tuple[int, int]]:
     """Return the characters [start, end) of each id in the attribute lists or angles that end a heading."""
     angle = _angle(source)
     end = len(source[: angle.start()].rstrip(" \t")) if angle else len(source)
-    spans = [(name.start, name.end) for one in trailing_lists(source[:end]) for name in one.names]
+    spans = [(name.start, name.end) for one in find_trailing_lists(source[:end]) for name in one.names]
     return [*spans, angle.span("name")] if angle else spans
 
 
@@ -140,7 +140,7 @@ def _read_tail(source: str) -> _Tail:
     angle = _angle(source)
     if angle:
         end = len(source[: angle.start()].rstrip(" \t"))
-    lists = trailing_lists(source[:end])
+    lists = find_trailing_lists(source[:end])
     if not lists:
         if angle is None:
             return _Tail(end, None, None, (), None)
@@ -182,14 +182,14 @@ def _is_bare(source: str, one: AttributeList) -> bool:
 def _is_derived(name: str, lists: str) -> bool:
     """Return True if a name ends as the slug of words that end in these attribute lists."""
     # A renderer takes marks of emphasis off the words, and a slug keeps `_`.
-    ending = heading_slug(f" {lists.strip()}").replace("_", "")
+    ending = make_heading_slug(f" {lists.strip()}").replace("_", "")
     endings = (ending, f"/{ending.removeprefix('-')}")
     plain = name.replace("_", "")
     return plain.endswith(endings) or _NUMBER.sub("", plain).endswith(endings)
 
 
 def split_html(text: str) -> tuple[str, str, str]:
-    """The HTML anchors before a text, the text, and those after it; one amid the words counts as before."""
+    """Return the HTML anchors before a text, the text, and those after it; one within it counts as before."""
     tags = []
     if len(text) <= _MAX_HEADING and _HTML.search(text):
         tags = [found for found in _LITERAL_OR_HTML.finditer(text) if found["tag"]]
@@ -214,7 +214,7 @@ def split_html(text: str) -> tuple[str, str, str]:
     return text[:start] + amid, words, text[end:]
 
 
-def html_names(text: str) -> tuple[str, ...]:
+def find_html_names(text: str) -> tuple[str, ...]:
     """Return the names of HTML anchors in a text, in order."""
     return tuple(name for tag in _HTML.findall(text) for name in _HTML_NAME.findall(tag))
 
@@ -229,14 +229,14 @@ def is_valid_name(name: str) -> bool:
     return _VALID_NAME.match(name) is not None
 
 
-def insertion(source: str, name: str, form: AnchorForm) -> tuple[str, str]:
+def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str, str]:
     """Return the end of a heading's inline Markdown behind a new anchor, and the text that writes the anchor.
 
     A heading that ends in an attribute list gets the id in that list: renderers read one list alone.
     """
     if form is AnchorForm.HTML:
         return source, f'<a id="{name}"></a>'
-    lists = trailing_lists(source) if source.endswith("}") else []
+    lists = find_trailing_lists(source) if source.endswith("}") else []
     if lists and lists[-1].form is not AnchorForm.COMMENT:
         return source[lists[-1].inner :], f"#{name} "
     match form:
@@ -255,7 +255,7 @@ def insertion(source: str, name: str, form: AnchorForm) -> tuple[str, str]:
 
 def write_heading(words: str, name: str, form: AnchorForm) -> str:
     """Return a heading's inline Markdown with its anchor."""
-    behind, text = insertion(words, name, form)
+    behind, text = plan_anchor_insertion(words, name, form)
     if form is AnchorForm.HTML:
         return text + _with_literal_marks(words, is_last=True)
     if not behind:

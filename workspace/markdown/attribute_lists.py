@@ -43,7 +43,7 @@ _MAX_HEADING = 10_000
 
 
 class AnchorForm(StrEnum):
-    """How an anchor is written."""
+    """The syntax of an anchor."""
 
     BRACES = "braces"
     SPACED = "spaced"
@@ -58,7 +58,7 @@ class AnchorForm(StrEnum):
         return self not in (AnchorForm.ANGLE, AnchorForm.HTML)
 
 
-class Name(NamedTuple):
+class AttributeId(NamedTuple):
     """An id in an attribute list, and its characters [start, end) in the text."""
 
     name: str
@@ -76,12 +76,12 @@ class AttributeList(NamedTuple):
     start: int
     end: int
     form: AnchorForm
-    names: tuple[Name, ...]
+    names: tuple[AttributeId, ...]
     is_plain: bool
     inner: int
 
 
-def trailing_lists(source: str) -> list[AttributeList]:
+def find_trailing_lists(source: str) -> list[AttributeList]:
     """Return the attribute lists that end a heading's inline Markdown, in order."""
     found: list[AttributeList] = []
     end = len(source)
@@ -96,7 +96,7 @@ def trailing_lists(source: str) -> list[AttributeList]:
     return found
 
 
-def read_line(line: str) -> AttributeList | None:
+def read_attribute_line(line: str) -> AttributeList | None:
     """Return the attribute list that a line consists of, as kramdown reads it below a heading."""
     start = len(line) - len(line.lstrip(" "))
     end = len(line.rstrip(" \t"))
@@ -153,7 +153,7 @@ def _is_in_code(source: str, position: int) -> bool:
 def _read(text: str, start: int, end: int) -> AttributeList | None:
     """Return the attribute list [start, end) of a text; None if it is none."""
     if comment := _COMMENT.fullmatch(text, start, end):
-        name = Name(comment["name"], *comment.span("name"))
+        name = AttributeId(comment["name"], *comment.span("name"))
         return AttributeList(start, end, AnchorForm.COMMENT, (name,), False, start)
     found = _read_items(text, start, end)
     plain = _PLAIN.fullmatch(text, start, end)
@@ -161,7 +161,7 @@ def _read(text: str, start: int, end: int) -> AttributeList | None:
         return found
     if found is None:
         # What stands behind the id is no attribute. It is an anchor all the same, as it was in 0.1.0.
-        name = Name(plain["name"], *plain.span("name"))
+        name = AttributeId(plain["name"], *plain.span("name"))
         return AttributeList(start, end, AnchorForm.BRACES, (name,), True, start + 1)
     return found._replace(is_plain=True)
 
@@ -174,7 +174,7 @@ def _read_items(text: str, start: int, end: int) -> AttributeList | None:
     opening = _OPENING.match(text, start)
     assert opening is not None
     inner = place = opening.end()
-    names: list[Name] = []
+    names: list[AttributeId] = []
     is_colon = text.startswith("{:", start)
     says_something = False
     while place < end - 1:
@@ -187,7 +187,7 @@ def _read_items(text: str, start: int, end: int) -> AttributeList | None:
         elif not says_something and not is_colon:
             return None
         groups = ("double", "single", "bare") if item["key"] == "id" else ("id", "joined")
-        names += (Name(item[group], *item.span(group)) for group in groups if _is_name(item[group]))
+        names += (AttributeId(item[group], *item.span(group)) for group in groups if _is_name(item[group]))
         place = item.end()
         behind = place
         while behind < end and text[behind] in " \t":

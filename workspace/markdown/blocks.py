@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BlockKind(StrEnum):
-    """What a block is. A table is a paragraph here, as in CommonMark; both stand and fall whole."""
+    """The kind of a block. A table is a paragraph here, as in CommonMark; both are indivisible."""
 
     PARAGRAPH = "paragraph"
     ITEM = "item"
@@ -47,7 +47,7 @@ class _Open(NamedTuple):
     children: list[_Open]
 
 
-def nested_blocks(data: bytes) -> tuple[Block, ...]:
+def parse_nested_blocks(data: bytes) -> tuple[Block, ...]:
     """Return the blocks of a text in order, each byte that is not blank in one of them.
 
     Raises LimitExceeded for a text of too many lines or blocks.
@@ -61,7 +61,7 @@ def nested_blocks(data: bytes) -> tuple[Block, ...]:
 
 
 def _tree(tokens: Sequence[Token]) -> list[_Open]:
-    """The blocks at the top and the items of lists in each other; nothing of what else may hold blocks."""
+    """Return the top-level blocks and the nested list items; other containers are not opened."""
     top: list[_Open] = []
     open_items: list[list[_Open]] = [top]
     hidden = 0
@@ -123,8 +123,8 @@ def _end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
 _LITERAL = ("fence", "code_block", "html_block")
 
 
-def literal_lines(text: str) -> list[tuple[int, int]]:
-    """The lines [line, end) of each code block and HTML block of a document, in lists and quotations too.
+def find_literal_lines(text: str) -> list[tuple[int, int]]:
+    """Return the lines [line, end) of each code block and HTML block of a document, nested ones too.
 
     Raises LimitExceeded for a text of too many blocks.
     """

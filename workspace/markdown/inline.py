@@ -1,4 +1,4 @@
-"""Where a text's inline Markdown, raw HTML and link definitions stand: the leaves of its tree of blocks.
+"""The inline Markdown, raw HTML and link definitions of a text: the inline sources of its blocks.
 
 Inline Markdown as a reader sees it, and the two rules of CommonMark by which links say what they mean.
 """
@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.markdown.parser import block_parser, bounded_state
+from workspace.markdown.parser import make_block_parser, make_bounded_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class LeafKind(Enum):
-    """What a leaf holds."""
+class InlineKind(Enum):
+    """The kind of an inline source."""
 
     INLINE = "inline"  # a paragraph's or heading's text
     HTML = "html"  # CommonMark §4.6
     DEFINITION = "definition"  # CommonMark §4.7
 
 
-class Leaf(NamedTuple):
+class InlineSource(NamedTuple):
     """A block's text without the marks of the lists and quotations that it stands in.
 
     A line of it that begins at `starts[i]` begins at `places[i]` of the source. White space at its beginning
     may have been made of tabs, all else is the same, character for character.
     """
 
-    kind: LeafKind
+    kind: InlineKind
     text: str
     starts: Sequence[int]
     places: Sequence[int]
@@ -47,12 +47,12 @@ class Leaf(NamedTuple):
         return self.places[line] + position - self.starts[line]
 
 
-def read_leaves(text: str) -> list[Leaf]:
+def read_inline_sources(text: str) -> list[InlineSource]:
     """Return the leaves of a text whose lines end in LF, in order; those without `[` and `<` are left out.
 
     A footnote (`[^1]: word`) is no link definition but text. Raises LimitExceeded for too many blocks.
     """
-    leaves: list[Leaf] = []
+    leaves: list[InlineSource] = []
     if text:
         _leaf_parser().parse(text, {"leaves": leaves})
     return leaves
@@ -60,7 +60,7 @@ def read_leaves(text: str) -> list[Leaf]:
 
 @cache
 def _leaf_parser() -> MarkdownIt:
-    parser = block_parser(_leaf_state())
+    parser = make_block_parser(_leaf_state())
     parser.block.ruler.at("reference", _definition)
     # Every destination counts, and none is rewritten.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
@@ -69,12 +69,12 @@ def _leaf_parser() -> MarkdownIt:
 
 
 def _leaf_state() -> type[StateBlock]:
-    bounded = bounded_state()
+    bounded = make_bounded_state()
 
     class LeafState(bounded):  # type: ignore[misc, valid-type]
         """Keeps the text of each block as the parser takes it out of its lines."""
 
-        _lines: Leaf | None = None
+        _lines: InlineSource | None = None
         _is_html = False
 
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
@@ -82,14 +82,14 @@ def _leaf_state() -> type[StateBlock]:
             if ttype == "inline":
                 if self.tokens[-2].markup[:1] == "#":
                     line = self.line - 1
-                    self.keep(lines_as_leaf(self, LeafKind.INLINE, line, line + 1))
+                    self.keep(strip_indentation(self, InlineKind.INLINE, line, line + 1))
                 elif self._lines:
                     self.keep(self._lines)
                 self._lines = None
             self._is_html = ttype == "html_block"
             return token
 
-        def keep(self, leaf: Leaf) -> None:
+        def keep(self, leaf: InlineSource) -> None:
             if "[" in leaf.text or "<" in leaf.text:
                 self.env["leaves"].append(leaf)
 
@@ -97,7 +97,7 @@ def _leaf_state() -> type[StateBlock]:
             text: str = super().getLines(begin, end, indent, keepLastLF)
             self._lines = None
             if "[" in text or "<" in text:
-                kind = LeafKind.HTML if self._is_html else LeafKind.INLINE
+                kind = InlineKind.HTML if self._is_html else InlineKind.INLINE
                 # Each line is the end of its source line.
                 leaf = _leaf(kind, text, [self.eMarks[line] for line in range(begin, end)])
                 if self._is_html:
@@ -110,7 +110,7 @@ def _leaf_state() -> type[StateBlock]:
     return LeafState
 
 
-def lines_as_leaf(state: StateBlock, kind: LeafKind, begin: int, end: int) -> Leaf:
+def strip_indentation(state: StateBlock, kind: InlineKind, begin: int, end: int) -> InlineSource:
     """Return lines without their indentation."""
     texts = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]] for line in range(begin, end)
@@ -118,13 +118,13 @@ def lines_as_leaf(state: StateBlock, kind: LeafKind, begin: int, end: int) -> Le
     return _leaf(kind, "\n".join(texts), state.eMarks[begin:end])
 
 
-def _leaf(kind: LeafKind, text: str, ends: Sequence[int]) -> Leaf:
+def _leaf(kind: InlineKind, text: str, ends: Sequence[int]) -> InlineSource:
     starts, places, start = [], [], 0
     for line, end in zip(text.split("\n"), ends, strict=False):
         starts.append(start)
         places.append(end - len(line))
         start += len(line) + 1
-    return Leaf(kind, text, starts, places)
+    return InlineSource(kind, text, starts, places)
 
 
 def _definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
@@ -135,7 +135,7 @@ def _definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -
     if state.src.startswith("[^", first) or not reference(state, startLine, endLine, silent):
         return False
     if not silent:
-        state.env["leaves"].append(lines_as_leaf(state, LeafKind.DEFINITION, startLine, state.line))
+        state.env["leaves"].append(strip_indentation(state, InlineKind.DEFINITION, startLine, state.line))
     return True
 
 
@@ -165,7 +165,7 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def plain_text(source: str) -> str:
+def to_plain_text(source: str) -> str:
     """Return inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
 
     A text that is too long for a heading keeps its marks.
@@ -209,8 +209,8 @@ def _plain_text(source: str) -> str:
 _cached_plain_text = lru_cache(maxsize=16384)(_plain_text)
 
 
-def unescaped(text: str) -> str:
-    """A link's destination or title with its backslashes and entities resolved (CommonMark §2.4, §2.5)."""
+def unescape(text: str) -> str:
+    """Return a destination or title with its backslashes and entities resolved (CommonMark §2.4, §2.5)."""
     if "\\" not in text and "&" not in text:
         return text
     from markdown_it.common.utils import unescapeAll
@@ -218,8 +218,8 @@ def unescaped(text: str) -> str:
     return unescapeAll(text)
 
 
-def normalized_label(label: str) -> str:
-    """A link's label as labels are compared: without regard to case and white space (CommonMark §4.7)."""
+def normalize_label(label: str) -> str:
+    """Return a link label with case and white space folded for comparison (CommonMark §4.7)."""
     from markdown_it.common.utils import normalizeReference
 
     return normalizeReference(label)

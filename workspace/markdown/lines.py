@@ -22,7 +22,7 @@ LIST_MARKER_BYTES = LIST_MARKER.encode()
 
 
 class Lines:
-    """Where the lines of a text begin. Lines count from 0; a byte-order mark belongs to no line."""
+    """The offsets of the lines of a text. Lines count from 0; a byte-order mark belongs to no line."""
 
     __slots__ = ("data", "starts")
 
@@ -49,25 +49,25 @@ class Lines:
         return self.data[self.offset(line) : self.offset(line + 1)].rstrip(b"\r\n")
 
 
-def line_ending(data: bytes) -> bytes:
+def detect_line_ending(data: bytes) -> bytes:
     """Return the line ending that a text uses: that of its first line, LF for a text of one line."""
     found = LINE_END_BYTES.search(data)
     return found.group() if found else b"\n"
 
 
-def with_ending(text: str, ending: bytes) -> bytes:
+def encode_with_ending(text: str, ending: bytes) -> bytes:
     """Return a text as UTF-8 with every line ended as its document ends them."""
     return LINE_END_BYTES.sub(ending, text.encode())
 
 
-def before_ending(data: bytes, end: int) -> int:
+def find_content_end(data: bytes, end: int) -> int:
     """Return the end of a line without its line ending, where it has one."""
     if data[max(0, end - 2) : end] == b"\r\n":
         return end - 2
     return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end
 
 
-def with_newlines(text: str) -> str:
+def decode_with_newlines(text: str) -> str:
     """Return a document's text with LF line ends, as a caller's content has them."""
     return LINE_END.sub("\n", text)
 

@@ -1,4 +1,4 @@
-"""Which lines are headings and list items."""
+"""The headings and list items of a text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ListItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class BlockOutline:
     """The blocks that a document's structure rests on, in order.
 
     `front_matter_lines` counts the lines of its front matter, both marks included; 0 if it has none.
@@ -57,8 +57,8 @@ class Outline:
     depth: int = 0
 
 
-def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> Outline:
-    """The headings and list items of a text that stands at `first_line`. Only a document has front matter.
+def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> BlockOutline:
+    """Return the headings and list items of a text at `first_line`. Only a document has front matter.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
@@ -66,10 +66,10 @@ def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -
     tokens = read_blocks(text, is_document=is_document, first_line=first_line)
     front_matter_lines = next((at.map[1] for at in tokens if at.type == "front_matter" and at.map), 0)
     items, depth = _list_items(tokens)
-    return Outline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
+    return BlockOutline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
 
 
-def all_headings(text: str) -> list[Heading]:
+def read_all_headings(text: str) -> list[Heading]:
     """Return every heading of a text without front matter, in order, those in lists and quotations included.
 
     Raises LimitExceeded for a text of too many blocks.
@@ -78,7 +78,7 @@ def all_headings(text: str) -> list[Heading]:
 
 
 def may_have_nested_headings(data: bytes) -> bool:
-    """Whether a heading may stand in a list or quotation: told without parsing, so True may be wrong."""
+    """Return True if a heading may be in a list or quotation. True may be wrong: nothing is parsed."""
     if any(mark in data for mark in _NESTING) and _NESTED.search(data):
         return True
     return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
@@ -92,26 +92,26 @@ def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[H
             yield Heading(int(token.tag[1]), line, end, source, token.markup in ("=", "-"))
 
 
-def code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
-    """The lines [line, end) of each code fence, in lists too; its mark, info string and number of lines."""
+def find_code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
+    """Return the lines [line, end), mark, info string and line count of each code fence, nested too."""
     tokens = read_blocks(f"{text}\n")
     return [(at.map or [], at.markup, at.info, at.content.count("\n")) for at in tokens if at.type == "fence"]
 
 
-def absorbs(text: str, following: str) -> bool:
-    """Whether headings right after a text would be read as a part of it: in an open code fence, say."""
+def would_absorb_headings(text: str, following: str) -> bool:
+    """Return True if headings right after a text would become part of it, as in an open code fence."""
     first = text.count("\n") + 1
     expected = read_outline(following, first_line=first).headings
     found = read_outline(f"{text}\n{following}").headings
     return found[len(found) - len(expected) :] != expected
 
 
-def closed_outline(text: str) -> Outline | None:
+def read_closed_outline(text: str) -> BlockOutline | None:
     """Return the outline of a text; None if it ends in an open code fence, comment or HTML block."""
     found = read_outline(f"{text}\n\n# x")
     if not found.headings or found.headings[-1].line != text.count("\n") + 2:
         return None
-    return Outline(0, found.headings[:-1], found.items, found.depth)
+    return BlockOutline(0, found.headings[:-1], found.items, found.depth)
 
 
 def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
@@ -145,8 +145,8 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
     return tuple(items), deepest
 
 
-def html_block_kind(line: str) -> int:
-    """Which of the seven kinds of HTML block begins with a line (CommonMark 0.31 §4.6); 0 if none does.
+def detect_html_block_kind(line: str) -> int:
+    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6); 0 if none.
 
     The line comes without its indentation.
     """

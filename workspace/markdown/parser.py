@@ -88,11 +88,11 @@ def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) ->
 
 @cache
 def _parser(*, front_matter: bool) -> MarkdownIt:
-    return block_parser(front_matter=front_matter)
+    return make_block_parser(front_matter=front_matter)
 
 
-def block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
-    """A parser of CommonMark's blocks that reads no inline Markdown; `state` is a kind of `bounded_state`."""
+def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
+    """Return a parser of CommonMark's blocks without inline Markdown; `state` is a bounded state class."""
     # Imported here because a server answers its first questions without reading a document.
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
@@ -101,13 +101,13 @@ def block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = 
     if front_matter:
         parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
-    blocks = _bounded_blocks(state or bounded_state())
+    blocks = _bounded_blocks(state or make_bounded_state())
     blocks.ruler = parser.block.ruler
     parser.block = blocks
     return parser
 
 
-def bounded_state() -> type[StateBlock]:
+def make_bounded_state() -> type[StateBlock]:
     """Return a state of the block parser that raises LimitExceeded at too many blocks."""
     from markdown_it.rules_block import StateBlock
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown.lines import BOM, LIST_MARKER_BYTES
-from workspace.markdown.outline import Heading, html_block_kind
+from workspace.markdown.outline import Heading, detect_html_block_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ _LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED)
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
-class Unsure(Exception):
+class NeedsFullParse(Exception):
     """Only the parser can tell."""
 
 
@@ -159,7 +159,7 @@ class _Walk:
         """Return the level, the beginning and the words of a heading of #s that ends at `end`."""
         start, (first, mark) = found.start(), found.span(_HEADING)
         if first - start > _LOW and self._may_be_listed(start):
-            raise Unsure
+            raise NeedsFullParse
         return mark - first, start, _words(self._text[mark:end])
 
     def _setext(self, found: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
@@ -181,7 +181,7 @@ class _Walk:
         if found.lastindex == _FENCE:
             closing = _closing_fence(text[first : first + 1], last - first).search(text, end)
         else:
-            kind = html_block_kind(_decoded(text[first:end]))
+            kind = detect_html_block_kind(_decoded(text[first:end]))
             if kind not in _HTML_ENDS:
                 self._seen = start
                 return end
@@ -191,7 +191,7 @@ class _Walk:
             self._top = behind
         # Perhaps in a list: it ends there too, unless a line leaves the list before.
         elif _OUTDENTED[first - start - 1].search(text, end, behind):
-            raise Unsure
+            raise NeedsFullParse
         self._seen = behind
         return behind
 
@@ -210,12 +210,12 @@ class _Walk:
         while place < start:
             end = text.index(b"\n", place + 1)
             opening = _HTML_LINE.match(text, place)
-            kind = html_block_kind(_decoded(text[opening.end() : end])) if opening else 0
+            kind = detect_html_block_kind(_decoded(text[opening.end() : end])) if opening else 0
             if opening and kind:
                 if kind in _HTML_ENDS or (kind == _NO_INTERRUPTION and not is_first):
-                    raise Unsure
+                    raise NeedsFullParse
                 if opening.end() - place > _LOW and self._may_be_listed(start):
-                    raise Unsure
+                    raise NeedsFullParse
                 blank = _BLANK_LINE.search(text, end)
                 end = blank.start() if blank else len(text) - 1
                 if end >= start:
@@ -225,11 +225,11 @@ class _Walk:
         return 0
 
     def _paragraph(self, start: int, is_low: bool) -> int | None:
-        """Where the paragraph at the top level begins that an underline ends; None if it ends none there."""
+        """Return the start of the top-level paragraph that an underline ends; None if there is none."""
         text = self._text
         place, is_whole = self._lines_above(start)
         if not is_whole:
-            raise Unsure
+            raise NeedsFullParse
         first, is_contained = None, False
         while place < start:
             if _BLANK_LINE.match(text, place):
@@ -237,16 +237,16 @@ class _Walk:
             elif first is None:
                 first, is_contained = place, _FIRST_LINE.match(text, place) is None
                 if is_contained and not _FIRST_CONTAINED.match(text, place):
-                    raise Unsure
+                    raise NeedsFullParse
             elif not (
                 _LATER_LINE.match(text, place) or (is_contained and _LATER_CONTAINED.match(text, place))
             ):
-                raise Unsure
+                raise NeedsFullParse
             place = text.index(b"\n", place + 1)
         if first is None or not is_contained:
             return first
         if not is_low:
-            raise Unsure
+            raise NeedsFullParse
         return None
 
     def _may_be_listed(self, start: int) -> bool:
@@ -289,7 +289,7 @@ _CLOSING_MARK = re.compile(rb"\n(?: {0,3}-{3,}|\.\.\.)[ \t]*(?=\n)")
 _ITEM = re.compile(rb"^ {0,3}%b(?=[ \t\r\n])" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
-class Scanned(NamedTuple):
+class ScannedHeadings(NamedTuple):
     """The headings of a document, and the bytes [start, end) of the lines of each.
 
     `front_matter` are the bytes between its two marks, `front_matter_lines` counts its lines, the marks
@@ -304,7 +304,7 @@ class Scanned(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def scan(data: bytes) -> Scanned | None:
+def scan(data: bytes) -> ScannedHeadings | None:
     """Return the headings of a document; None where only the parser can tell them."""
     first = len(BOM) if data.startswith(BOM) else 0
     # With a line end before the first line and after the last, one expression fits them all.
@@ -328,9 +328,9 @@ def scan(data: bytes) -> Scanned | None:
             spans.append(
                 (first + start + shift * heading.line, min(first + end + shift * heading.end, len(data)))
             )
-    except Unsure:
+    except NeedsFullParse:
         return None
-    return Scanned(
+    return ScannedHeadings(
         front_matter=(first + opening + shift, first + closing + shift * (marks - 1)) if marks else (0, 0),
         front_matter_lines=marks,
         body=min(first + top + shift * marks, len(data)),
@@ -341,12 +341,12 @@ def scan(data: bytes) -> Scanned | None:
 
 
 def may_hold_list(data: bytes, start: int, end: int) -> bool:
-    """Whether a list may begin on one of the lines between two places at the top level of a document."""
+    """Return True if a list may begin on a line between two places at the top level of a document."""
     return _ITEM.search(data, start, end) is not None
 
 
 def _front_matter(text: bytes) -> tuple[int, int, int]:
-    """The line ends behind the opening mark, before the closing one and behind it; zeros without them."""
+    """Return the line ends after the opening mark, before and after the closing mark; zeros without them."""
     opening = _OPENING_MARK.match(text)
     closing = opening and _CLOSING_MARK.search(text, opening.end())
     return (opening.end(), closing.start(), closing.end()) if opening and closing else (0, 0, 0)

@@ -17,7 +17,7 @@ _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169),
 
 
 class _Characters(dict[int, str | None]):
-    """What becomes of each character in a slug, looked up in Unicode's tables once."""
+    """A cache of the slug form of each character, from Unicode's tables."""
 
     def __missing__(self, code: int) -> str | None:
         self[code] = chr(code) if _is_kept(chr(code)) else None
@@ -34,8 +34,8 @@ def _is_kept(character: str) -> bool:
 _CHARACTERS = _Characters({ord(" "): "-", ord("-"): "-"})
 
 
-def heading_slug(text: str) -> str:
-    """GitHub's slug of a heading's plain text.
+def make_heading_slug(text: str) -> str:
+    """Return GitHub's slug of a heading's plain text.
 
     Lower case; letters, marks, decimal digits, letter numbers, connector punctuation and hyphens are kept,
     spaces become hyphens, all else is dropped (the rule of the `github-slugger` package, without its
@@ -44,7 +44,7 @@ def heading_slug(text: str) -> str:
     return text.lower().translate(_CHARACTERS) or EMPTY_SLUG
 
 
-class Names:
+class UniqueNames:
     """Names made unique by a number after a mark: `errors`, `errors-1`, `errors-2`.
 
     The last number of each name is remembered, so that a thousand equal names cost a thousand steps.
@@ -60,7 +60,7 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, name: str) -> str:
-        """The name, if nothing has it yet, else with the first number that is free, counted from `start`."""
+        """Return the name if it is free, else with the first free number, counted from `start`."""
         free = name
         if name in self._given or name in self._reserved:
             number = self._numbers.get(name, self._start)
@@ -72,8 +72,8 @@ class Names:
         return free
 
 
-def file_slug(title: str) -> str:
-    """The stem of a title's file name: ASCII, at most 80 characters; empty if no letter or digit is left."""
+def make_file_slug(title: str) -> str:
+    """Return the stem of a title's file name: ASCII, at most 80 characters; "" without letters and digits."""
     from slugify import slugify
 
     return slugify(title, max_length=MAX_FILE_STEM, word_boundary=True)

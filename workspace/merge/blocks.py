@@ -12,10 +12,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.diff.sequences import longest_common_subsequence, similarity
+from workspace.diff.sequences import find_longest_common_subsequence, measure_similarity
 from workspace.document.tasks import FIELD_LINE
-from workspace.markdown.blocks import BlockKind, nested_blocks
-from workspace.markdown.lines import BLANK, LIST_MARKER_BYTES, before_ending
+from workspace.markdown.blocks import BlockKind, parse_nested_blocks
+from workspace.markdown.lines import BLANK, LIST_MARKER_BYTES, find_content_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ def head_parts(head: bytes) -> tuple[bytes, ...] | None:
 
 def pieces_of(data: bytes) -> tuple[Piece, ...]:
     """Return the pieces of a text. Raises LimitExceeded for a text of too many blocks."""
-    return _pieces(data, nested_blocks(data), 0) if data else ()
+    return _pieces(data, parse_nested_blocks(data), 0) if data else ()
 
 
 def _pieces(data: bytes, blocks: Sequence[Block], position: int) -> tuple[Piece, ...]:
@@ -132,7 +132,7 @@ def _definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
     if block.kind is BlockKind.ITEM or not DEFINITION.match(data, block.start):
         return [(block.start, block.end)]
     starts = [found.start() for found in DEFINITION.finditer(data, block.start, block.end)]
-    ends = [before_ending(data, start) for start in starts[1:]]
+    ends = [find_content_end(data, start) for start in starts[1:]]
     return list(zip(starts, [*ends, block.end], strict=True))
 
 
@@ -252,7 +252,7 @@ def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
     row = [origins[place] for place in range(other) if place in origins]
     places = {origin: place for place, origin in origins.items()}
     start = first = 0
-    for origin in longest_common_subsequence(range(size), row):
+    for origin in find_longest_common_subsequence(range(size), row):
         yield Run(start, origin, first, places[origin])
         start, first = origin + 1, places[origin] + 1
     yield Run(start, size, first, other)
@@ -275,7 +275,7 @@ def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: 
         mine = _words(other[new])
         for index in range(floor, len(olds)):
             old = olds[index]
-            if _are_of_a_kind(base[old], other[new]) and similarity(words[old], mine) >= _LEAST:
+            if _are_of_a_kind(base[old], other[new]) and measure_similarity(words[old], mine) >= _LEAST:
                 origins[new] = old
                 floor = index + 1
                 break

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
-from workspace.document.splices import Splice, end_of_text, spliced, start_of_text
+from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.merge.conflict import Conflict, Conflicts, MergedDocument, UnitId, UnitKind
 from workspace.merge.front_matter import head_of, key_lines
 from workspace.merge.resolutions import fitted
@@ -71,7 +71,7 @@ def agreed(
                 return None
             text = conflicts.decide(Conflict(UnitId(kind, section.key), None, mine, yours))
             splices.append(Splice(parts[0].start, parts[0].end, text or b""))
-    data = spliced(first.data, splices)
+    data = apply_splices(first.data, splices)
     if _outline(Document.parse(data, ours.path)) != _outline(first):
         return None
     kept = [found for found in merged[0].conflicts if _unbased(found) in common]
@@ -99,8 +99,8 @@ def _part(document: Document, section: Section, kind: UnitKind) -> _Part:
     if kind is UnitKind.TEXT:
         start, end = own_span(document, section)
     else:
-        start = start_of_text(document.data, section.start, section.body)
-        end = end_of_text(document.data, start, section.body)
+        start = find_text_start(document.data, section.start, section.body)
+        end = find_text_end(document.data, start, section.body)
     return _Part(start, max(start, end), document.data[start:end])
 
 

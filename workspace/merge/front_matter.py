@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.frontmatter import reader
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import InvalidFrontMatter, are_same
-from workspace.markdown.lines import BOM, Lines, line_ending
+from workspace.markdown.lines import BOM, Lines, detect_line_ending
 from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
 from workspace.merge.order import merged_order
 
@@ -60,7 +60,7 @@ def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | Non
         return None
     frame = ours if said == comments[1] else theirs
     try:
-        text = set_keys(frame.decode(), {key: value}, line_ending(frame).decode())
+        text = set_keys(frame.decode(), {key: value}, detect_line_ending(frame).decode())
     except InvalidFrontMatter:
         return None
     lines = text.encode()

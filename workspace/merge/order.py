@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeVar
 
-from workspace.diff.sequences import LinkedList, displaced
+from workspace.diff.sequences import LinkedList, find_displaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -69,7 +69,9 @@ def _readings(
 
     First what keeps both sides most apart.
     """
-    mine, yours = ([displaced(base, row), displaced(base[::-1], row[::-1])] for row in (ours, theirs))
+    mine, yours = (
+        [find_displaced(base, row), find_displaced(base[::-1], row[::-1])] for row in (ours, theirs)
+    )
     return sorted(product(mine, yours), key=lambda pair: len((pair[0] & pair[1]).intersection(common)))
 
 

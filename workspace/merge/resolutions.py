@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.document.document import Document
-from workspace.document.splices import end_of_text, start_of_text
+from workspace.document.splices import find_text_end, find_text_start
 from workspace.markdown.lines import LINE_END_BYTES
 from workspace.merge.blocks import pieces_of
 from workspace.merge.conflict import InvalidResolution, UnitKind
@@ -33,7 +33,7 @@ def fitted(conflict: Conflict, content: bytes | None, ending: bytes) -> bytes | 
     unit = conflict.unit
     if content is None or unit.kind is UnitKind.DOCUMENT:
         return content
-    text = content[start_of_text(content, 0, len(content)) : end_of_text(content, 0, len(content))]
+    text = content[find_text_start(content, 0, len(content)) : find_text_end(content, 0, len(content))]
     if not text:
         return None
     is_metadata = unit.kind is UnitKind.METADATA

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.diff.sequences import surely_displaced
-from workspace.document.heading_text import heading_splices
-from workspace.document.headings import rewritten
-from workspace.document.splices import Splice, end_of_text, spliced, start_of_text
+from workspace.diff.sequences import find_definitely_moved
+from workspace.document.heading_text import rewrite_heading
+from workspace.document.headings import replace_words
+from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BOM
 from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
@@ -84,13 +84,13 @@ class Side:
         start, end = own_span(self.document, section)
         if section.heading is None or section.body == section.start or start >= end:
             return None
-        return self.document.data[end_of_text(self.document.data, section.start, section.body) : start]
+        return self.document.data[find_text_end(self.document.data, section.start, section.body) : start]
 
     def whole(self, id: Id) -> bytes:
         """Return a section with all below it."""
         section, data = self.sections[id], self.document.data
-        start = start_of_text(data, section.start, section.tree_end)
-        return data[start : end_of_text(data, start, section.tree_end)]
+        start = find_text_start(data, section.start, section.tree_end)
+        return data[start : find_text_end(data, start, section.tree_end)]
 
     def below(self, id: Id) -> Sequence[Id]:
         """Return all sections below one."""
@@ -104,14 +104,14 @@ class Side:
 
 def core(document: Document, section: Section) -> tuple[int, int]:
     """The bytes [start, end) of a section's heading and own text, without the blank lines around both."""
-    start = start_of_text(document.data, section.start, section.end)
-    return start, end_of_text(document.data, start, section.end)
+    start = find_text_start(document.data, section.start, section.end)
+    return start, find_text_end(document.data, start, section.end)
 
 
 def own_span(document: Document, section: Section) -> tuple[int, int]:
     """Return the bytes [start, end) of a section's own text, without the blank lines around it."""
-    start = start_of_text(document.data, section.body, section.end)
-    return start, end_of_text(document.data, start, section.end)
+    start = find_text_start(document.data, section.body, section.end)
+    return start, find_text_end(document.data, start, section.end)
 
 
 def sides(base: Document | None, ours: Document, theirs: Document) -> tuple[Side | None, Side, Side]:
@@ -306,7 +306,7 @@ def _moved(base: Side, other: Side, removed: set[Id]) -> set[Id]:
     """Return what a side put elsewhere among its siblings, of some sections."""
     found: set[Id] = set()
     for parent in {base.standing[id].parent for id in removed}:
-        found |= surely_displaced(base.children[parent], other.children.get(parent, []))
+        found |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
     return found & removed
 
 
@@ -341,12 +341,12 @@ class Heading(NamedTuple):
 def heading_bytes(document: Document, section: Section, level: int | None = None) -> bytes:
     """The lines of a section's heading with the anchors above it, at a level; no line ending behind them."""
     data = document.data
-    start = start_of_text(data, section.start, section.body)
-    end = end_of_text(data, start, section.body)
+    start = find_text_start(data, section.start, section.body)
+    end = find_text_end(data, start, section.body)
     if level is None or level == section.level or section.heading is None or section.is_preamble:
         return data[start:end]
-    splices = heading_splices(document, section, level=level)
-    return spliced(data[:end], splices)[start:]
+    splices = rewrite_heading(document, section, level=level)
+    return apply_splices(data[:end], splices)[start:]
 
 
 def merged_heading(
@@ -368,28 +368,28 @@ def merged_heading(
         return None
     document, section = ours
     assert section.heading is not None
-    start, end, text = rewritten(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
-    first = start_of_text(document.data, section.start, section.body)
+    start, end, text = replace_words(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
+    first = find_text_start(document.data, section.start, section.body)
     splices = (
-        heading_splices(document, section, level=level, within=[Splice(start, end, text)])
+        rewrite_heading(document, section, level=level, within=[Splice(start, end, text)])
         if level != section.level and not section.is_preamble
         else [Splice(start, end, text)]
     )
     if above != parts[1].above:
         splices.append(Splice(first, section.heading_start, above))
-    stop = end_of_text(document.data, first, section.body)
+    stop = find_text_end(document.data, first, section.body)
     if below != parts[1].below:
-        stop = end_of_text(document.data, first, section.heading.below_start)
-    merged_bytes = spliced(document.data[:stop], splices)[first:]
+        stop = find_text_end(document.data, first, section.heading.below_start)
+    merged_bytes = apply_splices(document.data[:stop], splices)[first:]
     return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
 
 
 def _parts(document: Document, section: Section) -> Heading | None:
     if section.heading is None:
         return None
-    first = start_of_text(document.data, section.start, section.body)
+    first = find_text_start(document.data, section.start, section.body)
     text = section.heading.text
     above = document.data[first : section.heading_start]
     behind = section.heading.below_start
-    below = document.data[behind : end_of_text(document.data, behind, section.body)]
+    below = document.data[behind : find_text_end(document.data, behind, section.body)]
     return Heading(above, text.prefix, text.words, text.suffix, below)

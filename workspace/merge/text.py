@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sequences import surely_displaced
+from workspace.diff.sequences import find_definitely_moved
 from workspace.markdown.lines import LINE_END_BYTES
 from workspace.merge.blocks import Piece, Version, aligned, head_parts, pieces_of
 from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
@@ -190,7 +190,9 @@ class _Row:
         self._theirs = Version(self._named(ours, mine, theirs, yours))
         self._versions = self._base, self._ours, self._theirs
         self._new: set[Id] = set()
-        self._moved = {id for side in self._versions[1:] for id in surely_displaced(self._base.ids, side.ids)}
+        self._moved = {
+            id for side in self._versions[1:] for id in find_definitely_moved(self._base.ids, side.ids)
+        }
 
     def _named(
         self, ours: Sequence[Piece], mine: Alignment, theirs: Sequence[Piece], yours: Alignment

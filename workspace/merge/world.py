@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import LimitExceeded
 from workspace.git.objects import SUBMODULE_MODE, Entry
 from workspace.git.trees import Whole, walk
-from workspace.links.world import by_stem
+from workspace.links.world import group_by_stem
 from workspace.snapshot.snapshot import DocumentNotFound, check_pointer
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MergedWorld:
     def stems(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents by the stem of their name, in lower case."""
         made = {path for path in self._merge.changes if self._is_document(path)}
-        return by_stem((self._ours.documents.keys() - self._gone) | made)
+        return group_by_stem((self._ours.documents.keys() - self._gone) | made)
 
     def exists(self, path: str) -> bool:
         """Return True if anything stands at a path; "" is the root."""

@@ -12,8 +12,8 @@ import hashlib
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.addresses import resolve_section, sections_named
-from workspace.document.section_text import own_text
+from workspace.document.addresses import find_sections_by_name, resolve_section
+from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
@@ -103,7 +103,7 @@ def _is_named(found: Followed, slug: str | None) -> bool:
     """Return True if a slug is another name of the section that was found, such as one of version 0.1.0."""
     if slug is None or found.document is None or found.section is None:
         return False
-    return [item.position for item in sections_named(found.document, slug)] == [found.section.position]
+    return [item.position for item in find_sections_by_name(found.document, slug)] == [found.section.position]
 
 
 def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | None:
@@ -145,14 +145,14 @@ def _at(following: Following, tree: str, place: Place) -> Followed | None:
     document = following.document(place.path, blob) if blob is not None else None
     if document is None or place.slug is None:
         return Followed(place.path, document) if document else None
-    named = sections_named(document, place.slug)
+    named = find_sections_by_name(document, place.slug)
     section = document.section_by_key(place.slug) or (named[0] if len(named) == 1 else None)
     return Followed(place.path, document, section) if section else None
 
 
 def _text(document: Document, section: Section | None) -> bytes:
     """The text that a comment is about: a section's own, without its heading, so that a rename keeps it."""
-    return document.data if section is None else own_text(document, section)
+    return document.data if section is None else read_own_text(document, section)
 
 
 def _digest(data: bytes) -> str:

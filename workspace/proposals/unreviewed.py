@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxonomy, read_manifest
-from workspace.config.toml import bytes_of
+from workspace.config.toml import read_bytes
 from workspace.errors import InvalidConfig
 from workspace.git.ancestry import Graph
 from workspace.git.objects import Entry, blob_id
@@ -72,9 +72,9 @@ class MergedFiles:
     def _read(self, path: str) -> Manifest | None:
         found = self._merge.entry(path)
         if isinstance(found, Entry):
-            if not snapshot.counts(self.config, path, found):
+            if not snapshot.is_listed(self.config, path, found):
                 return None
-            found = bytes_of(self._merge.ours.git, found.id)
+            found = read_bytes(self._merge.ours.git, found.id)
         if found is None:
             return None
         try:

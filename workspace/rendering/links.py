@@ -1,4 +1,4 @@
-"""What a link or an image becomes on the page: by the rules of `workspace.links`, and by what is safe.
+"""The links and images of a page: resolved by `workspace.links`, and limited to safe targets.
 
 The files among which the links of a page are resolved: a commit's, of which only so much is read.
 
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from workspace.document.headings import PREAMBLE
-from workspace.links.fragments import names_of
+from workspace.links.fragments import find_names
 from workspace.links.link import Enclosure, Link, LinkKind
-from workspace.links.resolver import Status, is_external, resolve
-from workspace.links.world import OverlayWorld
+from workspace.links.resolver import LinkStatus, is_external, resolve
+from workspace.links.world import OverlayFileTree
 from workspace.markdown.html.reader import WIKI_SCHEME
-from workspace.markdown.html.writer import Mark, fragment_of
+from workspace.markdown.html.writer import Mark, encode_fragment
 from workspace.rendering.sanitizer import Formulas
 
 if TYPE_CHECKING:
     from workspace.config.tables import Dialect
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.links.fragments import Place
-    from workspace.links.resolver import Resolved
+    from workspace.links.fragments import FragmentTarget
+    from workspace.links.resolver import ResolvedLink
     from workspace.snapshot.snapshot import Snapshot
 
 # Each is looked for in Git's trees.
@@ -48,11 +48,11 @@ _WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
 _MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
 
 
-NOT_LOOKED_FOR = "Not looked for: this page has too many links"
+NOT_CHECKED = "Not looked for: this page has too many links"
 
 
-class Destination(NamedTuple):
-    """Where a link leads: `href` is None for nowhere, `kind` is a class, `title` says what is wrong."""
+class RenderedLink(NamedTuple):
+    """A resolved link: `href` is None without a target, `kind` is a class, `title` describes the error."""
 
     href: str | None
     kind: str = ""
@@ -60,26 +60,32 @@ class Destination(NamedTuple):
     host: str = ""
 
 
-class Destinations:
+class LinkRenderer:
     """The destinations of one text. Each is resolved once."""
 
     def __init__(
-        self, world: PageWorld | None, path: str, urls: Urls, document: Document | None, *, is_page: bool
+        self,
+        world: PageFileTree | None,
+        path: str,
+        urls: PageUrls,
+        document: Document | None,
+        *,
+        is_page: bool,
     ) -> None:
         """Relative links count from `path`; `is_page` tells that ids of `document` are on the page."""
         self._world, self._path, self._urls = world, path, urls
         self._document, self._is_page = document, is_page
-        self._links: dict[str, Destination] = {}
+        self._links: dict[str, RenderedLink] = {}
         self.notes: set[str] = set()
 
-    def link(self, written: str) -> Destination:
+    def link(self, written: str) -> RenderedLink:
         """Return where a link leads; entities and escapes in it are resolved."""
         found = self._links.get(written)
         if found is None:
             found = self._links[written] = self._external(written) or self._internal(written)
         return found
 
-    def image(self, written: str) -> Destination:
+    def image(self, written: str) -> RenderedLink:
         """Return where an image is.
 
         One of another host has its address as `href`, and is not to be loaded.
@@ -88,11 +94,11 @@ class Destinations:
         if external is not None:
             return external
         found = self._resolved(written, is_image=True)
-        if found is None or found.path is None or found.status is not Status.OK:
-            return Destination(None, "broken", _missing(found) if found else NOT_LOOKED_FOR)
-        return Destination(self._urls.raw(found.path))
+        if found is None or found.path is None or found.status is not LinkStatus.OK:
+            return RenderedLink(None, "broken", _missing(found) if found else NOT_CHECKED)
+        return RenderedLink(self._urls.raw(found.path))
 
-    def _external(self, written: str) -> Destination | None:
+    def _external(self, written: str) -> RenderedLink | None:
         address = written.strip(_AT_ENDS).translate(_WITHIN)
         if address.startswith(("//", "\\\\", "/\\", "\\/")):
             address = "https://" + address[2:]
@@ -100,36 +106,36 @@ class Destinations:
             return None
         address = address.replace(" ", "%20").replace("\\", "/")
         if _MAIL.match(address):
-            return Destination(address, "external")
+            return RenderedLink(address, "external")
         host = _host(address) if _WEB.match(address) else ""
         if not host:
-            return Destination(None)
-        return Destination(address, "external", host=host)
+            return RenderedLink(None)
+        return RenderedLink(address, "external", host=host)
 
-    def _internal(self, written: str) -> Destination:
+    def _internal(self, written: str) -> RenderedLink:
         found = self._resolved(written, is_image=False)
         if found is None:
-            return Destination(None, "", NOT_LOOKED_FOR if self._world else "")
-        if found.status is Status.EXTERNAL:
-            return Destination(None, "", "Not part of this workspace")
+            return RenderedLink(None, "", NOT_CHECKED if self._world else "")
+        if found.status is LinkStatus.EXTERNAL:
+            return RenderedLink(None, "", "Not part of this workspace")
         path = found.path
-        if path is None or found.status not in (Status.OK, Status.MISSING_FRAGMENT):
-            return Destination(None, "broken", _missing(found))
+        if path is None or found.status not in (LinkStatus.OK, LinkStatus.MISSING_FRAGMENT):
+            return RenderedLink(None, "broken", _missing(found))
         if self._world is not None and self._world.is_folder(path):
-            return Destination(self._urls.folder(path))
+            return RenderedLink(self._urls.folder(path))
         fragment = found.target.fragment if found.target else None
         if not self._is_document(path):
-            return Destination(self._urls.raw(path))
+            return RenderedLink(self._urls.raw(path))
         is_here = path == self._path and self._is_page
-        if found.status is Status.MISSING_FRAGMENT:
+        if found.status is LinkStatus.MISSING_FRAGMENT:
             href = None if is_here else self._urls.document(path)
-            return Destination(href, "broken", "The document has no such section")
+            return RenderedLink(href, "broken", "The document has no such section")
         name = self._name(path, found.place, fragment)
         if is_here and name:
-            return Destination(f"#{fragment_of(name)}")
-        return Destination(self._urls.document(path, name))
+            return RenderedLink(f"#{encode_fragment(name)}")
+        return RenderedLink(self._urls.document(path, name))
 
-    def _name(self, path: str, place: Place | None, fragment: str | None) -> str:
+    def _name(self, path: str, place: FragmentTarget | None, fragment: str | None) -> str:
         """Return the id of a place on its page: a section's key, else the name that a link gives it."""
         if place is None or self._world is None:
             return fragment or ""
@@ -144,7 +150,7 @@ class Destinations:
     def _is_document(self, path: str) -> bool:
         return self._world is not None and self._world.is_document(path)
 
-    def _resolved(self, written: str, *, is_image: bool) -> Resolved | None:
+    def _resolved(self, written: str, *, is_image: bool) -> ResolvedLink | None:
         """Return what `workspace.links` says; None if it is not asked any more."""
         if self._world is None:
             return None
@@ -158,10 +164,10 @@ class Destinations:
         return resolve(self._world, self._path, link)
 
 
-def _missing(found: Resolved) -> str:
-    if found.status is Status.OUTSIDE:
+def _missing(found: ResolvedLink) -> str:
+    if found.status is LinkStatus.OUTSIDE:
         return "Leads out of the repository"
-    return "There is no such file" if found.status is Status.MISSING_FILE else "Cannot be shown here"
+    return "There is no such file" if found.status is LinkStatus.MISSING_FILE else "Cannot be shown here"
 
 
 def _host(address: str) -> str:
@@ -175,7 +181,7 @@ def _host(address: str) -> str:
 MAX_READ_BYTES = 500_000
 
 
-class PageWorld(OverlayWorld):
+class PageFileTree(OverlayFileTree):
     """The files of a snapshot. Past the limit documents are not opened, and no fragment is looked for."""
 
     def __init__(self, snapshot: Snapshot, own: Document | None = None) -> None:
@@ -210,7 +216,7 @@ class PageWorld(OverlayWorld):
         return True
 
 
-class Marks:
+class HeadingMarks:
     """The headings of a document by their lines, which count from 0 behind its front matter."""
 
     def __init__(self, document: Document, dialect: Dialect) -> None:
@@ -224,11 +230,11 @@ class Marks:
             for line in range(section.heading.first_line, section.line - 1)
         }
         self._names: dict[int, list[str]] = {}
-        for name, place in names_of(document, dialect).items():
+        for name, place in find_names(document, dialect).items():
             # These name the whole document, or the heading of the title, which has the name for its id.
             if name not in ("", PREAMBLE):
                 self._names.setdefault(place.offset, []).append(name)
-        self.outline: list[Entry] = []
+        self.outline: list[RenderedHeading] = []
 
     def mark(self, line: int) -> Mark | None:
         """How the heading on a line is found; one in a list or quotation has GitHub's name for it, if any."""
@@ -246,9 +252,9 @@ class Marks:
         return self._first + line in self._anchored
 
 
-def _entry(section: Section) -> Entry:
+def _entry(section: Section) -> RenderedHeading:
     level = section.heading.block.level if section.heading else 1
-    return Entry(level, section.title, section.key, section.address)
+    return RenderedHeading(level, section.title, section.key, section.address)
 
 
 class PageContext:
@@ -257,7 +263,9 @@ class PageContext:
     `addresses` are the links and images that were made of what the text says.
     """
 
-    def __init__(self, destinations: Destinations, marks: Marks | None, *, has_mermaid: bool = False) -> None:
+    def __init__(
+        self, destinations: LinkRenderer, marks: HeadingMarks | None, *, has_mermaid: bool = False
+    ) -> None:
         self._destinations, self._marks = destinations, marks
         self._formulas = Formulas()
         self._is_in_link = False
@@ -311,7 +319,7 @@ class PageContext:
         """Return a formula as MathML, or as it was written."""
         return self._formulas.write(source, is_block=is_block)
 
-    def _leading(self, found: Destination) -> dict[str, str]:
+    def _leading(self, found: RenderedLink) -> dict[str, str]:
         if found.href is not None:
             self.addresses.add(found.href)
         given = {"class": found.kind, "href": found.href, "title": found.title}
@@ -328,7 +336,7 @@ def _instead(words: str, kind: str, title: str) -> str:
     return f"{_tag('span', {'class': kind, 'title': title})}{escape(words)}</span>"
 
 
-class Urls(Protocol):
+class PageUrls(Protocol):
     """The addresses of the page: each begins with one slash. Equal ones must be equal and have one hash."""
 
     def document(self, path: str, section: str = "", /) -> str:
@@ -344,14 +352,14 @@ class Urls(Protocol):
         ...
 
 
-class Options(NamedTuple):
-    """What is turned on: formulas as MathML; diagrams as `<pre class="mermaid">`, for the page."""
+class RenderOptions(NamedTuple):
+    """Optional features: formulas as MathML; diagrams as `<pre class="mermaid">`, for the page."""
 
     math: bool = False
     mermaid: bool = False
 
 
-class Entry(NamedTuple):
+class RenderedHeading(NamedTuple):
     """A heading in the outline: its level (1 to 6), words, id in the HTML, and address."""
 
     level: int
@@ -360,7 +368,7 @@ class Entry(NamedTuple):
     address: str
 
 
-class Rendered(NamedTuple):
+class RenderedDocument(NamedTuple):
     """A document as HTML, safe to show as it is.
 
     `html` is its body without front matter; `shows_title` tells whether the title is its first heading.
@@ -370,6 +378,6 @@ class Rendered(NamedTuple):
     html: str
     title: str
     shows_title: bool
-    outline: tuple[Entry, ...]
+    outline: tuple[RenderedHeading, ...]
     is_cut: bool
     notes: tuple[str, ...]

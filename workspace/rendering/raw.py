@@ -1,4 +1,4 @@
-"""A file as it is: what a browser may show of it, and what it only may save."""
+"""Raw files: the formats that a browser may display, and those that it may only save."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_FILES = "sandbox; default-src 'none'"
 _SVG_LOOKED_AT = 4_096
 
 
-class Raw(NamedTuple):
+class RawFile(NamedTuple):
     """A file's blob and bytes, and how they are served; `headers` are those beside type and disposition."""
 
     blob: str
@@ -41,7 +41,7 @@ class Raw(NamedTuple):
     headers: Mapping[str, str]
 
 
-def raw(snapshot: Snapshot, path: str) -> Raw:
+def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
     """Return the file at a path of the commit: an image, a picture or text as such, all else to be saved.
 
     Any regular file under `root`, less `exclude`, less folders that begin with a dot. Raises
@@ -59,10 +59,10 @@ def raw(snapshot: Snapshot, path: str) -> Raw:
             actual=size,
         )
     data = snapshot.git.blob(entry.id)
-    return Raw(entry.id, data, *_served(path, data))
+    return RawFile(entry.id, data, *_serve(path, data))
 
 
-def _served(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
+def _serve(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
     image = _image(data)
     if image:
         return image, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _OF_FILES}

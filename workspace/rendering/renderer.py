@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING
 from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.links.link import LinkKind
-from workspace.links.reader import links_of
+from workspace.links.reader import read_cached_links
 from workspace.lru_cache import LRUCache
-from workspace.markdown.html.page import Features, Page
+from workspace.markdown.html.page import Features, ParsedPage
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
 from workspace.rendering import sanitizer
-from workspace.rendering.links import Destinations, Marks, Options, PageContext, PageWorld, Rendered, Urls
+from workspace.rendering.links import (
+    HeadingMarks,
+    LinkRenderer,
+    PageContext,
+    PageFileTree,
+    PageUrls,
+    RenderedDocument,
+    RenderOptions,
+)
 from workspace.rendering.sanitizer import sanitize
 
 if TYPE_CHECKING:
@@ -62,18 +70,24 @@ _SPARE = 1_000
 _TOKEN_BYTES = 1_000
 
 
-_pages: LRUCache[Hashable, Page | None] = LRUCache(
+_pages: LRUCache[Hashable, ParsedPage | None] = LRUCache(
     _KEPT, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _SPARE
 )
 
 
-_rendered: LRUCache[Hashable, Rendered] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
+_rendered: LRUCache[Hashable, RenderedDocument] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
 
 
 _texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
 
 
-def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Options()) -> Rendered:  # noqa: B008
+def render(
+    snapshot: Snapshot,
+    path: str,
+    *,
+    urls: PageUrls,
+    options: RenderOptions = RenderOptions(),  # noqa: B008
+) -> RenderedDocument:
     """Render a document as HTML. Raises DocumentNotFound, NotADocument, LimitExceeded."""
     blob = snapshot.blob(path)
     return _rendered.get(
@@ -81,15 +95,17 @@ def render(snapshot: Snapshot, path: str, *, urls: Urls, options: Options = Opti
     )
 
 
-def _render(snapshot: Snapshot, path: str, blob: str, urls: Urls, options: Options) -> Rendered:
+def _render(
+    snapshot: Snapshot, path: str, blob: str, urls: PageUrls, options: RenderOptions
+) -> RenderedDocument:
     document = snapshot.document(path)
     rules = snapshot.config.links
     features = Features(rules.wiki, options.math and sanitizer.is_installed())
     end = _end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
     page = _pages.get((blob, features), lambda: _read(text, features))
-    marks = Marks(document, rules.dialect)
-    destinations = Destinations(PageWorld(snapshot, document), path, urls, document, is_page=True)
+    marks = HeadingMarks(document, rules.dialect)
+    destinations = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
     context = PageContext(destinations, marks, has_mermaid=options.mermaid)
     html, is_plain = _write(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
@@ -98,7 +114,7 @@ def _render(snapshot: Snapshot, path: str, blob: str, urls: Urls, options: Optio
         notes.append("The end of this document is not shown, because it is too long for a page.")
     if is_plain:
         notes.append("Part of this document is shown as it is written, because it has too many parts.")
-    return Rendered(
+    return RenderedDocument(
         html,
         document.title,
         any(entry.id == PREAMBLE for entry in marks.outline),
@@ -108,7 +124,7 @@ def _render(snapshot: Snapshot, path: str, blob: str, urls: Urls, options: Optio
     )
 
 
-def _read(text: str, features: Features, definitions: dict[str, str] | None = None) -> Page | None:
+def _read(text: str, features: Features, definitions: dict[str, str] | None = None) -> ParsedPage | None:
     """Read a text; None stands for one of too many blocks."""
     try:
         return read_page(text, features, definitions)
@@ -116,7 +132,7 @@ def _read(text: str, features: Features, definitions: dict[str, str] | None = No
         return None
 
 
-def _write(page: Page | None, text: str, context: PageContext) -> tuple[str, bool]:
+def _write(page: ParsedPage | None, text: str, context: PageContext) -> tuple[str, bool]:
     """Write a page as safe HTML. Return True with it if some of it is shown as its source."""
     if page is not None:
         found = write_html(page, context)
@@ -128,7 +144,7 @@ def _write(page: Page | None, text: str, context: PageContext) -> tuple[str, boo
 
 
 def _end(document: Document) -> int:
-    """Where the part that is rendered ends: between two sections or at least two lines, unless it is all."""
+    """Return the end of the rendered part: between sections, or after at least two lines, or of all."""
     size, begin = len(document.data), document.front_matter_end
     most = min(begin + MAX_BYTES, document.lines.offset(document.front_matter_lines + MAX_LINES))
     if size <= most:
@@ -142,7 +158,7 @@ def _end(document: Document) -> int:
 def render_text(
     markdown: str,
     *,
-    urls: Urls,
+    urls: PageUrls,
     snapshot: Snapshot | None = None,
     base_path: str = "",
     breaks: bool = True,
@@ -156,13 +172,15 @@ def render_text(
     return _texts.get(key, lambda: _render_text(markdown, urls, snapshot, base_path, breaks))
 
 
-def _render_text(markdown: str, urls: Urls, snapshot: Snapshot | None, base_path: str, breaks: bool) -> str:
+def _render_text(
+    markdown: str, urls: PageUrls, snapshot: Snapshot | None, base_path: str, breaks: bool
+) -> str:
     features = Features(wiki=snapshot.config.links.wiki if snapshot else False, breaks=breaks)
     html = _without_ids(markdown[:MAX_WORDS], features, urls, snapshot, base_path)
     return html + "<p>…</p>\n" if len(markdown) > MAX_WORDS else html
 
 
-def render_section(snapshot: Snapshot, path: str, section: Section | str, *, urls: Urls) -> str:
+def render_section(snapshot: Snapshot, path: str, section: Section | str, *, urls: PageUrls) -> str:
     """Return a section's own text as HTML without ids, its heading included; `section` may be an address.
 
     "" for a section that the document does not have. Raises DocumentNotFound, NotADocument, LimitExceeded.
@@ -177,11 +195,11 @@ def render_section(snapshot: Snapshot, path: str, section: Section | str, *, url
     return _texts.get(key, lambda: _render_section(snapshot, document, section, urls))
 
 
-def _render_section(snapshot: Snapshot, document: Document, section: Section, urls: Urls) -> str:
+def _render_section(snapshot: Snapshot, document: Document, section: Section, urls: PageUrls) -> str:
     text = document.text(section.start, min(section.end, section.start + MAX_BYTES))
     definitions: dict[str, str] = {}
     if "][" in text or b"]:" in document.data:
-        for link in links_of(document).links:
+        for link in read_cached_links(document).links:
             if link.kind is LinkKind.DEFINITION and link.label:
                 definitions.setdefault(link.label, link.destination)
     features = Features(wiki=snapshot.config.links.wiki)
@@ -191,13 +209,13 @@ def _render_section(snapshot: Snapshot, document: Document, section: Section, ur
 def _without_ids(
     text: str,
     features: Features,
-    urls: Urls,
+    urls: PageUrls,
     snapshot: Snapshot | None,
     path: str,
     definitions: dict[str, str] | None = None,
 ) -> str:
     text = text.removeprefix("\ufeff")
-    world = PageWorld(snapshot) if snapshot else None
-    destinations = Destinations(world, path, urls, None, is_page=False)
+    world = PageFileTree(snapshot) if snapshot else None
+    destinations = LinkRenderer(world, path, urls, None, is_page=False)
     html, _ = _write(_read(text, features, definitions), text, PageContext(destinations, None))
     return html

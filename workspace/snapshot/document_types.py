@@ -34,8 +34,8 @@ class BrokenType(WorkspaceError):
     code = "INVALID_TEMPLATE"
 
 
-def document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
-    """The types by name, in the order to list them in; a workspace's own type replaces a built-in one."""
+def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
+    """Return the types by name in display order; a workspace's own type replaces a built-in one."""
     types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
     folder = snapshot.entry(FOLDER)
     if folder is None or not folder.is_tree:
@@ -46,9 +46,9 @@ def document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType
     return types
 
 
-def document_type(snapshot: Snapshot, name: str) -> DocumentType:
+def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
     """Return the type of a name. Raises UnknownType, BrokenType."""
-    types = document_types(snapshot)
+    types = read_types(snapshot)
     found = types.get(name)
     if found is None:
         close = nearest(name, types)
@@ -72,7 +72,7 @@ def _read(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
 
 
 def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> DocumentType | BrokenType:
-    """The type of a folder that has some of `PARTS`, with their sizes in bytes; `read` gives one of them."""
+    """Return the type of a folder that has some of `PARTS`, with their sizes in bytes; `read` reads one."""
     missing = [part for part in PARTS if part not in sizes]
     if missing:
         return BrokenType(

@@ -1,4 +1,4 @@
-"""Overlays: documents as they would be, laid over a snapshot and committed by nobody yet."""
+"""Overlays: uncommitted changes to documents, laid over a snapshot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Unread:
 
 
 class Overlay:
-    """What a batch has done so far. Reads see it; the repository does not."""
+    """The uncommitted state of a batch. Its reads see the changes; the repository does not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -71,14 +71,14 @@ class Overlay:
         return self._last
 
     def find(self, path: str) -> Document | None:
-        """Return the same; None where there is none. Raises LimitExceeded, NotADocument."""
+        """Return the document at a path, or None. Raises LimitExceeded, NotADocument."""
         try:
             return self.document(path)
         except DocumentNotFound:
             return None
 
     def copy(self) -> Overlay:
-        """Return the same documents once more, so that an operation that fails leaves no trace in these."""
+        """Return a copy of the overlay, so that a failed operation does not change this one."""
         copied = Overlay(self.snapshot)
         copied._documents = dict(self._documents)
         copied._moved = dict(self._moved)
@@ -94,7 +94,7 @@ class Overlay:
         return tuple(path for path, document in self._documents.items() if document is not None)
 
     def now_at(self, path: str) -> str | None:
-        """Return where a document is that the batch has moved from a path; None where it was removed."""
+        """Return the new path of a document that the batch moved; None if it was removed."""
         seen: set[str] = set()
         while path in self._moved and path not in seen:
             seen.add(path)
@@ -128,7 +128,7 @@ class Overlay:
         self._documents[path] = document
 
     def lay(self, path: str, data: bytes) -> None:
-        """Lay the bytes of a document, held against the limits already, over the path at which it stands.
+        """Lay the bytes of a document, already checked against the limits, over its path.
 
         They are read when they are asked for: thousands of documents read take ten times the room.
         """
@@ -148,7 +148,7 @@ class Overlay:
         self._documents[path] = None
 
     def move(self, path: str, new_path: str) -> Document:
-        """Lay a document over a free path instead of its own, and answers with it.
+        """Move a document to a free path and return it.
 
         Another spelling of its own path is free, too. Raises DocumentNotFound, PathExists, InvalidPath,
         LimitExceeded for one that is too large to be read.
@@ -200,7 +200,7 @@ class Overlay:
         self._check_folders(path)
 
     def _check_folders(self, path: str) -> None:
-        """Every folder above a path must be one, and no name on the way the twin of another.
+        """Raise an error if a parent of a path is not a folder, or has a twin in letter case or Unicode form.
 
         Two names that differ only in case or in Unicode form are one file on many disks.
         """

@@ -1,4 +1,4 @@
-"""Snapshots: a commit that can be read, and nothing that was not committed.
+"""Snapshots: the readable state of one commit.
 
 What of a tree counts: its documents, and the manifests that say what holds for them.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, Taxonomy
-from workspace.config.toml import bytes_of
+from workspace.config.toml import read_bytes
 from workspace.errors import Among, Listed, WorkspaceError
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-MOST_DOCUMENTS = 1_000_000
+MAX_DOCUMENTS = 1_000_000
 
 
-MOST_FILES = 10_000_000
+MAX_FILES = 10_000_000
 
 
 """What is listed at most: trees that share folders can hold more paths than any memory, in a few objects."""
@@ -60,9 +60,9 @@ class Listing(NamedTuple):
     @classmethod
     def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
         """Return what a whole tree holds; None is an empty one. Raises TooManyFiles."""
-        found = _at_most(MOST_FILES, trees.walk(git, tree), "files") if tree else ()
-        counting = ((path, None, entry.id) for path, entry in found if counts(config, path, entry))
-        return cls({}, {}).changed(_at_most(MOST_DOCUMENTS, counting, "documents"))
+        found = _at_most(MAX_FILES, trees.walk(git, tree), "files") if tree else ()
+        counting = ((path, None, entry.id) for path, entry in found if is_listed(config, path, entry))
+        return cls({}, {}).changed(_at_most(MAX_DOCUMENTS, counting, "documents"))
 
     def changed(self, changes: Iterable[FileChange]) -> Listing:
         """Return the listing after some changes."""
@@ -83,20 +83,20 @@ class Listing(NamedTuple):
                 yield path, before.get(path), after.get(path)
 
 
-def changes(
+def list_changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
     """Yield what changes from one tree to another under the same settings; reads only folders that differ."""
     for change in trees.changes(git, old, new):
         one, other = (
-            entry.id if entry is not None and counts(config, change.path, entry) else None
+            entry.id if entry is not None and is_listed(config, change.path, entry) else None
             for entry in (change.old, change.new)
         )
         if one != other:
             yield change.path, one, other
 
 
-def counts(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
+def is_listed(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
     """Return True if what stands at a path is a document, or a manifest that has a say."""
     if not entry.is_blob:
         return False
@@ -175,10 +175,10 @@ class DocumentCache:
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
         """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
-        return self._documents.get((path, blob), _parsed, git, path, blob)
+        return self._documents.get((path, blob), _parse, git, path, blob)
 
 
-def _parsed(git: GitReader, path: str, blob: str) -> Document:
+def _parse(git: GitReader, path: str, blob: str) -> Document:
     from workspace.document.document import Document
 
     data = git.blob(blob)
@@ -221,7 +221,7 @@ class Snapshot:
     def config(self) -> WorkspaceConfig:
         """The settings in force at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
-        return _settings(bytes_of(self.git, entry.id) if entry and entry.is_blob else None)
+        return _settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
 
     @cached_property
     def documents(self) -> Mapping[str, str]:
@@ -243,16 +243,16 @@ class Snapshot:
 
     def manifest_problems(self) -> list[InvalidManifest]:
         """Return what is wrong with each manifest that cannot be used, in order of paths."""
-        from workspace.config.taxonomy import problems
+        from workspace.config.taxonomy import find_problems
 
-        return problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
+        return find_problems(self.git, tuple(self.config.taxonomy_keys), self.manifests)
 
     def _manifest_at(self, path: str) -> str | None:
         """Return the blob of the manifest at a path; None if none counts there."""
         if "_listing" in vars(self):
             return self.manifests.get(path)
         entry = self.entry(path)
-        return entry.id if entry is not None and counts(self.config, path, entry) else None
+        return entry.id if entry is not None and is_listed(self.config, path, entry) else None
 
     @cached_property
     def _listing(self) -> Listing:
@@ -336,7 +336,7 @@ class Snapshot:
         )
 
     def in_work_tree(self, path: str) -> bool:
-        """Whether a regular file stands at this path in the work tree, and not in what is checked out."""
+        """Return True if a regular file is at this path in the work tree but not in Git's index."""
         root = self.git.worktree
         if root is None or not path:
             return False
@@ -369,7 +369,7 @@ def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     """
     if not old.config.selects_like(new.config):
         return old._listing.differing(new._listing)
-    return changes(new.git, old.tree, new.tree, new.config)
+    return list_changes(new.git, old.tree, new.tree, new.config)
 
 
 def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:

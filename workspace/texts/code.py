@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.markdown.lines import LINE_END
-from workspace.texts.headings import Heading
+from workspace.texts.headings import TextHeading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ _ABOVE = ("@", "//", "/*", "*", "# ", "#[", "--")
 
 
 class _Language(NamedTuple):
-    """What is blanked, the words that begin a definition, and whether `name(…) {` is one: typed or bare."""
+    """The syntax of a language: blanked parts, definition words, and its kind of `name(…) {` definitions."""
 
     mask: re.Pattern[str]
     words: str
@@ -98,7 +98,7 @@ _LANGUAGES = {
 _BY_SUFFIX = {suffix: language for suffixes, language in _LANGUAGES.items() for suffix in suffixes.split()}
 
 
-def read_headings(lines: Lines, path: str) -> list[Heading]:
+def read_headings(lines: Lines, path: str) -> list[TextHeading]:
     """Return the classes and functions of a source file in order; none if its language is not known.
 
     Comments, decorators and attributes on the lines just above belong to one. A second definition on the same
@@ -109,10 +109,10 @@ def read_headings(lines: Lines, path: str) -> list[Heading]:
         return []
     text = LINE_END.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
     masked = language.mask.sub(_blank, text)
-    found = dict(sorted((*_bodies(masked, language), *_named(masked, language))))
+    found = dict(sorted((*_bodies(masked, language), *_find_named(masked, language))))
     starts = [0, *(end.end() for end in re.finditer("\n", text))]
     shown = text.split("\n")
-    headings: list[Heading] = []
+    headings: list[TextHeading] = []
     indents: list[int] = []
     line = 0
     for offset, (indent, name) in found.items():
@@ -124,19 +124,19 @@ def read_headings(lines: Lines, path: str) -> list[Heading]:
         while indents and indents[-1] >= indent:
             indents.pop()
         indents.append(indent)
-        headings.append(Heading(name, len(indents), line, _first_line(shown, line, floor)))
+        headings.append(TextHeading(name, len(indents), line, _first_line(shown, line, floor)))
     return headings
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Spaces for all but the line ends."""
+    """Return spaces for all characters but the line ends."""
     words = found[0]
     if "\n" not in words:
         return " " * len(words)
     return "\n".join(" " * len(part) for part in words.split("\n"))
 
 
-def _named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+def _find_named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the definitions that a word begins: where each stands, its indentation, its name."""
     words = "|".join(language.words.split())
     pattern = re.compile(

@@ -1,4 +1,4 @@
-"""How headings of a text that is no Markdown become its outline: by the address rule of documents."""
+"""Outlines of texts other than Markdown: headings get addresses by the rule of documents."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
-from workspace.document.sections import nest
+from workspace.document.sections import find_parents_and_ends
 from workspace.markdown.lines import BLANK
-from workspace.markdown.slugs import Names, heading_slug
+from workspace.markdown.slugs import UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_LEVEL = 6
 
 
-class Heading(NamedTuple):
+class TextHeading(NamedTuple):
     """A heading: its words, its level, its line, and the first line that belongs to it, counted from 0."""
 
     title: str
@@ -34,8 +34,10 @@ class Heading(NamedTuple):
     first_line: int
 
 
-def with_title(lines: Lines, headings: list[Heading], comments: tuple[bytes, ...]) -> list[Heading]:
-    """The headings, the first of which is the text's title (level 0) if none but it is of the highest level.
+def promote_title(
+    lines: Lines, headings: list[TextHeading], comments: tuple[bytes, ...]
+) -> list[TextHeading]:
+    """Return the headings; the first is the title (level 0) if it alone has the highest level.
 
     Nothing may stand before it but blank lines and what begins with one of `comments`. That is how
     reStructuredText promotes a lone top section, and what `= Title` is in AsciiDoc.
@@ -48,8 +50,8 @@ def with_title(lines: Lines, headings: list[Heading], comments: tuple[bytes, ...
     return [headings[0]._replace(level=0), *headings[1:]]
 
 
-def entries_of(lines: Lines, headings: Sequence[Heading]) -> tuple[Entry, ...]:
-    """The parts that begin with these headings; what stands before the first is `_preamble`, if it has text.
+def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[OutlineEntry, ...]:
+    """Return the parts that begin with these headings; text before the first is `_preamble`.
 
     There is always one. A title (level 0) begins the preamble, and blank lines belong to what they stand in.
     """
@@ -57,16 +59,16 @@ def entries_of(lines: Lines, headings: Sequence[Heading]) -> tuple[Entry, ...]:
     headings = [_title_on_top(headings[0]), *headings[1:]] if headings and not headings[0].level else headings
     begin = lines.offset(headings[0].first_line) if headings else len(data)
     if not headings or (headings[0].level and data[:begin].strip(BLANK)):
-        headings = [Heading("", 0, 0, 0), *headings]
+        headings = [TextHeading("", 0, 0, 0), *headings]
     starts = [0, *(lines.offset(heading.first_line) for heading in headings[1:])]
     levels = [min(heading.level, MAX_LEVEL) for heading in headings]
-    parents, ends = nest(levels, range(len(levels)), len(levels))
-    numbers = numbers_of(levels, parents)
+    parents, ends = find_parents_and_ends(levels, range(len(levels)), len(levels))
+    numbers = number_entries(levels, parents)
     bounds = [*starts, len(data)]
     firsts = [*(heading.first_line for heading in headings), len(lines)]
     addresses = _addresses(headings, parents)
     return tuple(
-        Entry(
+        OutlineEntry(
             address=addresses[position],
             title=heading.title,
             level=levels[position],
@@ -84,25 +86,25 @@ def entries_of(lines: Lines, headings: Sequence[Heading]) -> tuple[Entry, ...]:
     )
 
 
-def _title_on_top(title: Heading) -> Heading:
+def _title_on_top(title: TextHeading) -> TextHeading:
     return title._replace(first_line=0)
 
 
-def _addresses(headings: Sequence[Heading], parents: Sequence[int | None]) -> list[str]:
+def _addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
     """Return the parent's address, a slash and the slug, numbered among siblings."""
-    siblings: dict[int | None, Names] = {}
+    siblings: dict[int | None, UniqueNames] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):
         if not heading.level:
             addresses.append(PREAMBLE)
             continue
-        slug = heading_slug(heading.title)
-        names = siblings.setdefault(parent, Names("-", 1, (PREAMBLE,)))
+        slug = make_heading_slug(heading.title)
+        names = siblings.setdefault(parent, UniqueNames("-", 1, (PREAMBLE,)))
         addresses.append(names.give(slug if parent is None else f"{addresses[parent]}/{slug}"))
     return addresses
 
 
-class Entry(NamedTuple):
+class OutlineEntry(NamedTuple):
     """A part of a text: a section, a class, a function, or `_preamble`, which stands before the first.
 
     Offsets are bytes: [start, end) is its own text with its heading, [start, tree_end) also holds the parts
@@ -137,33 +139,33 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outline:
+class TextOutline:
     """The parts of a text in order; there is always one. Their own texts follow one another without a gap.
 
     The last ends with the file. What stands before the first is only front matter, a byte-order mark and
     blank lines. `reason` says why a text that may have parts shows none; it is None otherwise.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[OutlineEntry, ...]
     reason: str | None = None
 
     @cached_property
-    def _by_address(self) -> Mapping[str, Entry]:
+    def _by_address(self) -> Mapping[str, OutlineEntry]:
         return {entry.address: entry for entry in self.entries}
 
-    def by_address(self, address: str) -> Entry | None:
+    def by_address(self, address: str) -> OutlineEntry | None:
         """Return the part that has this very address."""
         return self._by_address.get(address)
 
     @cached_property
-    def _children(self) -> Mapping[int | None, tuple[Entry, ...]]:
-        found: dict[int | None, list[Entry]] = {}
+    def _children(self) -> Mapping[int | None, tuple[OutlineEntry, ...]]:
+        found: dict[int | None, list[OutlineEntry]] = {}
         for entry in self.entries:
             if entry.level:
                 found.setdefault(entry.parent, []).append(entry)
         return {parent: tuple(entries) for parent, entries in found.items()}
 
-    def children(self, entry: Entry | None) -> tuple[Entry, ...]:
+    def children(self, entry: OutlineEntry | None) -> tuple[OutlineEntry, ...]:
         """Return the parts directly below one; of None, the top ones (the preamble is not one of them)."""
         return self._children.get(None if entry is None else entry.position, ())
 
@@ -171,13 +173,13 @@ class Outline:
     def _starts(self) -> list[int]:
         return [entry.start for entry in self.entries]
 
-    def descendants(self, entry: Entry) -> tuple[Entry, ...]:
+    def descendants(self, entry: OutlineEntry) -> tuple[OutlineEntry, ...]:
         """Return every part below one, in order."""
         return self.entries[entry.position + 1 : bisect_left(self._starts, entry.tree_end)]
 
 
-def numbers_of(levels: Sequence[int], parents: Sequence[int | None]) -> list[str]:
-    """The number of each part among its siblings, after its parent's: `3.1.2`; empty for a preamble."""
+def number_entries(levels: Sequence[int], parents: Sequence[int | None]) -> list[str]:
+    """Return the number of each part among its siblings, after its parent's (`3.1.2`); "" for a preamble."""
     counts: dict[int | None, int] = {}
     numbers: list[str] = []
     for level, parent in zip(levels, parents, strict=True):

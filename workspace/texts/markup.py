@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from workspace.texts.headings import Heading, with_title
+from workspace.texts.headings import TextHeading, promote_title
 
 if TYPE_CHECKING:
     from workspace.markdown.lines import Lines
@@ -39,12 +39,12 @@ _REFERENCE = re.compile(r"`__?")
 _TARGET = re.compile(r" ?<[^<>`]*>(?=`)")
 
 
-def read_restructuredtext(lines: Lines) -> list[Heading]:
-    """The section titles: a line with an adornment below it, or above it too; levels by first appearance.
+def read_restructuredtext(lines: Lines) -> list[TextHeading]:
+    """Return the section titles: lines with an adornment below, or above too; levels by first appearance.
 
     Nothing indented is one, such as literal blocks, quotations and what directives hold.
     """
-    found: list[Heading] = []
+    found: list[TextHeading] = []
     styles: dict[tuple[bytes, bool], int] = {}
     line, count, free = 0, len(lines), True
     while line < count:
@@ -56,13 +56,13 @@ def read_restructuredtext(lines: Lines) -> list[Heading]:
             continue
         words, mark, is_overlined = title
         level = styles.setdefault((mark, is_overlined), len(styles) + 1)
-        found.append(Heading(_plain(words), level, line + is_overlined, line))
+        found.append(TextHeading(_plain(words), level, line + is_overlined, line))
         line += 2 + is_overlined
-    return with_title(lines, found, _COMMENTS)
+    return promote_title(lines, found, _COMMENTS)
 
 
 def _title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
-    """The title that begins on a line, its adornment, and whether one stands above it too; else None."""
+    """Return the title that begins on a line, its adornment, and True if one is above it too; else None."""
     over = _adornment(lines, line)
     is_overlined = bool(over) and line + 2 < len(lines) and _adornment(lines, line + 2) == over
     below = line + 1 + is_overlined
@@ -75,7 +75,7 @@ def _title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
 
 
 def _adornment(lines: Lines, line: int) -> bytes:
-    """The sign of which a whole line is made; empty if it is another line, or shorter than two signs."""
+    """Return the character that a whole line repeats; "" for another line, or fewer than two of them."""
     raw = lines.raw(line).rstrip()
     return raw[:1] if len(raw) > 1 and _ADORNMENT.fullmatch(raw) else b""
 
@@ -125,12 +125,12 @@ _ANCHOR = re.compile(r" ?\[\[[^\[\]]*\]\]$")
 _MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 
-def read_asciidoc(lines: Lines) -> list[Heading]:
+def read_asciidoc(lines: Lines) -> list[TextHeading]:
     """Return the section titles outside of delimited blocks; `= Title` is of level 1, and so on.
 
     A block that is not closed goes on to the end of the text.
     """
-    found: list[Heading] = []
+    found: list[TextHeading] = []
     fence, free, line, count = b"", True, 0, len(lines)
     while line < count:
         raw = lines.raw(line).rstrip() if lines.offset(line + 1) - lines.offset(line) <= _LONGEST else b"-"
@@ -141,22 +141,22 @@ def read_asciidoc(lines: Lines) -> list[Heading]:
             continue
         title = _TITLE.fullmatch(raw) if free else None
         if title:
-            found.append(Heading(_plain_asciidoc(title[2], title[1]), len(title[1]), line - 1, line - 1))
+            found.append(TextHeading(_plain_asciidoc(title[2], title[1]), len(title[1]), line - 1, line - 1))
             continue
-        level = _underlined(lines, line, raw) if free else 0
+        level = _read_underline_level(lines, line, raw) if free else 0
         if level:
-            found.append(Heading(_plain_asciidoc(raw, b""), level, line - 1, line - 1))
+            found.append(TextHeading(_plain_asciidoc(raw, b""), level, line - 1, line - 1))
             line += 1
             continue
         if _FENCE.fullmatch(raw):
             fence = b"```" if raw.startswith(b"```") else raw
             continue
         free = not raw or _BETWEEN.fullmatch(raw) is not None
-    return with_title(lines, found, _HEADER)
+    return promote_title(lines, found, _HEADER)
 
 
-def _underlined(lines: Lines, line: int, raw: bytes) -> int:
-    """The level of a title of two lines, whose underline is as long as it is, give or take one; else 0."""
+def _read_underline_level(lines: Lines, line: int, raw: bytes) -> int:
+    """Return the level of a two-line title whose underline is as long, within one character; else 0."""
     under = lines.raw(line).rstrip() if line < len(lines) else b""
     level = _UNDERLINES.get(under[0], 0) if len(under) > 1 else 0
     if not level or under.count(under[:1]) != len(under):

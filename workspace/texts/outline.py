@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
 from workspace.markdown.lines import Lines
-from workspace.texts.headings import Entry, Outline, numbers_of
-from workspace.texts.text_file import Kind
+from workspace.texts.headings import OutlineEntry, TextOutline, number_entries
+from workspace.texts.text_file import TextKind
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
-    from workspace.texts.headings import Heading
+    from workspace.texts.headings import TextHeading
     from workspace.texts.text_file import TextFile
 
 
-def outline_of(text: TextFile) -> Outline:
-    """The outline of a text: sections, or classes and functions; of logs and plain text, one part of it all.
+def read_outline(text: TextFile) -> TextOutline:
+    """Return the outline of a text: its sections, classes or functions; one part for logs and plain text.
 
     Raises LimitExceeded for Markdown of too many lines or blocks.
     """
@@ -25,22 +25,22 @@ def outline_of(text: TextFile) -> Outline:
         return _of_document(text.document)
     lines = Lines(text.data)
     headings, reason = _headings(lines, text)
-    from workspace.texts.headings import entries_of
+    from workspace.texts.headings import build_entries
 
-    return Outline(entries_of(lines, headings), reason)
+    return TextOutline(build_entries(lines, headings), reason)
 
 
-def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
+def _headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str | None]:
     """Return the headings of a text that is no Markdown; and why there are none, where there may be some."""
-    if text.kind is Kind.RESTRUCTUREDTEXT:
+    if text.kind is TextKind.RESTRUCTUREDTEXT:
         from workspace.texts import markup
 
         return markup.read_restructuredtext(lines), None
-    if text.kind is Kind.ASCIIDOC:
+    if text.kind is TextKind.ASCIIDOC:
         from workspace.texts import markup
 
         return markup.read_asciidoc(lines), None
-    if text.kind is Kind.SOURCE:
+    if text.kind is TextKind.SOURCE:
         from workspace.texts import code
 
         most = code.MAX_BYTES
@@ -49,18 +49,20 @@ def _headings(lines: Lines, text: TextFile) -> tuple[list[Heading], str | None]:
     return [], None
 
 
-def _whole(data: bytes) -> Entry:
+def _whole(data: bytes) -> OutlineEntry:
     """Return the one part of a text that has no parts."""
     last = max(1, len(Lines(data)))
-    return Entry(PREAMBLE, "", 0, "", 0, len(data), len(data), 1, last, 0, None, 1)
+    return OutlineEntry(PREAMBLE, "", 0, "", 0, len(data), len(data), 1, last, 0, None, 1)
 
 
-def _of_document(document: Document) -> Outline:
+def _of_document(document: Document) -> TextOutline:
     """Return a document's sections; their addresses are the keys, which are unique."""
     sections = document.sections
     if not sections:
-        return Outline((_whole(document.data)._replace(title=document.title),))
-    numbers = numbers_of([section.level for section in sections], [section.parent for section in sections])
+        return TextOutline((_whole(document.data)._replace(title=document.title),))
+    numbers = number_entries(
+        [section.level for section in sections], [section.parent for section in sections]
+    )
     ends = [section.end_line for section in sections]
     starts = [section.start for section in sections]
     entries = []
@@ -68,7 +70,7 @@ def _of_document(document: Document) -> Outline:
         last = bisect_left(starts, section.tree_end, section.position + 1) - 1
         first_line = document.lines.line_at(section.start) + 1
         entries.append(
-            Entry(
+            OutlineEntry(
                 section.key,
                 section.title,
                 section.level,
@@ -83,4 +85,4 @@ def _of_document(document: Document) -> Outline:
                 first_line,
             )
         )
-    return Outline(tuple(entries))
+    return TextOutline(tuple(entries))

@@ -1,4 +1,4 @@
-"""Text files: what stands at any path of a commit that people and programs can read as text.
+"""Text files: any file of a commit that can be read as text.
 
 The files of a commit, as something that a path is in: what tells a `#` in a name from one behind it.
 
@@ -45,8 +45,8 @@ class NotAFile(DocumentNotFound):
     code: ClassVar[str] = "NOT_A_FILE"
 
 
-def readable_paths(snapshot: Snapshot) -> Iterator[str]:
-    """The paths of all regular files that may be read, in Git's order; their bytes are not looked at."""
+def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
+    """Return the paths of all regular files that may be read, in Git's order, without reading them."""
     if snapshot.tree is None:
         return
     is_readable = snapshot.config.is_readable
@@ -60,7 +60,7 @@ def unreadable(snapshot: Snapshot, path: str, entry: Entry | None) -> DocumentNo
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
     if path == "." or (entry is not None and entry.is_tree):
         within = "" if path == "." else path.rstrip("/") + "/"
-        inside = (name for name in readable_paths(snapshot) if name.startswith(within))
+        inside = (name for name in list_readable_paths(snapshot) if name.startswith(within))
         candidates = list(islice(inside, _CANDIDATES))
         fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
         return _not_a_file(shown, "a folder", fix, candidates)
@@ -90,7 +90,7 @@ def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAF
 
 def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
     """Return the error for a path that does not exist in the commit."""
-    names = list(islice(readable_paths(snapshot), _MOST_NAMES))
+    names = list(islice(list_readable_paths(snapshot), _MOST_NAMES))
     close = nearest(path, names)
     if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
         return not_committed(shown, close)
@@ -104,8 +104,8 @@ def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
     )
 
 
-class Kind(StrEnum):
-    """What kind of text a file holds, by its name."""
+class TextKind(StrEnum):
+    """The kind of text in a file, by its name."""
 
     MARKDOWN = "markdown"
     RESTRUCTUREDTEXT = "restructuredtext"
@@ -116,13 +116,13 @@ class Kind(StrEnum):
 
 
 _MARKUP = {
-    Kind.MARKDOWN: ".md .markdown .mdx .mdown .mkd .mkdn .qmd .rmd",
-    Kind.RESTRUCTUREDTEXT: ".rst .rest",
-    Kind.ASCIIDOC: ".adoc .asciidoc .asc",
-    Kind.LOG: ".log .out",
-    Kind.SOURCE: ".bash .c .cc .cjs .clj .cpp .cr .cs .css .cxx .dart .el .erl .ex .exs .f90 .fs .go .gradle "
-    ".groovy .h .hpp .hs .hxx .java .jl .js .jsx .kt .kts .lua .m .mjs .ml .nim .php .pl .pm .proto .ps1 .py "
-    ".pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
+    TextKind.MARKDOWN: ".md .markdown .mdx .mdown .mkd .mkdn .qmd .rmd",
+    TextKind.RESTRUCTUREDTEXT: ".rst .rest",
+    TextKind.ASCIIDOC: ".adoc .asciidoc .asc",
+    TextKind.LOG: ".log .out",
+    TextKind.SOURCE: ".bash .c .cc .cjs .clj .cpp .cr .cs .css .cxx .dart .el .erl .ex .exs .f90 .fs .go "
+    ".gradle .groovy .h .hpp .hs .hxx .java .jl .js .jsx .kt .kts .lua .m .mjs .ml .nim .php .pl .pm .proto "
+    ".ps1 .py .pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
 
 
@@ -139,9 +139,9 @@ _FEW = 0.02
 _KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
 
 
-def kind_of(path: str) -> Kind:
+def detect_kind(path: str) -> TextKind:
     """Return the kind of text that a file of this name holds; plain where the name does not say."""
-    return _KINDS.get(PurePosixPath(path).suffix.lower(), Kind.PLAIN)
+    return _KINDS.get(PurePosixPath(path).suffix.lower(), TextKind.PLAIN)
 
 
 class NotText(WorkspaceError):
@@ -160,13 +160,13 @@ class TextFile:
     path: str
     blob: str
     data: bytes
-    kind: Kind
+    kind: TextKind
     parse: Callable[[], Document] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def document(self) -> Document | None:
         """The parsed Markdown; None for a text of another kind. Raises LimitExceeded."""
-        if self.kind is not Kind.MARKDOWN:
+        if self.kind is not TextKind.MARKDOWN:
             return None
         if self.parse is not None:
             return self.parse()
@@ -180,13 +180,13 @@ class TextFile:
 
 
 def read_text(snapshot: Snapshot, path: str) -> TextFile:
-    """The text at a path: any regular file under `root`, less `exclude`, less folders that begin with a dot.
+    """Return the text at a path: a regular file under `root`, not in `exclude` or in a dot folder.
 
     An absolute path is accepted where it lies in the work tree. Nothing is read of a file that is too large.
     Raises InvalidPath, DocumentNotFound, NotAFile, NotCommitted, NotADocument (Git LFS), NotText,
     LimitExceeded.
     """
-    path = relative_path(snapshot, path).rstrip("/")
+    path = normalize_path(snapshot, path).rstrip("/")
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
         raise unreadable(snapshot, path, entry)
@@ -200,7 +200,7 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
         fix = "Only text can be read; convert it to text or Markdown in UTF-8, and commit that."
         raise NotText(f"'{path}' is not text but binary", fix=fix, **details)
     parse = (lambda: snapshot.document(path)) if is_document else None
-    return TextFile(path, entry.id, data, kind_of(path), parse)
+    return TextFile(path, entry.id, data, detect_kind(path), parse)
 
 
 def is_binary(data: bytes, *, may_hold_nul: bool = False) -> bool:
@@ -213,8 +213,8 @@ def is_binary(data: bytes, *, may_hold_nul: bool = False) -> bool:
     return (b"\0" in first and not may_hold_nul) or controls > _FEW * len(first)
 
 
-def relative_path(snapshot: Snapshot, path: str) -> str:
-    """A path as commits have it: without a leading `./`, and an absolute one from the work tree's top on.
+def normalize_path(snapshot: Snapshot, path: str) -> str:
+    """Return a path relative to the commit's root: no leading `./`, absolute paths relative to the work tree.
 
     Raises InvalidPath, which does not repeat it, for an absolute path that is not in the work tree.
     """
@@ -235,7 +235,7 @@ def relative_path(snapshot: Snapshot, path: str) -> str:
     raise InvalidPath("", "it is absolute, and not within the workspace")
 
 
-class Files:
+class LazyFilePaths:
     """The paths of a snapshot's regular files, each looked for when it is asked for."""
 
     def __init__(self, snapshot: Snapshot) -> None:

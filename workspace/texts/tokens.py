@@ -28,8 +28,8 @@ def count_tokens(text: str | bytes) -> int:
     return counter(text) if counter else estimate_tokens(text)
 
 
-def tokenizer() -> str:
-    """How tokens are counted here: "o200k_base", which is exact for models that use it, or "estimate"."""
+def get_tokenizer() -> str:
+    """Return the token counter's name: "o200k_base", exact for models that use it, or "estimate"."""
     return EXACT if _counter() else ESTIMATE
 
 
@@ -49,7 +49,7 @@ def estimate_tokens(text: str) -> int:
     return len(_PIECE.findall(text))
 
 
-def most_tokens(characters: int) -> int:
+def bound_tokens(characters: int) -> int:
     """Return the most tokens that so many characters can have: one for each byte, four bytes for each.
 
     It holds for every tokenizer that works on UTF-8. A text that it admits to a budget is not counted.

@@ -37,8 +37,8 @@ _PART = 10_000  # bytes; a character in a longer line would else be judged by re
 _LINE_END = re.compile(rb"[\r\n]")
 
 
-def invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """The bytes [start, end) of each character that cannot be seen, and the character; needed ones too."""
+def find_invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """Return the bytes [start, end) and the character of each invisible character, needed ones too."""
     if not data.translate(None, _BEGIN_NONE):
         return
     for found in _INVISIBLE.finditer(data):
@@ -67,11 +67,11 @@ def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
 
 
 def is_isolated(data: bytes, start: int, end: int) -> bool:
-    """Whether the bidirectional controls of a line are isolates, each of which ends, around such writing."""
+    """Return True if the bidirectional controls of a line are closed isolates around right-to-left text."""
     return _direction(_line(data, start, end)).is_isolated
 
 
-def code_point(character: str) -> str:
+def format_code_point(character: str) -> str:
     """Return a character as messages name it: `U+200B ZERO WIDTH SPACE`."""
     name = unicodedata.name(character, "") or ("CONTROL" if unicodedata.category(character) == "Cc" else "")
     return f"U+{ord(character):04X} {name}".rstrip()
@@ -93,7 +93,7 @@ def _is_apart(letter: str) -> bool:
 
 
 class _Direction(NamedTuple):
-    """Whether a line has letters that are written from right to left, and then isolates that all end."""
+    """The direction of a line: has right-to-left letters; has isolates, all of them closed."""
 
     is_right_to_left: bool
     is_isolated: bool

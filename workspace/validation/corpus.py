@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from templates import builtin_types
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
-from workspace.links.world import by_stem
+from workspace.links.world import group_by_stem
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type
 from workspace.snapshot.snapshot import check_pointer
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from templates import DocumentType
     from workspace.config.tables import LinkRules
     from workspace.snapshot.document_types import BrokenType
-    from workspace.validation.files import Files
+    from workspace.validation.files import FileSet
 
 _KEPT_BYTES = 32_000_000
 _WEIGHT = 1_000  # bytes that a document counts for by being there
 
 
 class Corpus:
-    """Files as the world in which links are resolved (`workspace.links.resolving.World`).
+    """Files as the world in which links are resolved (`workspace.links.resolver.FileTree`).
 
     What is not looked into counts as a folder that holds whatever a link names in it.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: FileSet) -> None:
         self._files = files
         self._cache: LRUCache[str, Document] = LRUCache(_KEPT_BYTES, lambda one: len(one.data) + _WEIGHT)
 
     @cached_property
     def rules(self) -> LinkRules:
-        """How links are read."""
+        """The rules by which links are read."""
         return self._files.config.links
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents by the stem of their name, in lower case."""
-        return by_stem(self._files.documents)
+        return group_by_stem(self._files.documents)
 
     def exists(self, path: str) -> bool:
         """Return True if anything stands at a path; "" is the root."""

@@ -1,4 +1,4 @@
-"""What links lead to, for the rules that tell of broken ones."""
+"""Broken destinations, for the rules that report them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from workspace.links.link import LinkKind
-from workspace.links.resolver import Status, suggest
+from workspace.links.resolver import LinkStatus, suggest_destination
 from workspace.paths import written_out
 from workspace.validation.rule import Spot
 
@@ -14,38 +14,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workspace.links.link import Link
-    from workspace.links.resolver import Resolved
+    from workspace.links.resolver import ResolvedLink
     from workspace.validation.rule import Subject
 
 _SHOWN = 200
 
 
-def missing_files(subject: Subject, *, images: bool) -> Iterator[Spot]:
+def find_missing_files(subject: Subject, *, images: bool) -> Iterator[Spot]:
     """Yield the links, or else the images, whose file or folder is not there."""
     for link, resolved in subject.links:
-        if link.is_image == images and resolved.status in (Status.MISSING_FILE, Status.OUTSIDE):
+        if link.is_image == images and resolved.status in (LinkStatus.MISSING_FILE, LinkStatus.OUTSIDE):
             yield _spot(subject, link, resolved)
 
 
-def missing_fragments(subject: Subject) -> Iterator[Spot]:
+def find_missing_fragments(subject: Subject) -> Iterator[Spot]:
     """Yield the links and images to a place that their document does not have."""
     for link, resolved in subject.links:
-        if resolved.status is Status.MISSING_FRAGMENT:
+        if resolved.status is LinkStatus.MISSING_FRAGMENT:
             yield _spot(subject, link, resolved)
 
 
-def _spot(subject: Subject, link: Link, resolved: Resolved) -> Spot:
+def _spot(subject: Subject, link: Link, resolved: ResolvedLink) -> Spot:
     what = "image" if link.is_image else "wiki link" if link.kind is LinkKind.WIKI else "link"
-    shown = shortened(link.destination)
+    shown = shorten(link.destination)
     target = resolved.target
     match resolved.status:
-        case Status.OUTSIDE:
+        case LinkStatus.OUTSIDE:
             reason = "leads out of the repository"
-        case Status.MISSING_FRAGMENT if target is not None:
-            name = (
-                "this document" if resolved.path == subject.document.path else shortened(resolved.path or "")
-            )
-            reason = f"leads nowhere: no section '{shortened(target.fragment or '')}' in {name}"
+        case LinkStatus.MISSING_FRAGMENT if target is not None:
+            name = "this document" if resolved.path == subject.document.path else shorten(resolved.path or "")
+            reason = f"leads nowhere: no section '{shorten(target.fragment or '')}' in {name}"
         case _:
             reason = "leads nowhere: there is no such file" if target else "leads nowhere"
     near = _nearest(subject, link, resolved) if subject.suggests else None
@@ -53,14 +51,14 @@ def _spot(subject: Subject, link: Link, resolved: Resolved) -> Spot:
         link.destination_start,
         link.destination_end,
         f"the {what} '{shown}' {reason}",
-        f"Did you mean '{shortened(near)}'?" if near else None,
+        f"Did you mean '{shorten(near)}'?" if near else None,
     )
 
 
-def _nearest(subject: Subject, link: Link, resolved: Resolved) -> str | None:
-    """What the link may have meant, written as it is: a fragment, or a path from its document or the root."""
-    near = suggest(subject.world, resolved)
-    if near is None or resolved.status is Status.MISSING_FRAGMENT:
+def _nearest(subject: Subject, link: Link, resolved: ResolvedLink) -> str | None:
+    """Return the most similar existing destination: a fragment, or a path in the style of the link."""
+    near = suggest_destination(subject.world, resolved)
+    if near is None or resolved.status is LinkStatus.MISSING_FRAGMENT:
         return near
     if link.destination.startswith("/"):
         root = subject.world.rules.root
@@ -68,7 +66,7 @@ def _nearest(subject: Subject, link: Link, resolved: Resolved) -> str | None:
     return posixpath.relpath(near, posixpath.dirname(subject.document.path) or ".")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a destination or a path as a message names it: on one line, of 200 characters at most."""
     shown = written_out(text[: _SHOWN + 1])
     return shown if len(text) <= _SHOWN else shown[:_SHOWN] + "…"

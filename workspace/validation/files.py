@@ -1,4 +1,4 @@
-"""The files that are looked at: of a folder, of Git's index, or of a commit; all are read alike.
+"""The files to validate: of a folder, of Git's index, or of a commit, with one interface.
 
 Which files count: those of a folder that Git does not ignore, those of Git's index, those of a commit.
 """
@@ -33,7 +33,7 @@ class UnreadableFile(WorkspaceError):
 
 
 class Reader(Protocol):
-    """What gives the bytes of a file; it can be sent to another process."""
+    """A reader of files that can be sent to another process."""
 
     def size(self, path: str) -> int:
         """Return how many bytes a file has. Raises UnreadableFile, DamagedRepository."""
@@ -45,7 +45,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True)
-class Files:
+class FileSet:
     """The regular files that count, by path, and what gives their bytes.
 
     `opaque` are the paths of what is not looked into: symbolic links, submodules, other repositories.
@@ -65,7 +65,7 @@ class Files:
         return WorkspaceConfig.read(self.toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
 
     def toml(self, path: str) -> bytes:
-        """The bytes of a file of settings; for one that is too large to be read, as many as are too many."""
+        """Return the bytes of a settings file; of one that is too large, just more than the limit."""
         is_small = self.reader.size(path) <= MAX_BYTES
         return self.reader.read(path) if is_small else bytes(MAX_BYTES + 1)
 
@@ -132,7 +132,7 @@ def _unreadable(path: str, error: OSError) -> UnreadableFile:
 _GIT = ".git"
 
 
-def of_folder(root: Path, git: GitReader | None) -> Files:
+def list_folder(root: Path, git: GitReader | None) -> FileSet:
     """Return the files below a folder, which is the work tree of `git` or in no repository.
 
     Those that Git ignores are left out unless they are tracked. Symbolic links are not followed, and folders
@@ -168,23 +168,23 @@ def of_folder(root: Path, git: GitReader | None) -> Files:
                 opaque.append(path)
             elif entry.is_file(follow_symlinks=False):
                 paths.append(path)
-    return Files(frozenset(paths), frozenset(opaque), FolderReader(root))
+    return FileSet(frozenset(paths), frozenset(opaque), FolderReader(root))
 
 
-def of_index(git: GitReader) -> Files:
+def list_index(git: GitReader) -> FileSet:
     """Return the files of Git's index: what the next commit will have. Raises DamagedRepository."""
     return _of_entries(git, staged(git))
 
 
-def of_commit(git: GitReader, commit: str) -> Files:
+def list_commit(git: GitReader, commit: str) -> FileSet:
     """Return the files of a commit. Raises DamagedRepository."""
     return _of_entries(git, dict(walk(git, git.commit(commit).tree)))
 
 
-def _of_entries(git: GitReader, entries: Mapping[str, Entry]) -> Files:
+def _of_entries(git: GitReader, entries: Mapping[str, Entry]) -> FileSet:
     blobs = {path: entry.id for path, entry in entries.items() if entry.is_blob}
     opaque = frozenset(path for path, entry in entries.items() if not entry.is_blob and not entry.is_tree)
-    return Files(frozenset(blobs), opaque, BlobReader(git, blobs))
+    return FileSet(frozenset(blobs), opaque, BlobReader(git, blobs))
 
 
 def _ignoring(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:

@@ -1,4 +1,4 @@
-"""What a rule is: a name, how bad its findings are, and a function from a document to places in its bytes.
+"""Validation rules: a name, a severity, and a function from a document to places in its bytes.
 
 What a rule finds, and how bad it is.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import Splice
     from workspace.links.link import Link, Links
-    from workspace.links.resolver import Resolved, World
+    from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
 
 # What begins a line is a key of the block itself: what stands below one is indented (YAML 1.1 §9.3).
@@ -56,7 +56,7 @@ class Subject:
     document: Document
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
-    world: World
+    world: FileTree
     suggests: bool = False
 
     @property
@@ -80,21 +80,21 @@ class Subject:
     @cached_property
     def _literal(self) -> list[tuple[int, int]]:
         """The bytes [start, end) of its code blocks and HTML blocks, in order."""
-        from workspace.markdown.blocks import literal_lines
+        from workspace.markdown.blocks import find_literal_lines
 
         lines = self.document.lines
         text = self.data[lines.offset(0) :].decode("utf-8", "replace")
-        return [(lines.offset(line), lines.offset(end)) for line, end in literal_lines(text)]
+        return [(lines.offset(line), lines.offset(end)) for line, end in find_literal_lines(text)]
 
     @property
     def read_links(self) -> Links:
         """Its links and anchors as they are written."""
-        from workspace.links.reader import links_of
+        from workspace.links.reader import read_cached_links
 
-        return links_of(self.document, wiki=self.world.rules.wiki)
+        return read_cached_links(self.document, wiki=self.world.rules.wiki)
 
     @cached_property
-    def links(self) -> tuple[tuple[Link, Resolved], ...]:
+    def links(self) -> tuple[tuple[Link, ResolvedLink], ...]:
         """Its links, each with what it means; those without a destination of their own are left out."""
         from workspace.links.link import LinkKind
         from workspace.links.resolver import resolve
@@ -116,7 +116,7 @@ class Rule(NamedTuple):
 
 
 class Severity(StrEnum):
-    """How bad a finding is. A note is worth knowing, and fails nothing."""
+    """The severity of a finding. A note fails no validation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -148,5 +148,5 @@ class Finding(NamedTuple):
 
     @property
     def is_problem(self) -> bool:
-        """Whether it fails a validation."""
+        """Return True if it fails a validation."""
         return self.severity is not Severity.NOTE

@@ -1,4 +1,4 @@
-"""A workspace is validated: which documents are held against which rules, one after the other.
+"""Validation runs: documents checked against the enabled rules.
 
 A document is held against the rules: places in its bytes become findings with lines and columns.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workspace.config.tables import Validation
     from workspace.document.document import Document
     from workspace.markdown.lines import Lines
-    from workspace.validation.files import Files
+    from workspace.validation.files import FileSet
     from workspace.validation.rule import Finding, Rule, Spot, Subject
 
 MOST = 100_000
@@ -54,13 +54,13 @@ _SWITCH = re.compile(
 )
 
 
-def check(
+def check_document(
     subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity], most: int = MOST
 ) -> list[Finding]:
-    """What the rules that have a severity find in a document, in order of place: of each rule so many."""
+    """Return the findings of the enabled rules, in order of place, with a maximum for each rule."""
     document = subject.document
     found: list[tuple[Spot, Rule]] = []
-    switches = switches_of(document.data)
+    switches = find_switches(document.data)
     for rule in rules:
         if rule.find is not None and rule.name in severities:
             spots = rule.find(subject)
@@ -75,7 +75,9 @@ def check(
     return [_finding(document, places, spot, rule.name, severities[rule.name]) for spot, rule in found]
 
 
-def whole(path: str, rule: str, severity: Severity, message: str, fix: str | None, line: int = 1) -> Finding:
+def make_file_finding(
+    path: str, rule: str, severity: Severity, message: str, fix: str | None, line: int = 1
+) -> Finding:
     """Return a finding of a line, or of a file, whose text is not at hand."""
     return Finding(rule, severity, path, line, 1, line, 1, message, fix)
 
@@ -130,8 +132,8 @@ class _Places:
         return len(self._lines.data[start:end].decode("utf-8", "replace")) if end > start else 0
 
 
-def switches_of(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
-    """Where comments switch rules off and on again: the byte, and the rules, none of which stands for all."""
+def find_switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
+    """Return the offsets of comments that switch rules off or on, with the rules (none means all)."""
     if b"docyard:" not in data:
         return []
     return [
@@ -164,7 +166,7 @@ _NAMES_OF_LINKS = frozenset(rule.name for rule in _OF_LINKS)
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rules hold: as the settings say, or only some (None: all), less some."""
+    """The enabled rules: those of the settings, or only some (None: all), without some."""
 
     settings: Validation
     only: frozenset[str] | None = None
@@ -193,7 +195,7 @@ class Selection:
 class Validator:
     """Holds documents against rules. It can be sent to another process, which then reads them by itself."""
 
-    files: Files
+    files: FileSet
     selection: Selection
 
     @cached_property
@@ -246,7 +248,7 @@ class Validator:
                     f"{path}, line {line} "
                 )
                 found.append(
-                    whole(
+                    make_file_finding(
                         path,
                         malformed_manifest.RULE.name,
                         severity,
@@ -263,15 +265,15 @@ class Validator:
             document = self.corpus.read(path)
             subject = Subject(document, self.files.config, self.corpus.types, self.corpus, suggests)
             if suggests:
-                return check(subject, _OF_LINKS, severities, MOST_SUGGESTIONS)
-            return check(subject, RULES, severities)
+                return check_document(subject, _OF_LINKS, severities, MOST_SUGGESTIONS)
+            return check_document(subject, RULES, severities)
         except NotADocument:
             return []
         except LimitExceeded as error:
             name = unreadable_document.RULE.name
             if name not in severities:
                 return []
-            return [whole(path, name, severities[name], error.message, error.fix)]
+            return [make_file_finding(path, name, severities[name], error.message, error.fix)]
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:
@@ -281,8 +283,8 @@ def _identity(finding: Finding) -> tuple[object, ...]:
 _NUMBER = re.compile(r"\d+")
 
 
-def earlier_paths(
-    now: Files, before: Files, blobs: Mapping[str, str], paths: Iterable[str]
+def map_earlier_paths(
+    now: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
     """Return where each document stood before, by its path now; a new one is left out.
 
@@ -308,7 +310,7 @@ def earlier_paths(
     return found
 
 
-def without(
+def exclude_earlier(
     findings: Iterable[Finding], earlier: Iterable[Finding], was_at: Mapping[str, str]
 ) -> list[Finding]:
     """Return the findings that were not there before; `was_at` says where each document stood then."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.document.splices import Style
     from workspace.edits import Operation, Outcome
     from workspace.links.inbound import Inbound
-    from workspace.links.updates import Relinked
+    from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.read_before_write import Proof
@@ -48,16 +48,16 @@ def follow(
         return outcome, ()
     # Imported here because a server answers its first questions without looking at links.
     from workspace.links.inbound import ScannedInbound
-    from workspace.links.updates import relink
-    from workspace.links.warnings import doubts
+    from workspace.links.updates import update_links
+    from workspace.links.warnings import find_link_warnings
 
-    doubted = doubts(before, after, survival)
+    doubted = find_link_warnings(before, after, survival)
     moved = [
         (before.document(path), after.document(now))
         for path, now in survival.documents.items()
         if now is not None and now != path
     ]
-    relinked = relink(before, after, survival, inbound or ScannedInbound())
+    relinked = update_links(before, after, survival, inbound or ScannedInbound())
     answer = {**outcome.answer, **_told(relinked, always=operation.tells_links)}
     if relinked.anchored:
         known = answer.get("anchors_added")
@@ -70,12 +70,12 @@ def warned(outcome: Outcome, overlay: Overlay) -> Outcome:
     """Return an outcome with its warnings, when the whole batch has run."""
     if not outcome.doubts:
         return outcome
-    from workspace.links.warnings import warnings
+    from workspace.links.warnings import format_warnings
 
-    return replace(outcome, hints=(*outcome.hints, *warnings(overlay, outcome.doubts)))
+    return replace(outcome, hints=(*outcome.hints, *format_warnings(overlay, outcome.doubts)))
 
 
-def _told(relinked: Relinked, *, always: bool) -> dict[str, object]:
+def _told(relinked: LinkUpdates, *, always: bool) -> dict[str, object]:
     told: dict[str, object] = {}
     if always or relinked.files:
         told["links_rewritten"] = relinked.total
@@ -86,7 +86,7 @@ def _told(relinked: Relinked, *, always: bool) -> dict[str, object]:
     return told
 
 
-def _hints(relinked: Relinked) -> list[str]:
+def _hints(relinked: LinkUpdates) -> list[str]:
     hints: list[str] = []
     if relinked.left:
         where = _named([f"{link.file} line {link.line}" for link in relinked.left])
@@ -216,7 +216,7 @@ class _Batch:
         """
         draft = self.overlay.copy()
         try:
-            meant = operation.carried(self._past, self.overlay, self._base) if self._past else operation
+            meant = operation.map_addresses(self._past, self.overlay, self._base) if self._past else operation
             outcome = meant.apply(draft, self._style)
             if outcome.is_change:
                 self.ledger.check(meant, self.overlay, draft)
@@ -237,7 +237,7 @@ class _Batch:
         draft = self._past[place].copy()
         try:
             past = self._past[:place]
-            operation.carried(past, self._past[place], self._base).apply(draft, self._style)
+            operation.map_addresses(past, self._past[place], self._base).apply(draft, self._style)
         except WorkspaceError:
             return self._past[place]
         return draft

@@ -17,9 +17,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.document.section_text import SectionText, digest, section_text
+from workspace.document.section_text import SectionText, compute_digest, read_section_text
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
@@ -148,7 +148,7 @@ class Ledger:
             return
         for old, new in revised:
             for section, twin in zip(old.sections, new.sections, strict=True):
-                words = digest(new, twin)
+                words = compute_digest(new, twin)
                 if words is not None and words not in self.owned and self._is_proven(old, section):
                     self.owned.add(words)
 
@@ -172,7 +172,7 @@ class Ledger:
                 raise self._refusal(document, unseen, sections[0], after)
 
     def _is_proven(self, document: Document, section: Section) -> bool:
-        words = digest(document, section)
+        words = compute_digest(document, section)
         if words is None or words in self.owned or self._proof is None:
             return True
         sight = self._proof.sight
@@ -182,7 +182,7 @@ class Ledger:
         if unchanged is not None:
             return words in unchanged
         known = self._at_base(document, section)
-        return known is not None and digest(*known) == words
+        return known is not None and compute_digest(*known) == words
 
     def _unchanged_words(self, path: str) -> frozenset[bytes] | None:
         """Return the texts of a file that is as the caller knows it; None for another file."""
@@ -207,18 +207,18 @@ class Ledger:
     def _refusal(
         self, document: Document, unseen: Sequence[Section], target: Section, after: Overlay
     ) -> WorkspaceError:
-        current = tuple(section_text(document, item) for item in unseen)
+        current = tuple(read_section_text(document, item) for item in unseen)
         slugs = [item.key for item in unseen]
         what = f"'{slugs[0]}'" if len(slugs) == 1 else f"{len(slugs)} sections"
         if self._proof is not None and self._proof.base is not None:
             bases = [self._at_base(document, item) for item in unseen]
-            return Conflict(
+            return ConcurrentChange(
                 f"{what} of {document.path} changed since base_commit, and this call would overwrite that",
                 fix="Put 'theirs' (as it is now) and 'ours' together, and send the call again with "
                 "base_commit set to 'commit'.",
                 file=document.path,
                 slugs=slugs,
-                base=tuple(section_text(*known) for known in bases if known),
+                base=tuple(read_section_text(*known) for known in bases if known),
                 theirs=current,
                 ours=_ours(after, document.path, target, whole=len(slugs) > 1),
             )
@@ -253,7 +253,7 @@ class Ledger:
             self._is_proven(document, item)
             for document in found
             for item in document.sections
-            if digest(document, item) in lost
+            if compute_digest(document, item) in lost
         )
         if known:
             self.owned.update(gained)
@@ -264,7 +264,7 @@ class Ledger:
             return Counter()
         held = self._digests.get(path)
         if held is None or held[0] is not document:
-            found = (digest(document, item) for item in document.sections)
+            found = (compute_digest(document, item) for item in document.sections)
             held = (document, Counter(words for words in found if words is not None))
             self._digests[path] = held
         return held[1]
@@ -277,4 +277,4 @@ def _ours(after: Overlay, path: str, target: Section, *, whole: bool) -> tuple[S
     if document is None or section is None:
         return ()
     below = document.descendants(section) if whole else ()
-    return tuple(section_text(document, item) for item in (section, *below))
+    return tuple(read_section_text(document, item) for item in (section, *below))

@@ -252,10 +252,10 @@ def place_in(
         return None, None
     from docyard.cli.addresses import from_root
     from workspace.document.addresses import split_address
-    from workspace.texts.text_file import Files
+    from workspace.texts.text_file import LazyFilePaths
 
     snapshot = snapshot_of(workspace, one)
-    return split_address(from_root(place, workspace, snapshot, folder), Files(snapshot))
+    return split_address(from_root(place, workspace, snapshot, folder), LazyFilePaths(snapshot))
 
 
 def full_commit(one: Proposal, commit: str | None) -> str | None:

@@ -13,8 +13,14 @@ from docyard.terminal import console
 from docyard.terminal.exits import CannotError
 from docyard.wording import counted, joined
 from workspace.diff.changes import DocumentKind
-from workspace.diff.descriptions import one_line
-from workspace.diff.formats import as_data, as_lines, as_markdown, code_span, plain_line
+from workspace.diff.descriptions import format_one_line
+from workspace.diff.formats import (
+    format_code_span,
+    format_data,
+    format_lines,
+    format_markdown,
+    format_plain_line,
+)
 from workspace.proposals.review.changes import within
 
 if TYPE_CHECKING:
@@ -164,7 +170,7 @@ def _narrowed(document: DocumentChange, slug: str | None) -> DocumentChange | No
 
 def changes_data(changes: Changes) -> dict[str, Any]:
     """Return the changes as data: `documents` by their sections, `files` by name."""
-    told = as_data(changes.documents, MOST)
+    told = format_data(changes.documents, MOST)
     reason = {"reason": changes.reason} if changes.reason else {}
     return {"base": changes.base, "tip": changes.tip, **told, "files": list(changes.files), **reason}
 
@@ -180,14 +186,14 @@ def changes_markdown(changes: Changes, most: int = MOST) -> str:
             rest = len(changes.documents) - place
             parts.append(f"… and {counted(rest, 'more document')}.")
             break
-        part = as_markdown([one], most).strip("\n")
+        part = format_markdown([one], most).strip("\n")
         if _is_told(one):
-            whole = as_markdown([one._replace(kind=DocumentKind.CHANGED)], most - len(part))
+            whole = format_markdown([one._replace(kind=DocumentKind.CHANGED)], most - len(part))
             part = f"{part}\n\n{whole.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
         parts.append(part)
         most -= len(part) + 2
     if changes.files:
-        named = [f"- {code_span(one_line(file, 1_000))}" for file in changes.files[:_FILES]]
+        named = [f"- {format_code_span(format_one_line(file, 1_000))}" for file in changes.files[:_FILES]]
         if len(changes.files) > _FILES:
             named.append(f"- … and {counted(len(changes.files) - _FILES, 'more file')}")
         parts.append("Other files:\n\n" + "\n".join(named))
@@ -198,7 +204,7 @@ def show_changes(paper: Paper, changes: Changes, *, most: int = MOST) -> None:
     """Print the changes in at most so many characters: in colours, or with marks where there are none."""
     for line in _lines(changes.documents, most):
         if not paper.has_colours:
-            line = _segments(plain_line(line))
+            line = _segments(format_plain_line(line))
         indent = len(line[0].text) - len(line[0].text.lstrip(" ")) if line else 0
         pieces = [Piece(text, _STYLES.get(style, "")) for text, style in _apart(line)]
         if pieces:
@@ -221,8 +227,8 @@ def show_changes(paper: Paper, changes: Changes, *, most: int = MOST) -> None:
 def _lines(documents: Sequence[DocumentChange], most: int) -> Iterator[tuple[Segment, ...]]:
     """Yield the lines of all documents; of those that came or went, what they say too."""
     for place, one in enumerate(documents):
-        head = as_lines([one], most)
-        body = as_lines([one._replace(kind=DocumentKind.CHANGED)], most)[1:] if _is_told(one) else []
+        head = format_lines([one], most)
+        body = format_lines([one._replace(kind=DocumentKind.CHANGED)], most)[1:] if _is_told(one) else []
         for line in (*head, *body):
             most -= sum(len(segment.text) for segment in line)
             yield line

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from docyard.web.documents.sidebar import Surroundings
     from workspace.document.document import Document
-    from workspace.rendering.links import Rendered
+    from workspace.rendering.links import RenderedDocument
 
 # A heading that holds another, as raw HTML can have it, is left as it is.
 _WORDS = r"(?:(?!</?h[1-6][ >]).)*"
@@ -81,15 +81,17 @@ class Doors(NamedTuple):
         return f'<span class="beside">{" ".join(links)}</span>' if links else ""
 
 
-_dressed: LRUCache[tuple[Rendered, Doors], Dressed] = LRUCache(_KEPT, lambda value: len(value.body) + 1_000)
+_dressed: LRUCache[tuple[RenderedDocument, Doors], Dressed] = LRUCache(
+    _KEPT, lambda value: len(value.body) + 1_000
+)
 
 
-def dressed(rendered: Rendered, doors: Doors) -> Dressed:
+def dressed(rendered: RenderedDocument, doors: Doors) -> Dressed:
     """Return a rendered document as its page shows it."""
     return _dressed.get((rendered, doors), lambda: _make(rendered, doors))
 
 
-def _make(rendered: Rendered, doors: Doors) -> Dressed:
+def _make(rendered: RenderedDocument, doors: Doors) -> Dressed:
     sections = {entry.id for entry in rendered.outline}
     title, text = None, rendered.html
     if found := _TITLE.match(text):
@@ -132,10 +134,10 @@ def document_page(asked: Asked, surroundings: Surroundings) -> Response:
         if url is None:
             raise
         return RedirectResponse(url, 302)
-    from workspace.rendering.links import Options
+    from workspace.rendering.links import RenderOptions
     from workspace.rendering.renderer import render
 
-    options = Options(math=asked.site.math, mermaid=asked.site.mermaid is not None)
+    options = RenderOptions(math=asked.site.math, mermaid=asked.site.mermaid is not None)
     rendered = render(asked.snapshot, path, urls=asked.urls, options=options)
     proposal = proposal_read(asked)
     may_edit = asked.may_write and (asked.ref is None or proposal is not None)

@@ -14,9 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from docyard.web.documents.lookup import crumbs, path_of, redirection, section_of
 from docyard.web.proposals.actions import refused, submit
 from docyard.web.templates import trusted
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
-from workspace.edits.text import RewriteText, editable_text
+from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import WorkspaceError
 from workspace.git.store import ReadOnly
 from workspace.proposals import events as said
@@ -87,7 +87,7 @@ def editable(snapshot: Snapshot, path: str, section: str) -> Editable:
     document = snapshot.document(path)
     found = (document.section_by_key(section) or resolve_section(document, section)) if section else None
     assert snapshot.commit is not None, "a document stands in a commit"
-    return Editable(document, found, editable_text(document, found), snapshot.commit)
+    return Editable(document, found, read_editable_text(document, found), snapshot.commit)
 
 
 def choices(asked: Asked, chosen: str) -> list[Proposal]:
@@ -214,7 +214,7 @@ def edited_page(asked: Asked) -> Response:
         return _form(asked, _now(asked, wanted), wanted, preview=_preview(asked, wanted))
     try:
         proposal = write(asked, wanted)
-    except Conflict as error:
+    except ConcurrentChange as error:
         return _changed_meanwhile(asked, wanted, error)
     except NotAnnounced as error:
         return refused(asked, asked.workspace.proposing().one(error.details["proposal"]), "submit", error)
@@ -265,7 +265,7 @@ def _preview(asked: Asked, wanted: Wanted) -> Markup:
     return trusted(html)
 
 
-def _changed_meanwhile(asked: Asked, wanted: Wanted, error: Conflict) -> Response:
+def _changed_meanwhile(asked: Asked, wanted: Wanted, error: ConcurrentChange) -> Response:
     """The form with all three texts: what is sent from here is measured by the text that stands there now."""
     try:
         now = editable(home_of(asked, wanted.proposal).snapshot(), wanted.path, wanted.section)

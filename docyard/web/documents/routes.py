@@ -85,10 +85,10 @@ def document_routes(site: Site) -> list[BaseRoute]:
 
 def raw_page(asked: Asked) -> Response:
     """Return the bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
-    from workspace.rendering.raw import raw
+    from workspace.rendering.raw import read_raw_file
 
     try:
-        file = raw(asked.snapshot, path_of(asked))
+        file = read_raw_file(asked.snapshot, path_of(asked))
     except DocumentNotFound as error:
         url = redirection(asked, error, "raw")
         if url is None:

@@ -139,7 +139,7 @@ class Surroundings:
 
 def _backlinks(asked: Asked, document: Document) -> Backlinks:
     from index.link_graph.backlinks import backlinks
-    from workspace.links.world import OverlayWorld
+    from workspace.links.world import OverlayFileTree
 
     graph, snapshot = asked.index.links, asked.snapshot
     records = graph.records(snapshot, document.path)
@@ -151,7 +151,7 @@ def _backlinks(asked: Asked, document: Document) -> Backlinks:
     if records is None:
         raise _NotYet("the links are being read", fix="Ask again in a moment.")
     others = [record for record in records if record[0] != document.path]
-    found = backlinks(OverlayWorld(snapshot), document, others[:_MOST_SOURCES], own=False)
+    found = backlinks(OverlayFileTree(snapshot), document, others[:_MOST_SOURCES], own=False)
     places: dict[tuple[str, str | None], list[Linked]] = {}
     for link in found:
         places.setdefault((link.source, link.section), []).append(link)

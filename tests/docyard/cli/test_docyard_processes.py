@@ -9,9 +9,9 @@ import pytest
 
 from docyard.cli.validate_sources import in_blocks
 from workspace.config.config import WorkspaceConfig
-from workspace.validation.files import Files, FolderReader
+from workspace.validation.files import FileSet, FolderReader
 from workspace.validation.fixes.broken_link import RenamedDocuments
-from workspace.validation.fixes.fix import Fixers, mended
+from workspace.validation.fixes.fix import FixFinder, fix_documents
 from workspace.validation.run import Selection
 
 pytestmark = pytest.mark.process
@@ -28,21 +28,21 @@ def test_the_same_is_mended_and_left_in_two_processes(tmp_path: Path) -> None:
     for path, text in TEXTS.items():
         (tmp_path / path).write_text(text)
     config = WorkspaceConfig()
-    files = Files(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
-    fixers = Fixers(
+    files = FileSet(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
+    fixers = FixFinder(
         files=files,
         selection=Selection(config.validation),
         elsewhere=RenamedDocuments({"old.md": "new.md"}),
     )
     told: list[float] = []
     done = in_blocks(
-        partial(mended, fixers),
+        partial(fix_documents, fixers),
         sorted(TEXTS),
         "Mending",
         jobs=2,
         progress=lambda done, total, message: told.append(done),
     )
-    assert sorted(done) == sorted(mended(fixers, TEXTS))
+    assert sorted(done) == sorted(fix_documents(fixers, TEXTS))
     assert told[-1] == len(TEXTS)
     by_path = {one.path: one for one in done}
     assert by_path["b.md"].is_open  # a section that is gone: the history has to be asked

@@ -16,7 +16,7 @@ from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
-from workspace.validation.files import FolderReader, of_folder
+from workspace.validation.files import FolderReader, list_folder
 
 SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
@@ -26,7 +26,7 @@ def found(root: Path, **files: str) -> Site:
         file = root / name.replace("__", "/").replace("_DOT_", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    return find_site(of_folder(root, None))
+    return find_site(list_folder(root, None))
 
 
 @loop_over(
@@ -58,7 +58,7 @@ def test_generator_is_known_by_its_file(
 ) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text(text)
-    site = find_site(of_folder(tmp_path, None))
+    site = find_site(list_folder(tmp_path, None))
     assert (site.generator, site.dialect, site.anchors) == (generator, dialect, anchors)
     assert site.file == (path if generator else "")
 
@@ -80,7 +80,7 @@ def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
 
 
 def test_unreadable_file_is_left_out(tmp_path: Path) -> None:
-    files = of_folder(tmp_path, None)
+    files = list_folder(tmp_path, None)
     gone = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
     assert find_site(gone) == Site()
 

@@ -14,7 +14,7 @@ from docyard.terminal import console
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.document.document import Document
-from workspace.texts.text_file import Kind, TextFile
+from workspace.texts.text_file import TextFile, TextKind
 
 Capture = pytest.CaptureFixture[bytes]
 
@@ -258,7 +258,7 @@ def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
     source = (
         b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
     )
-    console.show(TextFile("a.md", "0" * 40, source, Kind.MARKDOWN), 0, len(source))
+    console.show(TextFile("a.md", "0" * 40, source, TextKind.MARKDOWN), 0, len(source))
     for word in ("[!NOTE]", "image", "b.md", "x", "z"):
         assert word in plain(screen)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from docyard.web.diff import MOST, MOST_FILES, MOST_SECTIONS, Row, diff_of, place_id, rows_of
 from tests.examples import examples
 from tests.loops import loop_over
-from workspace.diff.trees import document_change
+from workspace.diff.trees import compare_document
 from workspace.document.document import Document
 from workspace.proposals.review.changes import Changes
 
@@ -21,7 +21,7 @@ def document(text: str, path: str = "a.md") -> Document:
 
 
 def changed(old: str, new: str, files: tuple[str, ...] = ()) -> Changes:
-    found = document_change(document(old), document(new))
+    found = compare_document(document(old), document(new))
     return Changes("a" * 40, "b" * 40, (found,) if found else (), files)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from index.artifacts.build import effective
 from tests.loops import loop_over
-from workspace.config.config import Corpus, WorkspaceConfig
+from workspace.config.config import CorpusSettings, WorkspaceConfig
 from workspace.errors import InvalidConfig
 
 SOURCE = """
@@ -68,7 +68,7 @@ def test_without_any_words_it_is_called_by_its_name() -> None:
 
 @given(TEXT, TEXT.filter(lambda text: not set(text) & set("/\\.")))
 def test_any_text_is_written_so_that_toml_reads_it_back(description: str, root: str) -> None:
-    source = WorkspaceConfig.model_construct(root=root, corpus=Corpus(description=description))
+    source = WorkspaceConfig.model_construct(root=root, corpus=CorpusSettings(description=description))
     config, data = effective(source, "site", None, {})
     assert tomllib.loads(data.decode())["corpus"]["description"] == description
     assert (config.root, config.corpus.description) == (root, description)

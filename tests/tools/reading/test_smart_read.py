@@ -15,7 +15,7 @@ from tests.tools.conftest import Ask, client_of
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.config.config import Limits
-from workspace.texts.tokens import count_tokens, tokenizer
+from workspace.texts.tokens import count_tokens, get_tokenizer
 from workspace.workspace import Workspace
 
 WORDS = (
@@ -71,7 +71,7 @@ def test_a_short_text_comes_in_full(read: Ask, repo: Repo, toolbox: Toolbox) -> 
     data = read("short.md").data
     assert data["content"] == SHORT
     assert (data["type"], data["path"], data["tokens"]) == ("full", "short.md", count_tokens(SHORT))
-    assert data["tokenizer"] == tokenizer()
+    assert data["tokenizer"] == get_tokenizer()
     assert len(data["commit"]) == 40
     assert "truncated" not in data
     assert not follow(toolbox, data).is_error

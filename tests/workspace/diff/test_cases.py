@@ -7,8 +7,8 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.diff.changes import SectionChange
-from workspace.diff.formats import as_lines, as_markdown, plain_line
-from workspace.diff.trees import document_change
+from workspace.diff.formats import format_lines, format_markdown, format_plain_line
+from workspace.diff.trees import compare_document
 from workspace.document.document import Document
 
 pytestmark = pytest.mark.smoke
@@ -17,14 +17,16 @@ pytestmark = pytest.mark.smoke
 @loop_over("case", read_cases("section_diff.md"))
 def test_a_change_is_told_as_people_think_of_it(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
-    change = document_change(old, new)
+    change = compare_document(old, new)
     assert change is not None
     if "changes" in case.fences:
         assert [in_brief(item) for item in change.sections] == case.fences["changes"].splitlines()
     if "shown" in case.fences:
-        assert as_markdown([change]) == case.fences["shown"]
+        assert format_markdown([change]) == case.fences["shown"]
     if "lines" in case.fences:
-        assert [plain_line(line) for line in as_lines([change])] == case.fences["lines"].splitlines()
+        assert [format_plain_line(line) for line in format_lines([change])] == case.fences[
+            "lines"
+        ].splitlines()
 
 
 def in_brief(change: SectionChange) -> str:

@@ -11,8 +11,8 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.document.test_document_growth import grows_as_it_should
-from workspace.diff.formats import as_data, as_lines, as_markdown
-from workspace.diff.trees import document_change
+from workspace.diff.formats import format_data, format_lines, format_markdown
+from workspace.diff.trees import compare_document
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 
@@ -25,11 +25,11 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
             old = Document.parse(make(size))
             new = Document.parse(make(size + size // 10).replace(b"a", b"c", size // 3))
             start = time.process_time()
-            change = document_change(old, new)
+            change = compare_document(old, new)
             if change is not None:
-                as_markdown([change])
-                as_lines([change])
-                as_data([change])
+                format_markdown([change])
+                format_lines([change])
+                format_data([change])
             return time.process_time() - start
         return 0.0
 
@@ -40,8 +40,8 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
 def test_whatever_is_nasty_is_told_within_the_bound(make: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))
-        change = document_change(old, new)
+        change = compare_document(old, new)
         if change is not None:
-            assert len(as_markdown([change], 500)) <= 560
-            assert as_lines([change], 500)
-            assert as_data([change], 500)
+            assert len(format_markdown([change], 500)) <= 560
+            assert format_lines([change], 500)
+            assert format_data([change], 500)

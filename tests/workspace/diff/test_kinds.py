@@ -12,12 +12,12 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.diff.test_cases import in_brief
 from tests.workspace.documents import documents, revised
-from workspace.diff.changes import Kind
-from workspace.diff.documents import section_changes
-from workspace.diff.formats import as_data, as_lines, as_markdown
-from workspace.diff.text import raw_text, readable
-from workspace.diff.trees import document_change
-from workspace.document.addresses import task_address
+from workspace.diff.changes import ChangeKind
+from workspace.diff.documents import compare_documents
+from workspace.diff.formats import format_data, format_lines, format_markdown
+from workspace.diff.text import decode_trimmed, read_raw_text
+from workspace.diff.trees import compare_document
+from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
 from workspace.edits import (
     AddSection,
@@ -42,7 +42,7 @@ TEXT = (
     "### Deep\n\nThe second text.\n\n## Tasks\n\nBefore them.\n\n- [ ] Write it\n  - Criteria: short\n"
     "- [x] Ship it\n- [ ] Party\n\n## Last\n\nThe third text.\n"
 )
-WHOLE = (Kind.ADDED, Kind.REMOVED, Kind.CHANGED)
+WHOLE = (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED)
 DOCUMENT = Document.parse(TEXT.encode(), FILE)
 _WORD = re.compile(r"[^ \t\r\n]+")
 
@@ -78,19 +78,19 @@ _WORD = re.compile(r"[^ \t\r\n]+")
     ids=str,
 )
 def test_an_operation_is_told_as_what_it_is(operation: DocumentOperation, expected: list[str]) -> None:
-    assert [in_brief(item) for item in section_changes(DOCUMENT, revised(DOCUMENT, operation))] == expected
+    assert [in_brief(item) for item in compare_documents(DOCUMENT, revised(DOCUMENT, operation))] == expected
 
 
 @settings(max_examples=examples(50))
 @given(documents)
 def test_nothing_is_told_of_what_did_not_change(document: Document) -> None:
-    assert section_changes(document, Document.parse(document.data, FILE)) == ()
+    assert compare_documents(document, Document.parse(document.data, FILE)) == ()
 
 
 @settings(max_examples=examples(50))
 @given(documents, documents)
 def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -> None:
-    change = document_change(old, new)
+    change = compare_document(old, new)
     assert (change is None) == (old.data == new.data)
     if change is None:
         return
@@ -99,9 +99,9 @@ def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -
     if words_of(old.data.removeprefix(BOM)) != words_of(new.data.removeprefix(BOM)):
         assert told
     for most in (0, 300, 100_000):
-        assert len(as_markdown([change], most)) <= most + 60
-        as_lines([change], most)
-        assert len(str(as_data([change], most)["documents"])) <= 2 * most + 60
+        assert len(format_markdown([change], most)) <= most + 60
+        format_lines([change], most)
+        assert len(str(format_data([change], most)["documents"])) <= 2 * most + 60
 
 
 @example(
@@ -123,11 +123,11 @@ def test_of_sections_in_another_order_nothing_is_lost(old: Document, data: st.Da
 
 def words_of(data: bytes) -> list[str]:
     """What Markdown takes for words: all but spaces, tabs and line ends."""
-    return _WORD.findall(readable(data))
+    return _WORD.findall(decode_trimmed(data))
 
 
 def check_that_nothing_is_lost(old: Document, new: Document) -> None:
-    told = [item for item in section_changes(old, new) if item.kind is not Kind.METADATA]
+    told = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
     texts = {item for item in told if item.kind in WHOLE and item.field is None}
     before = {item.before.address for item in told if item.before}
     after = {item.after.address for item in told if item.after}
@@ -143,7 +143,7 @@ def sections_but(document: Document, told: set[str]) -> Counter[tuple[str, ...]]
     for item in document.sections:
         if item.key not in told:
             holes = [(task.start, task.end) for task in document.tasks(item)]
-            words = words_of(raw_text(document, item, holes))
+            words = words_of(read_raw_text(document, item, holes))
             found["" if item.is_preamble else item.title, *words] += 1
     return found
 
@@ -153,6 +153,6 @@ def tasks_but(document: Document, told: set[str], whole: set[str]) -> Counter[tu
     found: Counter[tuple[str, bool]] = Counter()
     for item in document.sections:
         for task in document.tasks(item):
-            if item.key not in whole and task_address(item, task) not in told:
+            if item.key not in whole and format_task_address(item, task) not in told:
                 found[task.title, task.is_done] += 1
     return found

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
-from workspace.diff.section_mapping import Conflict, carry
+from workspace.diff.section_mapping import ConcurrentChange, map_address
 from workspace.diff.sections import Evidence, SectionMatch
-from workspace.document.addresses import task_address
+from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 
@@ -25,7 +25,7 @@ def test_an_address_is_carried(case: Case) -> None:
     carried = []
     for address, _ in expected:
         try:
-            carried.append([address, carry(old, new, address) or "none"])
+            carried.append([address, map_address(old, new, address) or "none"])
         except WorkspaceError as error:
             carried.append([address, error.code if error.fix else "no fix"])
     assert carried == expected
@@ -34,8 +34,8 @@ def test_an_address_is_carried(case: Case) -> None:
 def test_a_conflict_names_what_may_be_meant() -> None:
     old = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
     new = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
-    with pytest.raises(Conflict) as caught:
-        carry(old, new, "tasks[0]")
+    with pytest.raises(ConcurrentChange) as caught:
+        map_address(old, new, "tasks[0]")
     assert caught.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
     assert "Write" not in caught.value.message
 
@@ -77,7 +77,7 @@ def test_in_an_unchanged_document_every_address_is_carried_to_itself(document: D
     for section in document.sections:
         if len(document.sections_by_address(section.address)) > 1:
             continue
-        assert carry(document, document, section.address) == section.address
+        assert map_address(document, document, section.address) == section.address
         for task in document.tasks(section):
-            address = task_address(section, task)
-            assert carry(document, document, address) == address
+            address = format_task_address(section, task)
+            assert map_address(document, document, address) == address

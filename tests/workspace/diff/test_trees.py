@@ -7,9 +7,9 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.diff.test_cases import in_brief
 from workspace.diff import trees
-from workspace.diff.changes import DocumentChange, DocumentKind, Kind
-from workspace.diff.formats import as_data, as_lines, as_markdown, plain_line
-from workspace.diff.trees import tree_changes
+from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
+from workspace.diff.formats import format_data, format_lines, format_markdown, format_plain_line
+from workspace.diff.trees import compare_trees
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 
@@ -19,7 +19,7 @@ GUIDE = "# Guide\n\nHow to.\n\n## Setup\n\nTBD\n"
 
 def between(repo: Repo, old: str, new: str) -> list[DocumentChange]:
     git = GitReader(repo.path)
-    return list(tree_changes(Snapshot(git, old), Snapshot(git, new)))
+    return list(compare_trees(Snapshot(git, old), Snapshot(git, new)))
 
 
 def start(repo: Repo) -> str:
@@ -34,7 +34,7 @@ def test_documents_that_came_and_went(repo: Repo) -> None:
         (DocumentKind.REMOVED, "guide.md", "guide.md"),
         (DocumentKind.ADDED, "new.md", None),
     ]
-    assert as_markdown(found) == (
+    assert format_markdown(found) == (
         "### `guide.md`\n\nRemoved with 1 section: “Setup”.\n\n"
         "### `new.md`\n\nAdded with 1 section: “Part”.\n"
     )
@@ -48,7 +48,10 @@ def test_a_renamed_document_that_was_changed_too(repo: Repo) -> None:
         (DocumentKind.RENAMED, "docs/api.md", "api.md")
     ]
     assert [in_brief(item) for item in found[0].sections] == ["changed search"]
-    assert [plain_line(line) for line in as_lines(found)][:2] == ["docs/api.md", "  Renamed from api.md."]
+    assert [format_plain_line(line) for line in format_lines(found)][:2] == [
+        "docs/api.md",
+        "  Renamed from api.md.",
+    ]
 
 
 def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> None:
@@ -60,7 +63,7 @@ def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> 
         ["moved search"],
         ["moved search"],
     ]
-    assert [plain_line(line) for line in as_lines(found)] == [
+    assert [format_plain_line(line) for line in format_lines(found)] == [
         "api.md",
         "  Search search",
         "    Moved to guide.md.",
@@ -68,7 +71,7 @@ def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> 
         "  Search search",
         "    Moved here from api.md.",
     ]
-    told = as_data(found)["documents"]
+    told = format_data(found)["documents"]
     assert [document["changes"][0].get("path") for document in told] == ["guide.md", None]
     assert [document["changes"][0].get("old_path") for document in told] == [None, "api.md"]
 
@@ -91,7 +94,10 @@ def test_sections_of_one_text_that_cannot_be_told_apart_did_not_move(repo: Repo)
     twice = "## Search\n\nSame.\n"
     old = repo.commit({"a.md": twice, "b.md": twice, "c.md": "# C\n"})
     found = between(repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + twice}))
-    assert {change.kind for item in found for change in item.sections} == {Kind.ADDED, Kind.REMOVED}
+    assert {change.kind for item in found for change in item.sections} == {
+        ChangeKind.ADDED,
+        ChangeKind.REMOVED,
+    }
 
 
 def test_of_two_documents_of_the_same_bytes_neither_was_renamed(repo: Repo) -> None:
@@ -109,8 +115,8 @@ def test_many_documents_are_told_one_by_one(repo: Repo, monkeypatch: pytest.Monk
     monkeypatch.setattr(trees, "_TOGETHER", 1)
     monkeypatch.setattr(trees, "_COMPARED", 0)
     assert [[change.kind for change in item.sections] for item in between(repo, old, new)] == [
-        [Kind.REMOVED, Kind.REMOVED],
-        [Kind.ADDED, Kind.ADDED],
+        [ChangeKind.REMOVED, ChangeKind.REMOVED],
+        [ChangeKind.ADDED, ChangeKind.ADDED],
     ]
     (repo.path / "guide.md").unlink()
     later = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
@@ -122,13 +128,13 @@ def test_a_document_that_cannot_be_read_says_so(repo: Repo) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     found = between(repo, old, repo.commit({"api.md": pointer}))
     assert [(item.unread, item.sections) for item in found] == [("NOT_A_DOCUMENT", ())]
-    assert "cannot be read (NOT_A_DOCUMENT)" in as_markdown(found)
-    assert as_data(found)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
+    assert "cannot be read (NOT_A_DOCUMENT)" in format_markdown(found)
+    assert format_data(found)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
 
 def test_from_nothing_and_between_equal_commits(repo: Repo) -> None:
     commit = start(repo)
     git = GitReader(repo.path)
-    assert list(tree_changes(Snapshot(git, commit), Snapshot(git, commit))) == []
-    found = list(tree_changes(Snapshot(git, None), Snapshot(git, commit)))
+    assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []
+    found = list(compare_trees(Snapshot(git, None), Snapshot(git, commit)))
     assert {item.kind for item in found} == {DocumentKind.ADDED}

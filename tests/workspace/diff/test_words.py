@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
-from workspace.diff.text import Edit, edits, readable, tokens, units, word_edits
+from workspace.diff.text import TextEdit, decode_trimmed, diff_texts, diff_words, split_tokens, split_units
 
 WORDS = st.sampled_from(
     ["the", "search", "`a b`", "``", "-", "- ", "1.", "|", "\n", "\n\n", " ", "数据", "e\u0301", "```", "~~~"]
 )
 TEXTS = st.one_of(
-    texts().map(readable),
+    texts().map(decode_trimmed),
     st.lists(WORDS, max_size=40).map(" ".join),
     st.lists(WORDS, max_size=40).map("".join),
 )
 
 
-def applied(old: str, new: str, found: tuple[Edit, ...]) -> str:
+def applied(old: str, new: str, found: tuple[TextEdit, ...]) -> str:
     """The old text after edits, the last first."""
     text = old
     for edit in reversed(found):
@@ -30,7 +30,7 @@ def applied(old: str, new: str, found: tuple[Edit, ...]) -> str:
 
 @given(TEXTS, TEXTS)
 def test_the_edits_of_a_text_give_the_new_one(old: str, new: str) -> None:
-    found = edits(old, new)
+    found = diff_texts(old, new)
     assert applied(old, new, found) == new
     assert (not found) == (old == new)
     places = [place for edit in found for place in edit[:2]]
@@ -41,13 +41,13 @@ def test_the_edits_of_a_text_give_the_new_one(old: str, new: str) -> None:
 def test_one_word_in_a_text_is_one_edit_near_it(old: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(old)))
     new = old[:place] + "unheardof" + old[place:]
-    assert applied(old, new, edits(old, new)) == new
+    assert applied(old, new, diff_texts(old, new)) == new
 
 
 @given(TEXTS)
 def test_units_and_tokens_are_the_text(text: str) -> None:
-    assert "".join(tokens(text)) == text
-    assert "".join(text[unit.start : unit.end] for unit in units(text)) == text
+    assert "".join(split_tokens(text)) == text
+    assert "".join(text[unit.start : unit.end] for unit in split_units(text)) == text
 
 
 @loop_over(
@@ -62,19 +62,19 @@ def test_units_and_tokens_are_the_text(text: str) -> None:
     ],
 )
 def test_what_a_person_would_see(old: str, new: str, expected: list[tuple[str, str]]) -> None:
-    found = word_edits(old, new)
+    found = diff_words(old, new)
     assert [(old[a:b], new[c:d]) for a, b, c, d in found] == expected
 
 
 def test_a_paragraph_that_is_too_long_is_told_from_its_two_ends() -> None:
     old = "begin " + "x y " * 3000 + "end"
     new = "begin " + "y x " * 3000 + "end"
-    found = word_edits(old, new)
+    found = diff_words(old, new)
     assert len(found) == 1
     assert applied(old, new, found) == new
 
 
 @loop_over("name", NASTY)
 def test_hostile_texts_are_told_exactly(name: str) -> None:
-    old, new = readable(NASTY[name](150)), readable(NASTY[name](170)).replace("a", "c", 40)
-    assert applied(old, new, edits(old, new)) == new
+    old, new = decode_trimmed(NASTY[name](150)), decode_trimmed(NASTY[name](170)).replace("a", "c", 40)
+    assert applied(old, new, diff_texts(old, new)) == new

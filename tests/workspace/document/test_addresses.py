@@ -12,7 +12,7 @@ from workspace.document.addresses import (
     InvalidAddress,
     SectionNotFound,
     TaskNotFound,
-    full_address,
+    format_full_address,
     read_fragment,
     resolve_section,
     resolve_task,
@@ -139,7 +139,7 @@ def test_fragments() -> None:
     assert read_fragment("tasks[]").section == "tasks[]"
     assert read_fragment("[0]").section == ""
     assert read_fragment("a[0][1]") == Fragment("a", "0.1")
-    assert full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
+    assert format_full_address("guide.md", GUIDE.sections[1]) == "guide.md#setup"
 
 
 def test_nearest_names() -> None:

@@ -18,7 +18,7 @@ from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised
 from tools.outline import sections_in_brief, sections_in_full, telling_titles
-from workspace.document.addresses import resolve_section, resolve_task, task_address
+from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
     AddSection,
@@ -98,7 +98,11 @@ def last(document: Document) -> str:
 
 
 def first_task(document: Document) -> str:
-    found = (task_address(section, task) for section in document.sections for task in document.tasks(section))
+    found = (
+        format_task_address(section, task)
+        for section in document.sections
+        for task in document.tasks(section)
+    )
     return next(found, "none[0]")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.workspace.documents import documents, revised, texts
-from workspace.document.addresses import AmbiguousAddress, resolve_section, resolve_task, task_address
+from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
     AddSection,
@@ -86,7 +86,7 @@ def test_every_task_is_found_in_its_section(document: Document) -> None:
             found += 1
             assert section.start <= task.start < task.box < task.end <= section.end
             assert document.data[task.box - 1 : task.box + 2] in (b"[ ]", b"[x]", b"[X]")
-            assert resolve_task(document, task_address(section, task)) == (section, task)
+            assert resolve_task(document, format_task_address(section, task)) == (section, task)
     assert found == len(document.all_tasks)
 
 
@@ -127,7 +127,7 @@ def test_completing_a_task_and_reopening_it_gives_back_the_bytes(document: Docum
         for task in document.tasks(section):
             if task.is_done or task.field("completed") is not None:
                 continue
-            slug = task_address(section, task)
+            slug = format_task_address(section, task)
             done = revised(document, CompleteTask(file=FILE, slug=slug))
             _, ticked = resolve_task(done, slug)
             assert ticked.is_done

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.diff import sequences
 from workspace.diff.sequences import pair_lines
-from workspace.diff.unified import section_diff
+from workspace.diff.unified import format_section_diff
 from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
@@ -78,7 +78,7 @@ def test_a_diff_is_a_patch(old: list[bytes], new: list[bytes], cut: bool, cut_to
     before, after = b"".join(old), b"".join(new)
     before = before[:-1] if cut else before
     after = after[:-1] if cut_too else after
-    diff = section_diff(before, after)
+    diff = format_section_diff(before, after)
     assert (diff == "") == (before == after)
     assert patched(before, diff) == after
 
@@ -116,7 +116,7 @@ def test_a_diff_is_the_one_of_git(tmp_path: Path) -> None:
     command = ["git", "diff", "--no-index", "old", "new"]
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     hunks = [line for line in shown.split("\n")[4:] if line]
-    ours = section_diff(old.encode(), new.encode()).split("\n")
+    ours = format_section_diff(old.encode(), new.encode()).split("\n")
     assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in ours] == [
         line.partition(" @@ ")[0].removesuffix(" @@") for line in hunks
     ]
@@ -124,7 +124,9 @@ def test_a_diff_is_the_one_of_git(tmp_path: Path) -> None:
 
 def test_a_diff_says_where_it_stands_and_what_was_cut() -> None:
     before, after = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
-    assert section_diff(before, after, old_line=11, new_line=21).startswith("@@ -11,9 +21 @@\n 0\n-1\n")
-    assert section_diff(before, after, most=30).endswith("… 4 more lines")
-    assert section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
-    assert section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"
+    assert format_section_diff(before, after, old_line=11, new_line=21).startswith(
+        "@@ -11,9 +21 @@\n 0\n-1\n"
+    )
+    assert format_section_diff(before, after, most=30).endswith("… 4 more lines")
+    assert format_section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
+    assert format_section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"

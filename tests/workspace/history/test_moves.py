@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.repositories import Repo, normal, unborn
-from workspace.document.addresses import sections_named
+from workspace.document.addresses import find_sections_by_name
 from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.history.moves import Move, Moves, renamed_documents
@@ -367,7 +367,7 @@ def test_each_section_is_followed_by_what_it_says(tmp_path: Path, seed: int) -> 
         for section in document.sections[1:]
     }
     for file, key in sorted(addresses):
-        if file in history[0] and sections_named(history[0][file], key):
+        if file in history[0] and find_sections_by_name(history[0][file], key):
             continue
         move = moves.find(tip, file, key)
         assert (move[:2] if move else None) == _where_it_says(history, file, key), (file, key)
@@ -397,7 +397,7 @@ def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> N
 def _where_it_says(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
     """Where the text is now that stood at an address when it was last one."""
     for state in history:
-        named = sections_named(state[path], key) if path in state else ()
+        named = find_sections_by_name(state[path], key) if path in state else ()
         if len(named) == 1:
             says = _says(state[path], named[0])
             now = [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.corpus import Corpus
-from workspace.validation.files import of_folder
+from workspace.validation.files import list_folder
 
 
 def folder_world(root: Path, config: WorkspaceConfig) -> Corpus:
     """The files of a folder as they are now, under settings that need not stand in it."""
-    return Corpus(replace(of_folder(root, None), settings=config))
+    return Corpus(replace(list_folder(root, None), settings=config))

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
 from workspace.links.link import LinkKind
-from workspace.links.reader import links_of
+from workspace.links.reader import read_cached_links
 from workspace.links.resolver import resolve
-from workspace.links.world import by_stem
+from workspace.links.world import group_by_stem
 
 PATHS = (
     "README.md",
@@ -47,7 +47,7 @@ class Paths:
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
-        return by_stem(self.paths)
+        return group_by_stem(self.paths)
 
     def exists(self, path: str) -> bool:
         return not path or path in self.paths or path in self.folders
@@ -67,7 +67,7 @@ class Paths:
 def meant(world: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
     """Kind, destination and path of each link of a document that leads to a file or folder."""
     found = set()
-    for link in links_of(document, wiki=world.rules.wiki).links:
+    for link in read_cached_links(document, wiki=world.rules.wiki).links:
         resolved = resolve(world, document.path, link)
         if resolved.path:
             found.add((link.kind, link.destination, resolved.path))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
-from workspace.links.fragments import names_of
+from workspace.links.fragments import find_names
 from workspace.links.inbound import _may_name
 
 LINES = st.sampled_from(
@@ -44,4 +44,6 @@ def test_texts_in_which_nothing_may_have_a_name_give_none(old: str, new: str, en
     one, other = (f"## A\n\n{text}\n".replace("\n", ending).encode() for text in (old, new))
     if not _may_name(one + other):
         for dialect in Dialect:
-            assert [*names_of(Document.parse(one), dialect)] == [*names_of(Document.parse(other), dialect)]
+            assert [*find_names(Document.parse(one), dialect)] == [
+                *find_names(Document.parse(other), dialect)
+            ]

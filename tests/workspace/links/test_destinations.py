@@ -14,10 +14,10 @@ from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
-from workspace.links.destinations import enclosed, relative_path, spell
+from workspace.links.destinations import enclose_destination, format_destination, make_relative_path
 from workspace.links.link import Enclosure, Link
-from workspace.links.reader import links_of
-from workspace.links.resolver import Status, Target, resolve
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import LinkStatus, Target, resolve
 
 FORMS = {
     Enclosure.BARE: '[a `b`]({} "title")',
@@ -54,7 +54,7 @@ OLD += ["?q", "/x", "x%28.md#%6F", "../", "/", "x.md#a(b)"]
 
 
 def _link(document: Document) -> Link:
-    (link,) = links_of(document).links
+    (link,) = read_cached_links(document).links
     return link
 
 
@@ -90,7 +90,7 @@ def test_reading_what_was_written_leads_there(
         link = _link(before)
         assert link.enclosure is enclosure
         start, end = link.destination_start, link.destination_end
-        new = spell(link, source, Target(path, fragment), world, before.data[start:end])
+        new = format_destination(link, source, Target(path, fragment), world, before.data[start:end])
         after = Document.parse(before.data[:start] + new + before.data[end:], source)
         again = _link(after)
         found = resolve(world, source, again)
@@ -99,7 +99,7 @@ def test_reading_what_was_written_leads_there(
         # The title, the text and what encloses the destination stay, and nothing is left to mend.
         assert (again.kind, again.enclosure, again.start) == (link.kind, enclosure, link.start)
         assert after.data[again.destination_end :] == before.data[link.destination_end :]
-        assert spell(again, source, Target(path, fragment), world, new) == new
+        assert format_destination(again, source, Target(path, fragment), world, new) == new
 
 
 @loop_over(
@@ -124,8 +124,11 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
     (tmp_path / "docs/a.md").write_bytes(b"")
     world = folder_world(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
     link = _link(Document.parse(f"[a]({written})".encode(), "docs/a.md"))
-    assert resolve(world, "docs/a.md", link).status is Status.OK
-    assert spell(link, "docs/a.md", Target("docs/b.md", None), world, written.encode()) == written.encode()
+    assert resolve(world, "docs/a.md", link).status is LinkStatus.OK
+    assert (
+        format_destination(link, "docs/a.md", Target("docs/b.md", None), world, written.encode())
+        == written.encode()
+    )
 
 
 @loop_over(
@@ -151,13 +154,15 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
 def test_the_old_way_is_kept(old: str, source: str, target: Target, new: str, tmp_path: Path) -> None:
     world = folder_world(tmp_path, WorkspaceConfig())
     link = _link(Document.parse(f"[a]({old})".encode(), source))
-    assert spell(link, source, target, world).decode() == new
+    assert format_destination(link, source, target, world).decode() == new
 
 
 @given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(FORMS)))
 def test_what_is_enclosed_is_read(destination: str, enclosure: Enclosure) -> None:
     text = "x" + destination.replace("`", "").rstrip() + "y"
-    link = _link(Document.parse(FORMS[enclosure].format(enclosed(text, enclosure)).encode(), "a.md"))
+    link = _link(
+        Document.parse(FORMS[enclosure].format(enclose_destination(text, enclosure)).encode(), "a.md")
+    )
     read = link.destination
     for sign in " \"'<>":
         read = read.replace(f"%{ord(sign):02X}", sign)
@@ -167,7 +172,7 @@ def test_what_is_enclosed_is_read(destination: str, enclosure: Enclosure) -> Non
 
 @given(st.lists(st.sampled_from("ab"), max_size=4), st.lists(st.sampled_from("ab"), max_size=4))
 def test_relative_paths(path: list[str], folder: list[str]) -> None:
-    relative = relative_path("/".join(path), "/".join(folder))
+    relative = make_relative_path("/".join(path), "/".join(folder))
     parts = list(folder)
     for part in relative.split("/") if relative else []:
         if part == "..":

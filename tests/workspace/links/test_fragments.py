@@ -15,13 +15,13 @@ from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import (
     DOCUMENT,
-    Place,
+    FragmentTarget,
     UnderscoredIds,
-    all_headings,
+    find_names,
     find_place,
-    github_slug,
-    mkdocs_slug,
-    names_of,
+    make_github_slug,
+    make_mkdocs_slug,
+    read_linked_headings,
 )
 from workspace.markdown import outline
 
@@ -35,7 +35,7 @@ TITLES = st.sampled_from(
 
 
 def test_slugs_are_those_of_github() -> None:
-    assert {title: github_slug(title) for title in GITHUB_SLUGS} == GITHUB_SLUGS
+    assert {title: make_github_slug(title) for title in GITHUB_SLUGS} == GITHUB_SLUGS
 
 
 @loop_over(
@@ -50,7 +50,7 @@ def test_slugs_are_those_of_github() -> None:
     ],
 )
 def test_slugs_of_python_markdown(title: str, slug: str) -> None:
-    assert mkdocs_slug(title) == slug
+    assert make_mkdocs_slug(title) == slug
 
 
 @given(st.lists(TITLES, max_size=12), st.booleans())
@@ -60,14 +60,14 @@ def test_headings_are_numbered_as_github_does(titles: list[str], nested: bool) -
     occurrences: dict[str, int] = {}
     expected: list[str] = []
     for title in titles:  # github-slugger 2.0.0, index.js
-        slug = original = github_slug(title.replace("`", "").replace("*", ""))
+        slug = original = make_github_slug(title.replace("`", "").replace("*", ""))
         while slug in occurrences:
             occurrences[original] += 1
             slug = f"{original}-{occurrences[original]}"
         occurrences[slug] = 0
         expected.append(slug)
-    names = names_of(document, Dialect.GITHUB)
-    for slug, heading in zip(expected, all_headings(document), strict=True):
+    names = find_names(document, Dialect.GITHUB)
+    for slug, heading in zip(expected, read_linked_headings(document), strict=True):
         if slug:
             assert names[slug].offset == heading.offset
 
@@ -109,9 +109,9 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
-    parsed = outline.all_headings(document.text(document.front_matter_end, len(document.data)))
+    parsed = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
     first = document.front_matter_lines
-    assert [heading.offset for heading in all_headings(document)] == [
+    assert [heading.offset for heading in read_linked_headings(document)] == [
         document.lines.offset(first + heading.line) for heading in parsed
     ]
 
@@ -119,14 +119,14 @@ def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
 @pytest.mark.slow
 def test_many_equal_headings() -> None:
     document = Document.parse(b"## Errors\n\n> # 1\n\n" * 2_000)
-    assert "errors-1999" in names_of(document, Dialect.GITHUB)
-    mkdocs = names_of(Document.parse(document.data), Dialect.MKDOCS)
+    assert "errors-1999" in find_names(document, Dialect.GITHUB)
+    mkdocs = find_names(Document.parse(document.data), Dialect.MKDOCS)
     assert {"errors_1999", "1_1999"} < set(mkdocs)
 
 
 @loop_over("dialect", [Dialect.MKDOCS, Dialect.DOCUSAURUS])
 def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> None:
-    names = names_of(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
+    names = find_names(Document.parse(b"# A\n\n> ## B {#own}\n\n## C\n"), dialect)
     assert names["own"].offset == 5
     assert "b" not in names
 
@@ -135,17 +135,17 @@ def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> No
 @loop_over("ending", ["\n", "\r\n"])
 def test_headings_elsewhere_change_no_names(dialect: Dialect, ending: str) -> None:
     text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
-    names = names_of(Document.parse(text.replace("\n", ending).encode()), dialect)
-    more = names_of(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
+    names = find_names(Document.parse(text.replace("\n", ending).encode()), dialect)
+    more = find_names(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
     assert {"errors", "h/errors"} & set(names)
     assert more == {**names, "list": more["list"]}
 
 
 def test_every_address_is_a_name() -> None:
     document = Document.parse(b"# T\n\n## A\n\n### B\n\n## C\n\n### B {#c-b}\n\n### D\n")
-    names = names_of(document, Dialect.GITHUB)
+    names = find_names(document, Dialect.GITHUB)
     for section in document.sections[1:]:
-        assert names[section.address] == Place(section.heading_start, section.position)
+        assert names[section.address] == FragmentTarget(section.heading_start, section.position)
     assert names["_preamble"] == names[""] == DOCUMENT
     assert names["b-1"] == names["c-b"]
 
@@ -153,28 +153,28 @@ def test_every_address_is_a_name() -> None:
 @loop_over("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
 def test_ids_and_names_of_html_are_found_however_they_are_spelled(attribute: str) -> None:
     document = Document.parse(f'# A\n\nText <a {attribute}="b"></a> text\n'.encode())
-    assert find_place(names_of(document, Dialect.GITHUB), "b") is not None
+    assert find_place(find_names(document, Dialect.GITHUB), "b") is not None
 
 
 def test_what_an_author_wrote_goes_first() -> None:
     document = Document.parse(b'## A\n\n## B {#a}\n\n<a id="b"></a> text\n\n## Top\n\n## _preamble\n')
-    names = names_of(document, Dialect.GITHUB)
+    names = find_names(document, Dialect.GITHUB)
     assert names["a"].offset == document.sections[1].heading_start
     assert names["b"].offset not in {section.heading_start for section in document.sections}
     assert names["b"].section == 1
-    assert find_place(names, "top") == Place(document.sections[2].heading_start, 2)
+    assert find_place(names, "top") == FragmentTarget(document.sections[2].heading_start, 2)
     assert names["_preamble"] == DOCUMENT
 
 
 @loop_over("fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"])
 def test_fragments_that_lead_somewhere(fragment: str) -> None:
-    names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
+    names = find_names(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
     assert find_place(names, fragment) is not None
 
 
 @loop_over("fragment", ["A", "user-content-b", "b", "a ", "a-1", "text"])
 def test_fragments_that_lead_nowhere(fragment: str) -> None:
-    names = names_of(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
+    names = find_names(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
     assert find_place(names, fragment) is None
 
 
@@ -183,6 +183,6 @@ def test_offsets_of_headings_at_any_depth(front: bytes) -> None:
     document = Document.parse(
         front + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
     )
-    names = names_of(document, Dialect.GITHUB)
+    names = find_names(document, Dialect.GITHUB)
     told = {name: document.data[names[name].offset :].split(b"\r\n")[0] for name in ("t", "in", "out", "end")}
     assert told == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}

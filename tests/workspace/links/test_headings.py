@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.loops import loop_over
 from workspace.document.document import Document
-from workspace.links.fragments import all_headings, github_slug, with_braces
-from workspace.markdown.inline import plain_text
+from workspace.links.fragments import derive_brace_fragments, make_github_slug, read_linked_headings
+from workspace.markdown.inline import to_plain_text
 
 WORDS = (
     "Plain",
@@ -27,5 +27,5 @@ ANCHORS = ("{#a}", "{#a/b-c.d}", "{#_a_}", "{#a_b}", " {#a}")
 def test_the_fragment_is_what_the_parser_makes_of_the_whole(words: str, anchor: str) -> None:
     source = f"{words} {anchor}"
     document = Document.parse(f"## {source}\n".encode())
-    expected = github_slug(plain_text(f".{source}.")[1:-1])
-    assert list(with_braces(all_headings(document))) == [(expected, 0)]
+    expected = make_github_slug(to_plain_text(f".{source}.")[1:-1])
+    assert list(derive_brace_fragments(read_linked_headings(document))) == [(expected, 0)]

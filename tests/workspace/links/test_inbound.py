@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
-from workspace.links.inbound import ScannedInbound, Sought, may_link
+from workspace.links.inbound import LinkPattern, ScannedInbound, may_link
 from workspace.workspace import Workspace
 
 sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
@@ -30,7 +30,7 @@ def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> Non
     path, data = document
     world = Paths((*PATHS, *SOURCES), links)
     for _, destination, target in meant(world, Document.parse(data, path)):
-        sought = Sought.of(target, links.root)
+        sought = LinkPattern.of(target, links.root)
         assert may_link(path, data, [sought], wiki=links.wiki), (destination, target)
 
 
@@ -81,5 +81,5 @@ def test_a_document_over_the_limit_is_named_without_a_look(repo: Repo) -> None:
 @given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
 def test_a_hostile_document_is_looked_at_once(data: bytes) -> None:
     """Each of these takes milliseconds; a pattern that begins again at every byte would take minutes."""
-    sought = [Sought.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
+    sought = [LinkPattern.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
     assert may_link("a/from.md", data, sought, wiki=True) in (True, False)

@@ -8,7 +8,7 @@ from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.document.document import Document
 from workspace.links.link import Links
-from workspace.links.reader import links_of, read_by_parser, read_links
+from workspace.links.reader import read_by_parser, read_cached_links, read_links
 
 pytestmark = pytest.mark.smoke
 
@@ -36,14 +36,14 @@ def test_links_of_a_document(case: Case, ending: bytes) -> None:
 
 def test_links_are_read_once_for_a_document() -> None:
     document = Document.parse(b"[[a]] [b](c.md)")
-    assert links_of(document) is links_of(document)
-    assert links_of(document, wiki=True) is links_of(document, wiki=True)
-    assert len(links_of(document).links) + 1 == len(links_of(document, wiki=True).links)
+    assert read_cached_links(document) is read_cached_links(document)
+    assert read_cached_links(document, wiki=True) is read_cached_links(document, wiki=True)
+    assert len(read_cached_links(document).links) + 1 == len(read_cached_links(document, wiki=True).links)
 
 
 def test_what_stands_where_is_told_in_bytes() -> None:
     data = "---\na: é\n---\n# Ü\n\n> é [ä](<ö ü.md> 'ß')\n> <a href='é.md'>\n".encode()
-    first, second = links_of(Document.parse(data)).links
+    first, second = read_cached_links(Document.parse(data)).links
     assert data[first.start : first.end].decode() == "[ä](<ö ü.md> 'ß')"
     assert data[first.destination_start : first.destination_end].decode() == first.destination == "ö ü.md"
     assert data[second.start : second.end].decode() == "<a href='é.md'>"
@@ -53,5 +53,8 @@ def test_what_stands_where_is_told_in_bytes() -> None:
 
 def test_an_empty_destination_stands_between_what_encloses_it() -> None:
     data = b"[a]() ![b](<>) [c]( )"
-    places = [(link.destination_start, link.destination_end) for link in links_of(Document.parse(data)).links]
+    places = [
+        (link.destination_start, link.destination_end)
+        for link in read_cached_links(Document.parse(data)).links
+    ]
     assert places == [(4, 4), (12, 12), (20, 20)]

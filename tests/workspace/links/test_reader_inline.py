@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.links.library import Found, Library
 from workspace.links.inline import read_inline
-from workspace.links.link import LinkKind, Name, Span
+from workspace.links.link import LinkKind, LinkSpan, NameSpan
 
 pytestmark = pytest.mark.smoke
 
@@ -37,7 +37,7 @@ texts = st.lists(st.sampled_from(MARKS), min_size=1, max_size=16).map("".join)
 
 
 def read(text: str, labels: frozenset[str] = frozenset()) -> list[Found]:
-    spans = [part for part in read_inline(text, 0, len(text), labels) if isinstance(part, Span)]
+    spans = [part for part in read_inline(text, 0, len(text), labels) if isinstance(part, LinkSpan)]
     return sorted(
         (span.kind, span.is_image, span.start, span.end, span.destination_start, span.destination_end)
         for span in spans
@@ -107,7 +107,7 @@ def test_a_label_in_which_a_bracket_stands_is_none() -> None:
     ],
 )
 def test_names_of_html(text: str, names: list[str]) -> None:
-    found = [part.name for part in read_inline(text, 0, len(text)) if isinstance(part, Name)]
+    found = [part.name for part in read_inline(text, 0, len(text)) if isinstance(part, NameSpan)]
     assert found == names
 
 
@@ -123,8 +123,8 @@ def test_names_of_html(text: str, names: list[str]) -> None:
 )
 def test_wiki_links(text: str, destinations: list[str]) -> None:
     found = read_inline(text, 0, len(text), wiki=True)
-    spans = [part for part in found if isinstance(part, Span)]
+    spans = [part for part in found if isinstance(part, LinkSpan)]
     assert [text[span.destination_start : span.destination_end] for span in spans] == destinations
     assert not any(
-        part.kind is LinkKind.WIKI for part in read_inline(text, 0, len(text)) if isinstance(part, Span)
+        part.kind is LinkKind.WIKI for part in read_inline(text, 0, len(text)) if isinstance(part, LinkSpan)
     )

@@ -10,8 +10,8 @@ from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
-from workspace.links.reader import ABOVE, links_of, read_by_parser, read_linewise, read_links
-from workspace.markdown.inline import unescaped
+from workspace.links.reader import ABOVE, read_by_parser, read_cached_links, read_linewise, read_links
+from workspace.markdown.inline import unescape
 
 pytestmark = pytest.mark.smoke
 
@@ -114,7 +114,7 @@ def test_the_same_is_found_however_lines_end(text: str) -> None:
     read = [
         [
             (link.kind, link.destination, link.label, link.line)
-            for link in links_of(Document.parse(data)).links
+            for link in read_cached_links(Document.parse(data)).links
         ]
         for data in (
             text.encode(),
@@ -132,13 +132,13 @@ def test_the_same_is_found_however_lines_end(text: str) -> None:
 def test_offsets_name_the_bytes_that_are_written(text: str, ending: str, odd: bytes) -> None:
     data = text.replace("\n", ending).encode().replace(b".", odd)
     document = Document.parse(b"---\na: b\n---\n" + data)
-    for link in links_of(document).links:
+    for link in read_cached_links(document).links:
         written = document.data[link.destination_start : link.destination_end].decode("utf-8", "replace")
         whole = document.data[link.start : link.end]
         assert link.line == document.lines.line_at(link.start) + 1
         if link.kind in (LinkKind.INLINE, LinkKind.DEFINITION):
             # CommonMark §2.3: a NUL is read as U+FFFD.
-            assert link.destination == unescaped(written.replace("\0", "\ufffd"))
+            assert link.destination == unescape(written.replace("\0", "\ufffd"))
         if link.kind is LinkKind.INLINE:
             assert whole.startswith(b"![" if link.is_image else b"[")
             assert whole.endswith(b")")
@@ -183,7 +183,7 @@ def test_nasty_texts_are_read_alike(name: str) -> None:
 )
 def test_a_document_that_links_to_itself_ten_thousand_times(text: str) -> None:
     document = Document.parse(text.encode(), "doc.md")
-    links = links_of(document).links
+    links = read_cached_links(document).links
     assert {link.destination for link in links} <= {"#a", "doc.md", "doc.md#a"}
     assert len(links) in (10_000, 10_001, 4)
 

@@ -10,10 +10,10 @@ from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
-from workspace.links.destinations import spell
-from workspace.links.fragments import names_of
-from workspace.links.reader import links_of
-from workspace.links.resolver import Resolved, Status, Target, World, resolve, suggest
+from workspace.links.destinations import format_destination
+from workspace.links.fragments import find_names
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import FileTree, LinkStatus, ResolvedLink, Target, resolve, suggest_destination
 
 CASES = read_cases("links.md")
 
@@ -43,12 +43,12 @@ class _Folder:
         return Document.parse(self.files[self.path], self.path)
 
     @property
-    def world(self) -> World:
+    def world(self) -> FileTree:
         return folder_world(self.root, self.config)
 
-    def resolved(self) -> list[Resolved]:
+    def resolved(self) -> list[ResolvedLink]:
         wiki = self.config.links.wiki
-        return [resolve(self.world, self.path, link) for link in links_of(self.document, wiki).links]
+        return [resolve(self.world, self.path, link) for link in read_cached_links(self.document, wiki).links]
 
 
 def _with(fence: str) -> list[object]:
@@ -58,17 +58,17 @@ def _with(fence: str) -> list[object]:
 @loop_over("case", _with("links"))
 def test_what_links_lead_to(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
-    links = links_of(folder.document, folder.config.links.wiki).links
+    links = read_cached_links(folder.document, folder.config.links.wiki).links
     told = [
         f"{link.line} {_told(folder, found)}" for link, found in zip(links, folder.resolved(), strict=True)
     ]
     assert told == case.fences["links"].splitlines()
 
 
-def _told(folder: _Folder, found: Resolved) -> str:
-    suggestion = suggest(folder.world, found)
+def _told(folder: _Folder, found: ResolvedLink) -> str:
+    suggestion = suggest_destination(folder.world, found)
     words = [found.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
-    if found.status is Status.OK and found.path is not None:
+    if found.status is LinkStatus.OK and found.path is not None:
         words.insert(1, f" {found.path or '.'}")
         document = folder.world.document(found.path)
         if found.place and document:
@@ -81,7 +81,7 @@ def _told(folder: _Folder, found: Resolved) -> str:
 @loop_over("case", _with("renamed"))
 def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path / "before")
-    links, before = links_of(folder.document, folder.config.links.wiki).links, folder.resolved()
+    links, before = read_cached_links(folder.document, folder.config.links.wiki).links, folder.resolved()
     renamed = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())
     moved = _Folder(case, tmp_path / "unused")
     moved.root = tmp_path / "after"
@@ -95,7 +95,11 @@ def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
             continue
         fragment = found.target.fragment if found.target else None
         target = Target(renamed.get(found.path, found.path), fragment)
-        data = data[:start] + spell(link, moved.path, target, moved.world, data[start:end]) + data[end:]
+        data = (
+            data[:start]
+            + format_destination(link, moved.path, target, moved.world, data[start:end])
+            + data[end:]
+        )
     assert data.decode() == case.data("after").decode()
     moved.files[moved.path] = data
     moved.write()
@@ -109,7 +113,7 @@ def test_names(case: Case, tmp_path: Path) -> None:
     document = _Folder(case, tmp_path).document
     for fence, listed in case.fences.items():
         if fence.startswith("names "):
-            names = names_of(document, Dialect(fence.removeprefix("names ")))
+            names = find_names(document, Dialect(fence.removeprefix("names ")))
             told = {
                 f"{name} = {document.lines.line_at(at.offset) + 1 if at.section is not None else 0}"
                 for name, at in names.items()

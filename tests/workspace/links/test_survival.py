@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.document.document import Document
 from workspace.document.splices import Splice
-from workspace.links.survival import Piece, Survival, same_headings
+from workspace.links.survival import OffsetMap, PreservedSpan, match_same_headings
 
 pytestmark = pytest.mark.smoke
 
@@ -35,7 +35,7 @@ def test_each_byte_that_was_kept_is_found_again(
 ) -> None:
     document, splices = edit
     data = applied(document.data, splices)
-    survival = Survival.of_splices(document, splices, new_path)
+    survival = OffsetMap.of_splices(document, splices, new_path)
     after = Document.parse(data, new_path or "a.md")
     kept = bytearray(len(data))
     for offset, byte in enumerate(document.data):
@@ -53,8 +53,8 @@ def test_each_byte_that_was_kept_is_found_again(
 
 
 def test_a_span_was_kept_if_all_of_it_is_together_still() -> None:
-    pieces = (Piece("a.md", 0, 10, "a.md", 0), Piece("a.md", 10, 20, "b.md", 100))
-    survival = Survival(pieces)
+    pieces = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
+    survival = OffsetMap(pieces)
     assert survival.span("a.md", 3, 10) == ("a.md", 3)
     assert survival.span("a.md", 12, 20) == ("b.md", 102)
     assert survival.span("a.md", 8, 12) is None
@@ -66,9 +66,9 @@ def test_a_span_was_kept_if_all_of_it_is_together_still() -> None:
 
 
 def test_what_was_removed_or_made_has_no_past() -> None:
-    removed = Survival.of_removal("a.md")
+    removed = OffsetMap.of_removal("a.md")
     assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
-    made = Survival.of_creation("a.md")
+    made = OffsetMap.of_creation("a.md")
     assert made.written(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
     assert made.written(Document.parse(b"# A\n", "b.md")) == ()
 
@@ -88,5 +88,5 @@ def test_a_heading_that_was_written_anew_at_its_address_is_the_same(
 ) -> None:
     old, new = (Document.parse(text.encode(), "a.md") for text in (before, after))
     start, end, text = splice
-    found = same_headings(old, new, [Splice(start, end, text.encode())])
+    found = match_same_headings(old, new, [Splice(start, end, text.encode())])
     assert found == {("a.md", was): ("a.md", now) for was, now in renamed.items()}

@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
 from workspace.errors import InvalidConfig
-from workspace.links.resolver import Target, is_external, meant_paths, read_target, split_destination
+from workspace.links.resolver import Target, is_external, list_candidate_paths, read_target, split_destination
 
 RULES = LinkRules()
 SOURCE = "docs/a.md"
@@ -100,13 +100,13 @@ def test_settings() -> None:
 
 
 def test_the_paths_that_may_be_meant() -> None:
-    github = meant_paths(Target("a b", None, literal="a%20b"), RULES)
+    github = list_candidate_paths(Target("a b", None, literal="a%20b"), RULES)
     assert github[0] == "a b"
     assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github)
     assert "a b.md" not in github
-    docusaurus = meant_paths(Target("a", None), LinkRules(dialect=Dialect.DOCUSAURUS))
+    docusaurus = list_candidate_paths(Target("a", None), LinkRules(dialect=Dialect.DOCUSAURUS))
     assert {"a", "a.md", "a.mdx", "a/index.mdx"} < set(docusaurus)
-    assert set(meant_paths(Target("", None), RULES)) >= {"", "README.md"}
+    assert set(list_candidate_paths(Target("", None), RULES)) >= {"", "README.md"}
 
 
 @given(st.text(alphabet="ab./%2eF#?: \\&é\t", max_size=30), st.sampled_from(["a.md", "x/y/z.md"]))

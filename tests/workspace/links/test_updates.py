@@ -29,10 +29,10 @@ from workspace.edits import (
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite
-from workspace.links.inbound import Affected
-from workspace.links.reader import links_of
-from workspace.links.resolver import Status, resolve
-from workspace.links.world import OverlayWorld
+from workspace.links.inbound import AffectedPaths
+from workspace.links.reader import read_cached_links
+from workspace.links.resolver import LinkStatus, resolve
+from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
@@ -102,13 +102,13 @@ def chosen(overlay: Snapshot, drawn: object) -> Operation:
             return AddSection(file=path, title=drawn[2])
 
 
-def meanings(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[Status, bytes | None]]:
+def meanings(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkStatus, bytes | None]]:
     """What each link means, by its own number: a status, and the mark of a section or file."""
-    world = OverlayWorld(overlay)
-    found: dict[bytes, tuple[Status, bytes | None]] = {}
+    world = OverlayFileTree(overlay)
+    found: dict[bytes, tuple[LinkStatus, bytes | None]] = {}
     for path in paths:
         document = overlay.find(path)
-        for link in links_of(document).links if document else ():
+        for link in read_cached_links(document).links if document else ():
             assert document is not None
             number = _LINK.search(document.data, link.start, link.end)
             resolved = resolve(world, path, link)
@@ -148,11 +148,11 @@ def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], dr
         document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
     )
     for number, (status, mark) in before.items():
-        if number not in after or status is not Status.OK:
+        if number not in after or status is not LinkStatus.OK:
             continue
         # What a link meant is there still if its mark is: then the link means it.
         if mark is not None and mark in everything:
-            assert after[number] == (Status.OK, mark), number
+            assert after[number] == (LinkStatus.OK, mark), number
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
@@ -174,7 +174,7 @@ def test_there_and_back_is_no_change_but_of_spelling(
 def without_destinations(document: Document) -> bytes:
     """The bytes outside the destinations of links."""
     data = document.data
-    for link in reversed(links_of(document).links):
+    for link in reversed(read_cached_links(document).links):
         data = data[: link.destination_start] + data[link.destination_end :]
     return data
 
@@ -274,4 +274,4 @@ def test_links_are_looked_for_only_where_a_name_may_have_changed(
     after = before.copy()
     outcome = operation.apply(after, STYLE)
     assert outcome.survival is not None
-    assert Affected.of(before, after, outcome.survival).paths == ({"a.md"} if is_affected else set())
+    assert AffectedPaths.of(before, after, outcome.survival).paths == ({"a.md"} if is_affected else set())

@@ -12,8 +12,8 @@ from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.git.reader import GitReader
-from workspace.links.resolver import World
-from workspace.links.world import OverlayWorld
+from workspace.links.resolver import FileTree
+from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 
@@ -34,13 +34,13 @@ def _snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def _committed(repo: Repo) -> World:
+def _committed(repo: Repo) -> FileTree:
     repo.git("rm", "-rq", ".")
     repo.commit(FILES)
-    return OverlayWorld(_snapshot(repo))
+    return OverlayFileTree(_snapshot(repo))
 
 
-def _laid(repo: Repo) -> World:
+def _laid(repo: Repo) -> FileTree:
     """The same files, of which a batch made some and removed others."""
     repo.git("rm", "-rq", ".")
     made = ("a.md", "docs/deep/er/c.markdown")
@@ -53,16 +53,16 @@ def _laid(repo: Repo) -> World:
         overlay.create(Document.parse(FILES[path].encode(), path))
     for path in ("gone/g.md", "gone/far/h.md", "docs/g.md", "half/g.md"):
         overlay.remove(path)
-    return OverlayWorld(overlay)
+    return OverlayFileTree(overlay)
 
 
-def _on_disk(repo: Repo) -> World:
+def _on_disk(repo: Repo) -> FileTree:
     _committed(repo)
     return folder_world(repo.path, WorkspaceConfig.read(FILES["docyard.toml"].encode()))
 
 
 @pytest.mark.parametrize("make", [_committed, _laid, _on_disk])
-def test_what_is_there(make: Callable[[Repo], World], repo: Repo) -> None:
+def test_what_is_there(make: Callable[[Repo], FileTree], repo: Repo) -> None:
     world = make(repo)
     folders = ("", "docs", "docs/deep", "docs/deep/er", "img", "vendor", ".hidden")
     for path in (*FILES, *folders):
@@ -125,7 +125,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     (repo.path / "out").symlink_to(outside)
     (repo.path / "file.md").symlink_to(outside / "secret.md")
     repo.commit({})
-    world = OverlayWorld(_snapshot(repo))
+    world = OverlayFileTree(_snapshot(repo))
     assert world.exists("out")
     assert world.exists("file.md")
     assert not world.is_folder("out")
@@ -137,7 +137,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
 def test_a_submodule_is_a_folder(repo: Repo) -> None:
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},module")
     repo.git("commit", "-qm", "A module")
-    world = OverlayWorld(_snapshot(repo))
+    world = OverlayFileTree(_snapshot(repo))
     assert world.is_folder("module")
     assert not world.exists("module/x.md")
 
@@ -146,7 +146,7 @@ def test_an_empty_repository(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     repo = Repo(tmp_path / "bare")
     repo.git("init", "-q")
-    world = OverlayWorld(Snapshot(GitReader(repo.path), None))
+    world = OverlayFileTree(Snapshot(GitReader(repo.path), None))
     assert world.exists("")
     assert not world.exists("a.md")
     assert not world.entries("")
@@ -156,7 +156,7 @@ def test_an_empty_repository(tmp_path: Path) -> None:
 def test_a_batch_over_thousands_of_documents_is_a_world_without_reading_them(repo: Repo) -> None:
     overlay = Overlay(_snapshot(repo))
     overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
-    world = OverlayWorld(overlay)
+    world = OverlayFileTree(overlay)
     assert world.exists("many/lines.md")
     assert world.is_folder("many")
     assert overlay.changes()["many/lines.md"] == b"\n" * 200_001

@@ -14,13 +14,13 @@ from tests.workspace.documents import STYLE
 from workspace.config.tables import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
-from workspace.document.headings import scanned_layout
+from workspace.document.headings import scan_layout
 from workspace.edits import RenameSection
-from workspace.links.fragments import find_place, names_of
-from workspace.markdown.anchors import derived_anchor, insertion, read_heading, write_heading
-from workspace.markdown.attribute_lists import AnchorForm, read_line, trailing_lists
-from workspace.markdown.inline import plain_text
-from workspace.markdown.slugs import heading_slug
+from workspace.links.fragments import find_names, find_place
+from workspace.markdown.anchors import find_derived_anchor, plan_anchor_insertion, read_heading, write_heading
+from workspace.markdown.attribute_lists import AnchorForm, find_trailing_lists, read_attribute_line
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.slugs import make_heading_slug
 
 _LETTERS = st.characters(categories=["Lu", "Ll", "Lo", "Nd"], include_characters="-_", codec="utf-8")
 ids = st.text(_LETTERS, min_size=1, max_size=12).map(lambda name: f"a{name}") | st.sampled_from(
@@ -82,9 +82,9 @@ def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
     data = f"# T\n\n{text}\n\nWords.\n".encode()
     document = Document.parse(data, "doc.md")
     section = document.sections[1]
-    assert (section.title, section.address) == (plain_text(title), name)
+    assert (section.title, section.address) == (to_plain_text(title), name)
     assert document.by_parser(data, "doc.md").sections == document.sections
-    assert scanned_layout(data) is None or scanned_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
+    assert scan_layout(data) is None or scan_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
 
 
 @settings(max_examples=examples(150))
@@ -110,12 +110,12 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
     taken = f"{title} {written}"
     document = Document.parse(f"## {taken}\n\n### Below\n".encode(), "doc.md")
     # What 0.1.0 did: the whole line was the title.
-    slug = heading_slug(plain_text(taken))
+    slug = make_heading_slug(to_plain_text(taken))
     assume(slug not in (name, f"{name}/below"))
     assert resolve_section(document, slug).address == name
     assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
     for dialect in Dialect:
-        place = find_place(names_of(document, dialect), f"{slug}/below")
+        place = find_place(find_names(document, dialect), f"{slug}/below")
         assert place is not None
         assert place.section == 1
 
@@ -126,14 +126,14 @@ def test_anchor_that_the_first_version_added_is_found(
     heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
 ) -> None:
     title, name, written = heading
-    assume(trailing_lists(f"x {written}") and not trailing_lists(f"x {written}")[0].is_plain)
-    derived = f"{parent}{heading_slug(plain_text(f'{title} {written}'))}{number}"
+    assume(find_trailing_lists(f"x {written}") and not find_trailing_lists(f"x {written}")[0].is_plain)
+    derived = f"{parent}{make_heading_slug(to_plain_text(f'{title} {written}'))}{number}"
     added = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
     source = f"{title} {written}{added}"
     read = read_heading(source)
     assert (read.name, derived in read.aliases) == (name, derived != name)
-    assert derived_anchor(source) == (derived, len(source) - len(added), len(source))
-    assert derived_anchor(f"{title} {written}") is None
+    assert find_derived_anchor(source) == (derived, len(source) - len(added), len(source))
+    assert find_derived_anchor(f"{title} {written}") is None
 
 
 @settings(max_examples=examples(150))
@@ -168,7 +168,7 @@ def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm,
     read = read_heading(written)
     assert read.name == name
     assert read.words in (title, title.replace("C #", "C \\#"))
-    behind, added = insertion(source, name, form)
+    behind, added = plan_anchor_insertion(source, name, form)
     if form is not AnchorForm.HTML:
         assert written == source[: len(source) - len(behind)] + added + behind
         assert written.replace(added, "", 1) == source
@@ -179,11 +179,11 @@ def test_any_text_is_read_and_kept(text: str) -> None:
     read = read_heading(text)
     kept = f"{read.prefix}{read.words}{read.suffix}"
     assert re.sub(r"\s", "", kept) == re.sub(r"\s", "", text) or "<a" in text
-    derived_anchor(text)
-    read_line(text)
-    read_line(f"{{:{text}")
-    read_line(f"{{: .a {text}")
-    for one in trailing_lists(text):
+    find_derived_anchor(text)
+    read_attribute_line(text)
+    read_attribute_line(f"{{:{text}")
+    read_attribute_line(f"{{: .a {text}")
+    for one in find_trailing_lists(text):
         assert text[one.start] == "{"
         assert text[one.end - 1] == "}"
         assert all(text[name.start : name.end] == name.name for name in one.names)
@@ -222,5 +222,5 @@ def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
     ],
 )
 def test_line_below_a_heading_is_a_list_or_text(line: str, names: list[str] | None) -> None:
-    found = read_line(line)
+    found = read_attribute_line(line)
     assert (None if found is None else [name.name for name in found.names]) == names

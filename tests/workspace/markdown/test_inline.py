@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workspace.errors import LimitExceeded
 from workspace.markdown import parser
-from workspace.markdown.inline import LeafKind, read_leaves
+from workspace.markdown.inline import InlineKind, read_inline_sources
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ texts = st.lists(
 
 @given(texts)
 def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
-    for leaf in read_leaves(text):
+    for leaf in read_inline_sources(text):
         for position, character in enumerate(leaf.text):
             if character not in " \t\n":
                 assert text[leaf.place(position)] == character
@@ -35,18 +35,18 @@ def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
 def test_leaves_are_found_in_lists_and_quotations() -> None:
     text = "# [a] #\n> - [b]\n>   c\n\n[d]: <e>\n 'f'\n\n1. <div>\n\n   [g]\n   ===\n\n"
     text += "```\n[h]\n```\n\n    [i]\n\n[^j]: k\n"
-    assert [(leaf.kind, leaf.text) for leaf in read_leaves(text)] == [
-        (LeafKind.INLINE, "# [a] #"),
-        (LeafKind.INLINE, "[b]\nc"),
-        (LeafKind.DEFINITION, "[d]: <e>\n'f'"),
-        (LeafKind.HTML, "<div>\n"),
-        (LeafKind.INLINE, "[g]"),
-        (LeafKind.INLINE, "[^j]: k"),
+    assert [(leaf.kind, leaf.text) for leaf in read_inline_sources(text)] == [
+        (InlineKind.INLINE, "# [a] #"),
+        (InlineKind.INLINE, "[b]\nc"),
+        (InlineKind.DEFINITION, "[d]: <e>\n'f'"),
+        (InlineKind.HTML, "<div>\n"),
+        (InlineKind.INLINE, "[g]"),
+        (InlineKind.INLINE, "[^j]: k"),
     ]
 
 
 def test_a_text_of_too_many_blocks_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser, "MAX_TOKENS", 300)
-    assert len(read_leaves("[a]\n\n" * 100)) == 100
+    assert len(read_inline_sources("[a]\n\n" * 100)) == 100
     with pytest.raises(LimitExceeded):
-        read_leaves("[a]\n\n" * 101)
+        read_inline_sources("[a]\n\n" * 101)

@@ -12,12 +12,12 @@ from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import texts
 from workspace.document.document import Document
-from workspace.document.headings import scanned_layout
+from workspace.document.headings import scan_layout
 from workspace.markdown import anchors, inline
-from workspace.markdown.inline import plain_text
+from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
-from workspace.markdown.outline import Outline, read_outline
-from workspace.markdown.scanner import Scanned, scan
+from workspace.markdown.outline import BlockOutline, read_outline
+from workspace.markdown.scanner import ScannedHeadings, scan
 
 pytestmark = pytest.mark.smoke
 
@@ -96,12 +96,12 @@ def hard_texts(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
 
 
-def parsed(data: bytes) -> Scanned:
+def parsed(data: bytes) -> ScannedHeadings:
     """What the scanner should say of a document, by the parser."""
     at = Lines(data)
     found = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
     marks = found.front_matter_lines
-    return Scanned(
+    return ScannedHeadings(
         front_matter=(at.offset(1), at.offset(marks - 1)) if marks else (0, 0),
         front_matter_lines=marks,
         body=at.offset(marks),
@@ -176,7 +176,7 @@ def test_nasty_texts_are_read_alike(make: Callable[[int], bytes]) -> None:
     ],
 )
 def test_what_people_write_needs_no_parser(text: str) -> None:
-    assert scanned_layout(text.encode()) is not None
+    assert scan_layout(text.encode()) is not None
     assert scan(text.encode()) == parsed(text.encode())
 
 
@@ -194,11 +194,11 @@ def test_what_people_write_needs_no_parser(text: str) -> None:
     ],
 )
 def test_what_is_not_certain_is_left_to_the_parser(text: str) -> None:
-    assert scanned_layout(text.encode()) is None
+    assert scan_layout(text.encode()) is None
 
 
 def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> Outline:
+    def refuse(*_: object, **__: object) -> BlockOutline:
         raise AssertionError("the parser was asked")
 
     monkeypatch.setattr("workspace.document.document.read_outline", refuse)
@@ -217,7 +217,7 @@ def test_a_document_is_not_parsed_for_its_sections(monkeypatch: pytest.MonkeyPat
 @example("![a](b)")
 @example("[ ](b)")
 def test_plain_text_needs_no_parser_where_marks_are_words(source: str) -> None:
-    assert plain_text(source) == inline._plain_text(source)
+    assert to_plain_text(source) == inline._plain_text(source)
 
 
 @given(st.text("ab <>/`{}#\\[]'\"=", max_size=20))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.markdown.slugs import EMPTY_SLUG, MAX_FILE_STEM, Names, file_slug, heading_slug
+from workspace.markdown.slugs import EMPTY_SLUG, MAX_FILE_STEM, UniqueNames, make_file_slug, make_heading_slug
 
 pytestmark = pytest.mark.smoke
 
@@ -22,21 +22,21 @@ GITHUB_SLUGS: dict[str, str] = json.loads(Path(__file__).with_name("github_slugs
 
 def test_slugs_are_those_of_github() -> None:
     assert len(GITHUB_SLUGS) > 350
-    assert {title: heading_slug(title) for title in GITHUB_SLUGS} == {
+    assert {title: make_heading_slug(title) for title in GITHUB_SLUGS} == {
         title: slug or EMPTY_SLUG for title, slug in GITHUB_SLUGS.items()
     }
 
 
 @given(st.text(max_size=40))
 def test_a_slug_is_one_word_and_its_own_slug(title: str) -> None:
-    slug = heading_slug(title)
+    slug = make_heading_slug(title)
     assert slug
     assert not set(slug) & set(" \t\n/#[]{}<>\"'")
-    assert heading_slug(slug) == slug
+    assert make_heading_slug(slug) == slug
 
 
 def test_long_titles_are_not_kept() -> None:
-    assert heading_slug("A " * 5000) == "a-" * 5000
+    assert make_heading_slug("A " * 5000) == "a-" * 5000
 
 
 @given(
@@ -44,7 +44,7 @@ def test_long_titles_are_not_kept() -> None:
     st.sets(st.sampled_from(["a", "a-1", "b-1"])),
 )
 def test_names_are_unique_and_free(wanted: list[str], reserved: set[str]) -> None:
-    names = Names("-", 1, reserved)
+    names = UniqueNames("-", 1, reserved)
     given_names = [names.give(name) for name in wanted]
     assert len(set(given_names)) == len(given_names)
     assert not set(given_names) & reserved
@@ -52,9 +52,9 @@ def test_names_are_unique_and_free(wanted: list[str], reserved: set[str]) -> Non
 
 
 def test_names_are_numbered_in_order() -> None:
-    names = Names("-", 1)
+    names = UniqueNames("-", 1)
     assert [names.give("errors") for _ in range(3)] == ["errors", "errors-1", "errors-2"]
-    assert Names("~", 2, {"errors"}).give("errors") == "errors~2"
+    assert UniqueNames("~", 2, {"errors"}).give("errors") == "errors~2"
 
 
 @loop_over(
@@ -72,8 +72,8 @@ def test_names_are_numbered_in_order() -> None:
     ],
 )
 def test_names_of_files(title: str, stem: str) -> None:
-    assert file_slug(title) == stem
+    assert make_file_slug(title) == stem
 
 
 def test_names_of_files_are_short() -> None:
-    assert len(file_slug("word " * 100)) <= MAX_FILE_STEM
+    assert len(make_file_slug("word " * 100)) <= MAX_FILE_STEM

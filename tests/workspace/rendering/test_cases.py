@@ -12,7 +12,7 @@ from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git.reader import GitReader
-from workspace.rendering.links import Options
+from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render
 from workspace.snapshot.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @loop_over(("number", "case"), list(enumerate(p.values[0] for p in CASES)), ids=[p.id for p in CASES])
 def test_cases(snapshot: Snapshot, number: int, case: Case) -> None:
-    options = Options(math="math" in case.name, mermaid="diagrams" in case.name)
+    options = RenderOptions(math="math" in case.name, mermaid="diagrams" in case.name)
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html
     assert html.strip("\n") == case.fences["html"].strip("\n")
     if not options.math:

@@ -15,13 +15,13 @@ from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git.reader import GitReader
-from workspace.rendering.links import Options
+from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_section, render_text
 from workspace.snapshot.snapshot import Snapshot
 
 DOCUMENTS = hostile_documents()
 URLS = PlainUrls()
-MATH = Options(math=True, mermaid=True)
+MATH = RenderOptions(math=True, mermaid=True)
 
 
 @pytest.fixture(scope="module")

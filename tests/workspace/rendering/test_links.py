@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
-from workspace.rendering.links import Destination, Destinations
+from workspace.rendering.links import LinkRenderer, RenderedLink
 
 
-def judged() -> Destinations:
-    return Destinations(None, "a.md", PlainUrls(), None, is_page=False)
+def judged() -> LinkRenderer:
+    return LinkRenderer(None, "a.md", PlainUrls(), None, is_page=False)
 
 
 @loop_over(
@@ -23,7 +23,7 @@ def judged() -> Destinations:
     ],
 )
 def test_what_leads_nowhere(written: str) -> None:
-    assert judged().link(written) == judged().image(written) == Destination(None)
+    assert judged().link(written) == judged().image(written) == RenderedLink(None)
 
 
 @loop_over(

@@ -10,8 +10,8 @@ from tests import repositories
 from tests.loops import loop_over
 from workspace.errors import LimitExceeded
 from workspace.git.reader import GitReader
-from workspace.rendering.raw import Raw, raw
-from workspace.rendering.raw import raw as raw_module
+from workspace.rendering.raw import RawFile, read_raw_file
+from workspace.rendering.raw import read_raw_file as raw_module
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -59,8 +59,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     ids=lambda value: value.encode("ascii", "replace").decode(),
 )
 def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: str) -> None:
-    found = raw(snapshot, path)
-    assert isinstance(found, Raw)
+    found = read_raw_file(snapshot, path)
+    assert isinstance(found, RawFile)
     assert (found.data, found.content_type, found.disposition) == (FILES[path], content_type, disposition)
     assert found.headers["X-Content-Type-Options"] == "nosniff"
     assert found.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
@@ -69,7 +69,7 @@ def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: st
 @loop_over("path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""])
 def test_what_is_no_file_of_the_commit(snapshot: Snapshot, path: str) -> None:
     with pytest.raises(DocumentNotFound):
-        raw(snapshot, path)
+        read_raw_file(snapshot, path)
 
 
 def test_a_file_that_is_too_large(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,4 +77,4 @@ def test_a_file_that_is_too_large(snapshot: Snapshot, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(sys.modules[raw_module.__module__], "MAX_BYTES", 10)
     with pytest.raises(LimitExceeded):
-        raw(snapshot, "a.png")
+        read_raw_file(snapshot, "a.png")

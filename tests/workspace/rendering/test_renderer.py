@@ -12,7 +12,7 @@ from tests.workspace.rendering.addresses import PlainUrls
 from tests.workspace.rendering.judge import problems
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
-from workspace.rendering.links import Entry, Options
+from workspace.rendering.links import RenderedHeading, RenderOptions
 from workspace.rendering.renderer import MAX_BYTES, render, render_section, render_text
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
@@ -61,11 +61,11 @@ def test_a_document_has_title_and_outline(repo: Repo) -> None:
         (),
     )
     assert rendered.outline == (
-        Entry(1, "Guide", "_preamble", "_preamble"),
-        Entry(2, "Setup", "setup", "setup"),
-        Entry(3, "Errors", "setup/errors", "setup/errors"),
-        Entry(2, "Use", "use", "use"),
-        Entry(3, "Errors", "use/errors", "use/errors"),
+        RenderedHeading(1, "Guide", "_preamble", "_preamble"),
+        RenderedHeading(2, "Setup", "setup", "setup"),
+        RenderedHeading(3, "Errors", "setup/errors", "setup/errors"),
+        RenderedHeading(2, "Use", "use", "use"),
+        RenderedHeading(3, "Errors", "use/errors", "use/errors"),
     )
 
 
@@ -154,5 +154,5 @@ def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytes
 )
 def test_texts_that_would_grow_do_not(tmp_path: Path, text: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
-    rendered = render(read(repo), "a.md", urls=URLS, options=Options(math=True))
+    rendered = render(read(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
     assert len(rendered.html) < 40 * len(text) + 10_000

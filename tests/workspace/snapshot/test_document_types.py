@@ -7,7 +7,7 @@ import pytest
 from templates import DocumentType, builtin_types
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
-from workspace.snapshot.document_types import BrokenType, UnknownType, document_type, document_types
+from workspace.snapshot.document_types import BrokenType, UnknownType, read_type_named, read_types
 from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
@@ -25,15 +25,15 @@ def types(repo: Repo) -> Snapshot:
 def test_a_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
     before = types(repo)
     repo.commit(OWN)
-    assert document_type(types(repo), "note").sections[0].title == "Body"
-    assert set(document_types(types(repo))) == {*builtin_types(), "note"}
+    assert read_type_named(types(repo), "note").sections[0].title == "Body"
+    assert set(read_types(types(repo))) == {*builtin_types(), "note"}
     with pytest.raises(UnknownType):
-        document_type(before, "note")
+        read_type_named(before, "note")
 
 
 def test_a_type_of_the_workspace_replaces_a_built_in_one(repo: Repo) -> None:
     repo.commit({path.replace("note", "runbook"): text for path, text in OWN.items()})
-    assert document_type(types(repo), "runbook").title == "Note"
+    assert read_type_named(types(repo), "runbook").title == "Note"
 
 
 def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> None:
@@ -51,7 +51,7 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
             ".docyard/templates/stray.md": "x",
         }
     )
-    found = document_types(types(repo))
+    found = read_types(types(repo))
     assert isinstance(found["half"], BrokenType)
     assert isinstance(found["bad"], BrokenType)
     assert isinstance(found["large"], BrokenType)
@@ -59,11 +59,11 @@ def test_a_broken_type_says_what_is_wrong_and_leaves_the_others(repo: Repo) -> N
     assert isinstance(found["long"], BrokenType)
     assert isinstance(found["runbook"], DocumentType)
     with pytest.raises(BrokenType, match=r"document\.md"):
-        document_type(types(repo), "half")
+        read_type_named(types(repo), "half")
 
 
 def test_an_unknown_type_is_answered_with_the_nearest(repo: Repo) -> None:
     with pytest.raises(UnknownType) as caught:
-        document_type(types(repo), "api_spek")
+        read_type_named(types(repo), "api_spek")
     assert "api_spec" in caught.value.fix
     assert caught.value.details["valid_types"] == list(builtin_types())

@@ -33,7 +33,7 @@ def nested(repo: Repo, name: str, depth: int) -> str:
     return line.rpartition(" ")[2]
 
 
-@pytest.mark.parametrize(("name", "limit"), [("a.md", "MOST_DOCUMENTS"), ("a.txt", "MOST_FILES")])
+@pytest.mark.parametrize(("name", "limit"), [("a.md", "MAX_DOCUMENTS"), ("a.txt", "MAX_FILES")])
 def test_a_tree_of_shared_folders_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
 ) -> None:

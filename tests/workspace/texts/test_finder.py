@@ -11,10 +11,10 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.document.addresses import InvalidAddress, SectionNotFound
-from workspace.texts.finder import AmbiguousSection, find_entry, folded
-from workspace.texts.headings import Entry, Outline
-from workspace.texts.outline import outline_of
-from workspace.texts.text_file import TextFile, kind_of
+from workspace.texts.finder import AmbiguousSection, find_entry, fold_text
+from workspace.texts.headings import OutlineEntry, TextOutline
+from workspace.texts.outline import read_outline
+from workspace.texts.text_file import TextFile, detect_kind
 
 PAPER = """\
 # A paper
@@ -53,12 +53,12 @@ Naïve *setext*
 """
 
 
-def text_of(source: str, path: str = "paper.md") -> tuple[TextFile, Outline]:
-    text = TextFile(path, "", source.encode(), kind_of(path))
-    return text, outline_of(text)
+def text_of(source: str, path: str = "paper.md") -> tuple[TextFile, TextOutline]:
+    text = TextFile(path, "", source.encode(), detect_kind(path))
+    return text, read_outline(text)
 
 
-def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> Entry:
+def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> OutlineEntry:
     return find_entry(*text_of(source, path), wanted)
 
 
@@ -193,5 +193,5 @@ def test_one_of_ten_thousand_headings_is_found() -> None:
 
 
 def test_words_are_compared_without_case_and_form() -> None:
-    assert folded("  Straße\tﬁn ") == folded("STRASSE fin")
-    assert folded("e\u0301") == folded("\u00e9")
+    assert fold_text("  Straße\tﬁn ") == fold_text("STRASSE fin")
+    assert fold_text("e\u0301") == fold_text("\u00e9")

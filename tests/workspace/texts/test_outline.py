@@ -15,18 +15,18 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.workspace.documents import texts
 from workspace.texts import code
-from workspace.texts.headings import Outline
-from workspace.texts.outline import outline_of
-from workspace.texts.text_file import TextFile, kind_of
+from workspace.texts.headings import TextOutline
+from workspace.texts.outline import read_outline
+from workspace.texts.text_file import TextFile, detect_kind
 
 ROOT = Path(__file__).resolve().parents[3]
 
 Parts = list[tuple[str, int, str, int, int]]
 
 
-def outline(path: str, source: str | bytes) -> Outline:
+def outline(path: str, source: str | bytes) -> TextOutline:
     data = source.encode() if isinstance(source, str) else source
-    return outline_of(TextFile(path, "", data, kind_of(path)))
+    return read_outline(TextFile(path, "", data, detect_kind(path)))
 
 
 def parts(path: str, source: str) -> Parts:
@@ -36,7 +36,7 @@ def parts(path: str, source: str) -> Parts:
     ]
 
 
-def check(outline: Outline, data: bytes) -> None:
+def check(outline: TextOutline, data: bytes) -> None:
     """What every outline keeps: own texts without a gap, parts within their parents, one address for each."""
     entries = outline.entries
     assert entries
@@ -136,11 +136,11 @@ def test_sections_are_the_bytes_between_the_headings_that_markdown_it_finds(
 
 
 def test_a_section_of_other_bytes_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shifted(text: TextFile) -> Outline:
-        found = outline_of(text)
-        return Outline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
+    def shifted(text: TextFile) -> TextOutline:
+        found = read_outline(text)
+        return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
 
-    monkeypatch.setattr(reading, "outline_of", shifted)
+    monkeypatch.setattr(reading, "read_outline", shifted)
     assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 

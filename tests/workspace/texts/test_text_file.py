@@ -16,14 +16,14 @@ from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
 from workspace.texts.text_file import (
-    Kind,
     NotAFile,
     NotText,
     TextFile,
+    TextKind,
+    detect_kind,
     is_binary,
-    kind_of,
+    list_readable_paths,
     read_text,
-    readable_paths,
 )
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
@@ -43,18 +43,18 @@ def error(repo: Repo, path: str) -> WorkspaceError:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("a.md", Kind.MARKDOWN),
-        ("a.MDX", Kind.MARKDOWN),
-        ("a/b.rst", Kind.RESTRUCTUREDTEXT),
-        ("a.adoc", Kind.ASCIIDOC),
-        ("a.test.ts", Kind.SOURCE),
-        ("var/app.log", Kind.LOG),
-        ("LICENSE", Kind.PLAIN),
-        (".gitignore", Kind.PLAIN),
+        ("a.md", TextKind.MARKDOWN),
+        ("a.MDX", TextKind.MARKDOWN),
+        ("a/b.rst", TextKind.RESTRUCTUREDTEXT),
+        ("a.adoc", TextKind.ASCIIDOC),
+        ("a.test.ts", TextKind.SOURCE),
+        ("var/app.log", TextKind.LOG),
+        ("LICENSE", TextKind.PLAIN),
+        (".gitignore", TextKind.PLAIN),
     ],
 )
-def test_the_name_says_the_kind(path: str, kind: Kind) -> None:
-    assert kind_of(path) is kind
+def test_the_name_says_the_kind(path: str, kind: TextKind) -> None:
+    assert detect_kind(path) is kind
 
 
 def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
@@ -62,11 +62,11 @@ def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
     seen = snapshot(repo)
     text = read_text(seen, "./src/a.py")
     assert text == TextFile(
-        "src/a.py", repo.git("rev-parse", "HEAD:src/a.py").strip(), b"def f():\r\n    pass", Kind.SOURCE
+        "src/a.py", repo.git("rev-parse", "HEAD:src/a.py").strip(), b"def f():\r\n    pass", TextKind.SOURCE
     )
     assert text.document is None
     assert read_text(seen, "notes").text() == "plain"
-    assert ".hidden/x.txt" not in list(readable_paths(seen))
+    assert ".hidden/x.txt" not in list(list_readable_paths(seen))
 
 
 def test_markdown_is_parsed_also_where_it_is_no_document(repo: Repo) -> None:
@@ -79,7 +79,7 @@ def test_markdown_is_parsed_also_where_it_is_no_document(repo: Repo) -> None:
 
 
 def test_bytes_that_are_not_utf_8_are_shown_as_replacements() -> None:
-    text = TextFile("a.txt", "", b"caf\xe9 au lait", Kind.PLAIN)
+    text = TextFile("a.txt", "", b"caf\xe9 au lait", TextKind.PLAIN)
     assert (text.text(), text.text(0, 4), text.data) == ("caf� au lait", "caf�", b"caf\xe9 au lait")
 
 

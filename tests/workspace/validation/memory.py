@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workspace.validation.files import Files
+from workspace.validation.files import FileSet
 from workspace.validation.rule import Finding
 from workspace.validation.run import Selection, Validator
 
@@ -23,10 +23,10 @@ class MemoryReader:
         return self.data[path]
 
 
-def files(held: Mapping[str, str | bytes]) -> Files:
+def files(held: Mapping[str, str | bytes]) -> FileSet:
     """Files of these texts."""
     data = {path: text.encode() if isinstance(text, str) else text for path, text in held.items()}
-    return Files(frozenset(data), frozenset(), MemoryReader(data))
+    return FileSet(frozenset(data), frozenset(), MemoryReader(data))
 
 
 def validator(held: Mapping[str, str | bytes], *only: str) -> Validator:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.validation.memory import findings
 from tests.workspace.validation.test_cases import mended
-from workspace.validation.characters import invisible
+from workspace.validation.characters import find_invisible
 
 INVISIBLE, BIDIRECTIONAL = "invisible-character", "bidirectional-control"
 
@@ -49,7 +49,7 @@ def test_of_all_characters_these_cannot_be_seen() -> None:
     hidden = {chr(code) for first, last in ranges for code in range(first, last + 1)}
     codes = (code for code in range(1, 0x110000) if not 0xD800 <= code <= 0xDFFF)
     text = "".join(map(chr, codes))
-    assert {character for _, _, character in invisible(text.encode())} == hidden
+    assert {character for _, _, character in find_invisible(text.encode())} == hidden
 
 
 @loop_over(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.repositories import Repo, unborn
 from workspace.git.reader import GitReader
-from workspace.validation.files import UnreadableFile, of_commit, of_folder, of_index
+from workspace.validation.files import UnreadableFile, list_commit, list_folder, list_index
 from workspace.validation.run import Selection, Validator
 
 
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_a_work_tree_has_what_git_does_not_ignore(repo: Repo) -> None:
     repo.write({"new.md": "# N\n", "build/out.md": "# O\n", "docs/c.tmp.md": "# C\n", "build/deep/x.md": ""})
-    found = of_folder(repo.path, GitReader(repo.path))
+    found = list_folder(repo.path, GitReader(repo.path))
     assert found.documents == ("a.md", "docs/b.md", "new.md")
     assert found.paths >= {"x.png", ".gitignore"}
 
@@ -30,7 +30,7 @@ def test_a_work_tree_has_what_git_does_not_ignore(repo: Repo) -> None:
 def test_what_is_tracked_counts_though_it_is_ignored(repo: Repo) -> None:
     repo.write({"build/kept.md": "# K\n", "build/other.md": "# O\n"})
     repo.git("add", "-f", "build/kept.md")
-    assert of_folder(repo.path, GitReader(repo.path)).documents == ("a.md", "build/kept.md", "docs/b.md")
+    assert list_folder(repo.path, GitReader(repo.path)).documents == ("a.md", "build/kept.md", "docs/b.md")
 
 
 def test_links_of_the_file_system_are_not_followed(repo: Repo, tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_links_of_the_file_system_are_not_followed(repo: Repo, tmp_path: Path) -
     (repo.path / "link.md").symlink_to(tmp_path / "secret.md")
     (repo.path / "folder").symlink_to(tmp_path, target_is_directory=True)
     repo.write({"a.md": "[1](link.md) [2](folder/secret.md) [3](folder/any.md#x) [4](nolink.md)\n"})
-    found = of_folder(repo.path, GitReader(repo.path))
+    found = list_folder(repo.path, GitReader(repo.path))
     assert found.documents == ("a.md", "docs/b.md")
     assert found.opaque == {"link.md", "folder"}
     told = Validator(found, Selection(found.config.validation)).check(found.documents)
@@ -46,7 +46,7 @@ def test_links_of_the_file_system_are_not_followed(repo: Repo, tmp_path: Path) -
 
 
 def test_a_file_that_becomes_a_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
-    found = of_folder(repo.path, GitReader(repo.path))
+    found = list_folder(repo.path, GitReader(repo.path))
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()
     (repo.path / "a.md").symlink_to(tmp_path / "secret.md")
@@ -59,7 +59,7 @@ def test_a_file_that_becomes_a_link_is_not_followed(repo: Repo, tmp_path: Path) 
 def test_other_repositories_and_pipes_are_not_entered(repo: Repo) -> None:
     unborn(repo.path / "inner").commit({"i.md": "# I\n"})
     os.mkfifo(repo.path / "pipe.md")
-    found = of_folder(repo.path, GitReader(repo.path))
+    found = list_folder(repo.path, GitReader(repo.path))
     assert found.documents == ("a.md", "docs/b.md")
     assert found.opaque == {"inner"}
 
@@ -69,7 +69,7 @@ def test_the_index_has_what_the_next_commit_will(repo: Repo) -> None:
     repo.git("add", "a.md")
     repo.git("rm", "-q", "docs/b.md")
     repo.write({"a.md": "# Later\n"})
-    found = of_index(GitReader(repo.path))
+    found = list_index(GitReader(repo.path))
     assert found.documents == ("a.md",)
     assert found.reader.read("a.md") == b"# Staged\n"
     assert found.reader.size("a.md") == 9
@@ -79,16 +79,16 @@ def test_a_commit_is_read_as_it_is(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"a.md": "# Later\n", "docyard.toml": 'exclude = ["docs"]\n'})
     git = GitReader(repo.path)
-    assert of_commit(git, first).documents == ("a.md", "docs/b.md")
-    assert of_commit(git, first).reader.read("a.md") == b"# A\n"
-    assert of_commit(git, repo.head()).documents == ("a.md",)
+    assert list_commit(git, first).documents == ("a.md", "docs/b.md")
+    assert list_commit(git, first).reader.read("a.md") == b"# A\n"
+    assert list_commit(git, repo.head()).documents == ("a.md",)
 
 
 def test_a_folder_without_a_repository_has_all_its_files(tmp_path: Path) -> None:
     (tmp_path / "deep" / ".hidden").mkdir(parents=True)
     for name in ("a.md", "deep/b.markdown", "deep/.hidden/c.md", "x.txt"):
         (tmp_path / name).write_text("# X\n")
-    assert of_folder(tmp_path, None).documents == ("a.md", "deep/b.markdown")
+    assert list_folder(tmp_path, None).documents == ("a.md", "deep/b.markdown")
 
 
 def test_names_that_are_no_text_are_left_out(tmp_path: Path) -> None:
@@ -97,4 +97,4 @@ def test_names_that_are_no_text_are_left_out(tmp_path: Path) -> None:
         open(os.fsencode(tmp_path) + b"/\xff.md", "wb").close()
     except OSError:
         pytest.skip("this file system takes only UTF-8")
-    assert of_folder(tmp_path, None).documents == ("a.md",)
+    assert list_folder(tmp_path, None).documents == ("a.md",)

@@ -7,7 +7,7 @@ import pickle
 from tests.workspace.validation.memory import findings, validator
 from workspace.validation.rule import Subject
 from workspace.validation.rules import RULES
-from workspace.validation.run import MOST_SUGGESTIONS, check
+from workspace.validation.run import MOST_SUGGESTIONS, check_document
 
 
 def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
@@ -67,7 +67,7 @@ def test_no_suggestion_is_looked_for_that_is_not_told() -> None:
     made = validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
     document = made.corpus.read("a.md")
     subject = Subject(document, made.files.config, made.corpus.types, made.corpus, suggests=True)
-    found = check(subject, RULES, made.selection.severities("a.md"), most=2)
+    found = check_document(subject, RULES, made.selection.severities("a.md"), most=2)
     assert [(one.rule, one.line) for one in found] == [
         ("broken-link", 1),
         ("broken-image", 2),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.workspace.validation.memory import files, validator
 from workspace.git.objects import blob_id
-from workspace.validation.run import earlier_paths, without
+from workspace.validation.run import exclude_earlier, map_earlier_paths
 
 BEFORE = {
     "a.md": "# A\n\n[x](gone.md)\n\n[b](b.md#setup)\n",
@@ -18,9 +18,9 @@ def new(after: Mapping[str, str]) -> list[tuple[str, int, str]]:
     now, before = validator(after), validator(BEFORE)
     found = now.check(now.files.documents)
     blobs = {path: blob_id(text.encode()) for path, text in BEFORE.items()}
-    was_at = earlier_paths(now.files, before.files, blobs, sorted({one.path for one in found}))
+    was_at = map_earlier_paths(now.files, before.files, blobs, sorted({one.path for one in found}))
     earlier = before.check(sorted(was_at.values()))
-    return [(one.path, one.line, one.message) for one in without(found, earlier, was_at)]
+    return [(one.path, one.line, one.message) for one in exclude_earlier(found, earlier, was_at)]
 
 
 def test_nothing_is_new_where_nothing_changed() -> None:
@@ -65,4 +65,4 @@ def test_a_document_that_was_moved_and_edited_is_known_by_its_name() -> None:
 def test_which_of_two_was_moved_is_not_guessed() -> None:
     before, now = files({"a/x.md": "1", "b/x.md": "2"}), files({"c/x.md": "3"})
     blobs = {"a/x.md": blob_id(b"1"), "b/x.md": blob_id(b"2")}
-    assert earlier_paths(now, before, blobs, ["c/x.md"]) == {}
+    assert map_earlier_paths(now, before, blobs, ["c/x.md"]) == {}

@@ -13,9 +13,9 @@ from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE, documents
-from workspace.diff.section_mapping import Conflict
+from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.document import Document
-from workspace.document.section_text import digest
+from workspace.document.section_text import compute_digest
 from workspace.edits import (
     AddSection,
     AddTask,
@@ -60,7 +60,7 @@ def run(
 def seen(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> Sight:
     """The memory of a client that was shown these sections."""
     sight, document = Sight(), snapshot.document(path)
-    sight.add(digest(document, item) for item in document.sections if item.key in slugs)
+    sight.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
     return sight
 
 
@@ -153,7 +153,7 @@ def test_a_text_that_changed_since_the_base_is_a_conflict(page: Repo, tmp_path: 
     repo.commit({PAGE: TEXT.replace("w1", "theirs")})
     tip = at(repo)
     error = run(tip, DEEP, base=base).steps[0].error
-    assert isinstance(error, Conflict)
+    assert isinstance(error, ConcurrentChange)
     shown = {name: [item.source for item in error.details[name]] for name in ("base", "theirs", "ours")}
     assert shown == {
         "base": ["## One\n\nw1\n\n"],
@@ -171,7 +171,7 @@ def test_without_a_base_of_that_path_everything_there_is_new(tmp_path: Path) -> 
     base = at(repo)
     repo.commit({PAGE: TEXT})
     error = run(at(repo), UPDATE, base=base).steps[0].error
-    assert isinstance(error, Conflict)
+    assert isinstance(error, ConcurrentChange)
     assert error.details["base"] == ()
 
 
@@ -344,7 +344,7 @@ def test_a_rename_does_not_make_a_text_unseen(document: Document) -> None:
             continue
         if len(changed.sections) == len(document.sections):
             twin = changed.sections[section.position]
-            assert digest(changed, twin) == digest(document, section)
+            assert compute_digest(changed, twin) == compute_digest(document, section)
 
 
 SLUGS = ("_preamble", "one", "one/deep", "two", "tasks", "new")
@@ -383,7 +383,7 @@ def test_no_words_go_that_were_neither_read_nor_written(
             continue
         if verb == "read":
             if section:
-                sight.add([digest(document, section)])
+                sight.add([compute_digest(document, section)])
                 known |= _words(document.source(section))
             continue
         operation = _operation(verb, slug, word, flag)

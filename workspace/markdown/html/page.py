@@ -17,7 +17,7 @@ class Features(NamedTuple):
     breaks: bool = False
 
 
-class Page(NamedTuple):
+class ParsedPage(NamedTuple):
     """Hold a text that was read; `is_cut` is True if blocks behind the limit are missing."""
 
     tokens: list[Token]

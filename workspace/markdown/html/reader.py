@@ -21,10 +21,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from workspace.markdown.anchors import read_heading
-from workspace.markdown.attribute_lists import read_line
-from workspace.markdown.html.page import Features, Page
+from workspace.markdown.attribute_lists import read_attribute_line
+from workspace.markdown.html.page import Features, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
-from workspace.markdown.parser import block_parser, too_many_blocks
+from workspace.markdown.parser import make_block_parser, too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def _hide_lists_below(tokens: list[Token], position: int) -> None:
     if paragraph[0].map[0] != heading.map[1]:
         return
     lines = paragraph[1].content.split("\n")
-    while lines and read_line(lines[0]):
+    while lines and read_attribute_line(lines[0]):
         lines.pop(0)
     paragraph[1].content = "\n".join(lines)
     paragraph[0].hidden = paragraph[2].hidden = not lines
@@ -238,7 +238,7 @@ _MAX_PRODUCTS = 40_000_000
 _MARKS = "[]<`*_$!~&"
 
 
-def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> Page:
+def read_page(text: str, features: Features, definitions: Mapping[str, str] | None = None) -> ParsedPage:
     """Read a text without front matter, inline Markdown included.
 
     `definitions` are link definitions that stand elsewhere: the destination of each normalized label. Raises
@@ -248,7 +248,7 @@ def read_page(text: str, features: Features, definitions: Mapping[str, str] | No
     references = {label: {"title": "", "href": href} for label, href in (definitions or {}).items()}
     env: dict[str, Any] = {"references": references}
     tokens = parser.parse(text, env)
-    return Page(tokens, parser, features, "is_cut" in env)
+    return ParsedPage(tokens, parser, features, "is_cut" in env)
 
 
 @cache
@@ -256,7 +256,7 @@ def _parser(features: Features) -> MarkdownIt:
     from markdown_it.rules_core import text_join
     from mdit_py_plugins.footnote import footnote_plugin
 
-    parser = block_parser().enable(["table", "strikethrough"]).use(footnote_plugin, inline=False)
+    parser = make_block_parser().enable(["table", "strikethrough"]).use(footnote_plugin, inline=False)
     parser.options["breaks"], parser.options["xhtmlOut"] = features.breaks, False
     if features.wiki:
         parser.inline.ruler.before("link", "wiki", read_wiki)

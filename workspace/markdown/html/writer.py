@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-    from workspace.markdown.html.page import Page
+    from workspace.markdown.html.page import ParsedPage
 
 # More tags could stand inside each other so deeply that reading them takes the square of their number.
 MAX_TAGS = 5_000
@@ -72,14 +72,14 @@ _FORMATTING = re.compile(
 _TAG = re.compile(r"<[A-Za-z/]")
 
 
-def passed_on(html: str) -> str:
+def filter_raw_html(html: str) -> str:
     """Return raw HTML without what could swallow the rest of the page, or multiply in it."""
     if "<" not in html:
         return html
     return _FORMATTING.sub(r"<\1>", _DROPPED_TAG.sub("", _UNKNOWN_TAG.sub("&lt;", html)))
 
 
-def tags_in(html: str) -> int:
+def count_tags(html: str) -> int:
     """Return how many tags it has, at most."""
     return len(_TAG.findall(html))
 
@@ -147,7 +147,7 @@ class Context(Protocol):
         ...
 
 
-class Written(NamedTuple):
+class WrittenHtml(NamedTuple):
     """Hold HTML, and whether raw HTML in it became text because there was too much of it."""
 
     html: str
@@ -190,14 +190,16 @@ class _Call(NamedTuple):
         return self.renderer.renderToken(self.tokens, self.position, self.options, self.env)
 
 
-def write_html(page: Page, context: Context) -> Written:
+def write_html(page: ParsedPage, context: Context) -> WrittenHtml:
     """Write a page as HTML."""
     state = _State(context, has_math=page.features.math)
-    html = page.parser.renderer.render(_shown(page.tokens, context), page.parser.options, {"state": state})
-    return Written(str(html), state.tags > MAX_TAGS)
+    html = page.parser.renderer.render(
+        _visible_tokens(page.tokens, context), page.parser.options, {"state": state}
+    )
+    return WrittenHtml(str(html), state.tags > MAX_TAGS)
 
 
-def _shown(tokens: Sequence[Token], context: Context) -> list[Token]:
+def _visible_tokens(tokens: Sequence[Token], context: Context) -> list[Token]:
     """Return the tokens without the blocks that are not shown."""
     shown: list[Token] = []
     skipped_to = -1
@@ -239,7 +241,7 @@ def _heading_close(call: _Call) -> str:
     end, mark = call.default(), call.state.mark
     if mark is None:
         return end
-    href, label = escape(fragment_of(mark.id)), escape(mark.label)
+    href, label = escape(encode_fragment(mark.id)), escape(mark.label)
     return f' <a class="anchor" href="#{href}" aria-label="Link to {label}"></a>{end}'
 
 
@@ -272,7 +274,7 @@ def _math(call: _Call) -> str:
 def _raw_html(call: _Call) -> str:
     """Pass on raw HTML, its links and images resolved; as text, once a page has too much of it."""
     html, context = call.token.content, call.context
-    call.state.tags += tags_in(html)
+    call.state.tags += count_tags(html)
     if call.state.tags > MAX_TAGS:
         return escape(html)
 
@@ -290,7 +292,7 @@ def _raw_html(call: _Call) -> str:
             case _:
                 return write_checkbox(is_done="checked" in attributes)
 
-    return _RAW_TAG.sub(resolved, passed_on(html))
+    return _RAW_TAG.sub(resolved, filter_raw_html(html))
 
 
 def _link_open(call: _Call) -> str:
@@ -312,7 +314,7 @@ def _footnote_ref(call: _Call) -> str:
     number = int(token.meta["id"]) + 1
     if not call.context.has_ids:
         return f'<sup><a aria-label="Footnote {number}">{number}</a></sup>'
-    target, own = fragment_of(f"fn-{token.meta['label']}"), _reference(token)
+    target, own = encode_fragment(f"fn-{token.meta['label']}"), _reference(token)
     return (
         f'<sup><a class="footnote-ref" id="{escape(own)}" href="#{escape(target)}"'
         f' aria-label="Footnote {number}">{number}</a></sup>'
@@ -331,7 +333,7 @@ def _footnote_open(call: _Call) -> str:
 def _footnote_anchor(call: _Call) -> str:
     if not call.context.has_ids:
         return ' <a aria-label="Back to the text">↩</a>'
-    href = escape(fragment_of(_reference(call.token)))
+    href = escape(encode_fragment(_reference(call.token)))
     return f' <a class="footnote-backref" href="#{href}" aria-label="Back to the text">↩</a>'
 
 
@@ -354,7 +356,7 @@ _RULES = {
 }
 
 
-def fragment_of(name: str) -> str:
+def encode_fragment(name: str) -> str:
     """Return a name as the fragment of an address."""
     return quote(name, safe="/-._~!$&'(*)+,;=:@")
 

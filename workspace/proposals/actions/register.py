@@ -314,9 +314,9 @@ _MAX_READ = 200  # characters of a title that a slug is made of
 def branch_name(id: str, title: str) -> str:
     """The branch of a proposal that is opened: `proposals/<id>-<slug>`, without a slug where none is left."""
     # Imported here because a server answers its first questions without it.
-    from workspace.markdown.slugs import file_slug
+    from workspace.markdown.slugs import make_file_slug
 
-    slug = file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")
+    slug = make_file_slug(title[:_MAX_READ])[:_MAX_SLUG].rstrip("-")
     return f"{BRANCHES}{id}-{slug}" if slug else f"{BRANCHES}{id}"
 
 

@@ -15,8 +15,8 @@ import threading
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.changes import DocumentChange, DocumentKind, Kind
-from workspace.diff.trees import document_change, tree_changes
+from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
+from workspace.diff.trees import compare_document, compare_trees
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
 from workspace.git.ancestry import SLACK, reached
@@ -80,7 +80,7 @@ def changes_between(old: Snapshot, new: Snapshot) -> Changes:
         reason = f"{len(differing):,} documents of {size:,} bytes are too many to compare word by word"
         documents = _named(differing)
     else:
-        documents = tuple(tree_changes(old, new))
+        documents = tuple(compare_trees(old, new))
     told = Changes(old.commit, new.commit, documents).paths
     return Changes(old.commit, new.commit, documents, tuple(sorted(paths - told)), reason)
 
@@ -96,7 +96,7 @@ def merge_changes(merge: Merge, paths: Iterable[str]) -> Changes:
         except (DocumentNotFound, LimitExceeded):
             others.append(path)
             continue
-        change = document_change(old, files.document(path))
+        change = compare_document(old, files.document(path))
         if change is None:
             others.append(path)
         else:
@@ -110,7 +110,7 @@ def within(document: DocumentChange, slug: str) -> DocumentChange | None:
     found = tuple(
         change
         for change in document.sections
-        if change.kind is not Kind.METADATA
+        if change.kind is not ChangeKind.METADATA
         and any(
             place is not None and place.path == document.path and _is_in(place.address, section)
             for place in (change.before, change.after)

@@ -24,10 +24,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.links.fragments import names_of
-from workspace.links.world import OverlayWorld
+from workspace.links.fragments import find_names
+from workspace.links.world import OverlayFileTree
 from workspace.merge.world import MergedWorld
-from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, document_types, read_type
+from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.rule import Severity, Subject
 from workspace.validation.rules import (
@@ -39,7 +39,7 @@ from workspace.validation.rules import (
     unreadable_document,
 )
 from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
-from workspace.validation.run import Selection, check, switches_of, whole
+from workspace.validation.run import Selection, check_document, find_switches, make_file_finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.links.inbound import Inbound
-    from workspace.links.resolver import World
+    from workspace.links.resolver import FileTree
     from workspace.merge.trees import Merge
     from workspace.snapshot.document_types import BrokenType
     from workspace.validation.rule import Finding, Rule
@@ -136,7 +136,7 @@ def _lacks_names(before: State, path: str, after: State) -> bool:
     if old is None or new is None:
         return old is not None
     dialect = before.config.links.dialect
-    if names_of(old, dialect).keys() - names_of(new, dialect).keys():
+    if find_names(old, dialect).keys() - find_names(new, dialect).keys():
         return True
     # A wiki link may name a heading by its words.
     return before.config.links.wiki and bool(
@@ -155,7 +155,7 @@ _MOST = 1_000  # places of one document that one rule tells of
 class State(NamedTuple):
     """The files at one moment, and the types that documents may have; the settings are the target's."""
 
-    world: World
+    world: FileTree
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
 
@@ -179,7 +179,7 @@ class State(NamedTuple):
             return [_unreadable(path)] if is_there and not self.world.is_folder(path) else []
         subject = Subject(document, self.config, self.types, self.world)
         try:
-            found = check(subject, rules, _severities(self.config, path, rules), _MOST)
+            found = check_document(subject, rules, _severities(self.config, path, rules), _MOST)
         except LimitExceeded:
             return [_unreadable(path)]
         return [one for one in found if one.is_problem]
@@ -188,7 +188,7 @@ class State(NamedTuple):
 def before(merge: Merge) -> State:
     """Return the target as it is. Raises InvalidConfig, DamagedRepository."""
     ours = merge.ours
-    return State(OverlayWorld(ours), ours.config, document_types(ours))
+    return State(OverlayFileTree(ours), ours.config, read_types(ours))
 
 
 def after(merge: Merge, earlier: State) -> State:
@@ -226,7 +226,7 @@ def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Ma
 
 def _unreadable(path: str) -> Finding:
     message = "the document cannot be read, so nobody can tell what is wrong with it"
-    return whole(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
+    return make_file_finding(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
 
 
 SWITCHED_OFF = "rule-switched-off"
@@ -234,9 +234,9 @@ SWITCHED_OFF = "rule-switched-off"
 
 def switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
     """The comments of a document that switch off one of some rules: a merge that adds one escapes a check."""
-    for offset, is_off, names in switches_of(document.data):
+    for offset, is_off, names in find_switches(document.data):
         if is_off and (not names or names & set(rules)):
-            yield whole(
+            yield make_file_finding(
                 document.path,
                 SWITCHED_OFF,
                 Severity.ERROR,

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.changes import Kind
+from workspace.diff.changes import ChangeKind
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.diff.changes import DocumentChange, Place
+    from workspace.diff.changes import DocumentChange, PartVersion
     from workspace.document.document import Document
     from workspace.proposals.review.changes import Changes
     from workspace.snapshot.snapshot import Snapshot
 
-_TAKES_ALL = (Kind.REMOVED, Kind.MOVED)
+_TAKES_ALL = (ChangeKind.REMOVED, ChangeKind.MOVED)
 
 
 Address = tuple[str, str | None]
@@ -71,7 +71,7 @@ def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
             wholes |= {end for end in (one.path, one.old_path) if end is not None}
             continue
         for snapshot, place, kind in _places(one, old, new):
-            if kind is Kind.METADATA:
+            if kind is ChangeKind.METADATA:
                 keys.add((place.path, place.address))
                 continue
             key = place.address.rpartition("[")[0] if kind.startswith("task_") else place.address
@@ -102,7 +102,9 @@ def meeting(one: Touched, other: Touched) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _places(change: DocumentChange, old: Snapshot, new: Snapshot) -> Iterator[tuple[Snapshot, Place, Kind]]:
+def _places(
+    change: DocumentChange, old: Snapshot, new: Snapshot
+) -> Iterator[tuple[Snapshot, PartVersion, ChangeKind]]:
     for one in change.sections:
         for snapshot, place in ((old, one.before), (new, one.after)):
             if place is not None:

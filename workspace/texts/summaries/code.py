@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from workspace.markdown.lines import LINE_END
 from workspace.texts.summaries.passages import (
     WORTH,
-    Kind,
     Passage,
-    clipped,
-    counted,
-    declaration,
-    kind_of,
+    PassageKind,
+    classify_sentence,
+    clip,
+    format_count,
+    join_declaration,
     split_sentences,
 )
 
@@ -43,22 +43,22 @@ _PREPROCESSOR = re.compile(
 )
 
 
-def passages_of_source(text: str, *, declares: bool) -> Iterator[Passage]:
+def read_source_passages(text: str, *, declares: bool) -> Iterator[Passage]:
     """Yield the passages of a part of source code, in order; `declares` says that a declaration begins it."""
     lines = LINE_END.split(text)
     if declares:
         first = next((place for place, line in enumerate(lines) if _is_code(line)), None)
         if first is not None:
-            kept = clipped(declaration(lines[first:]))
-            yield Passage(Kind.SIGNATURE, kept, WORTH[Kind.LEAD], is_first=True)
+            kept = clip(join_declaration(lines[first:]))
+            yield Passage(PassageKind.SIGNATURE, kept, WORTH[PassageKind.LEAD], is_first=True)
     is_led = declares
-    for words in _said(lines):
+    for words in _read_comment_words(lines):
         for position, sentence in enumerate(split_sentences(words)):
-            kind = Kind.TASK if _OPEN_WORK.match(sentence) else kind_of(sentence)
-            if position == 0 and not is_led and kind is Kind.SENTENCE:
-                kind = Kind.LEAD
+            kind = PassageKind.TASK if _OPEN_WORK.match(sentence) else classify_sentence(sentence)
+            if position == 0 and not is_led and kind is PassageKind.SENTENCE:
+                kind = PassageKind.LEAD
             share = 1.0 if position == 0 else 0.6
-            yield Passage(kind, clipped(sentence), WORTH[kind] * share, is_first=not is_led)
+            yield Passage(kind, clip(sentence), WORTH[kind] * share, is_first=not is_led)
             is_led = True
 
 
@@ -66,7 +66,7 @@ def _is_code(line: str) -> bool:
     return bool(line.strip()) and not _COMMENT.match(line) and not _DECORATOR.match(line)
 
 
-def _said(lines: Sequence[str]) -> Iterator[str]:
+def _read_comment_words(lines: Sequence[str]) -> Iterator[str]:
     """Yield the runs of words in comments and docstrings; an empty line of a comment ends a run."""
     run: list[str] = []
     closing = ""
@@ -98,8 +98,8 @@ _LOOKED_AT = 400
 _ENDS = 3
 
 
-def passages_of_log(text: str) -> Iterator[Passage]:
-    """The first and the last lines of a log, and the first line of each level with the count of its lines."""
+def read_log_passages(text: str) -> Iterator[Passage]:
+    """Return the first and last lines of a log, and the first line of each level with its line count."""
     lines = [line for line in LINE_END.split(text) if line.strip()]
     counts: dict[str, int] = {}
     first: dict[int, str] = {}
@@ -110,11 +110,11 @@ def passages_of_log(text: str) -> Iterator[Passage]:
             counts[found[0]] = counts.get(found[0], 0) + 1
     ends = {*range(_ENDS), *range(len(lines) - _ENDS, len(lines))}
     for place, line in enumerate(lines):
-        shown = clipped(" ".join(line.split()))
+        shown = clip(" ".join(line.split()))
         if (level := first.get(place)) is not None:
-            note = f"{counted(counts[level], 'line')} with {level}"
-            yield Passage(Kind.LEVEL, shown, WORTH[Kind.LEVEL], note, is_first=place == 0)
+            note = f"{format_count(counts[level], 'line')} with {level}"
+            yield Passage(PassageKind.LEVEL, shown, WORTH[PassageKind.LEVEL], note, is_first=place == 0)
         elif place in ends:
-            yield Passage(Kind.LEAD, shown, WORTH[Kind.LEAD], is_first=place == 0)
+            yield Passage(PassageKind.LEAD, shown, WORTH[PassageKind.LEAD], is_first=place == 0)
         else:
-            yield Passage(Kind.SENTENCE, shown, WORTH[Kind.ROW])
+            yield Passage(PassageKind.SENTENCE, shown, WORTH[PassageKind.ROW])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Kind(StrEnum):
-    """What a passage is; the names under which answers count them."""
+class PassageKind(StrEnum):
+    """The kind of a passage; answers count passages by these names."""
 
     LEAD = "lead_sentences"
     DEFINITION = "definitions"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 class Passage(NamedTuple):
     """A piece of a section: `text` as it is shown, on one line; `note` is what we say of it ("12 rows")."""
 
-    kind: Kind
+    kind: PassageKind
     text: str
     worth: float
     note: str = ""
@@ -48,31 +48,31 @@ class Passage(NamedTuple):
 
 # How much a passage of a kind tells of its section, against the others.
 WORTH = {
-    Kind.LEAD: 10.0,
-    Kind.WARNING: 7.0,
-    Kind.TASK: 7.0,
-    Kind.LEVEL: 7.0,
-    Kind.REQUIREMENT: 6.0,
-    Kind.DEFINITION: 6.0,
-    Kind.SIGNATURE: 5.0,
-    Kind.TABLE: 5.0,
-    Kind.FIGURE: 4.0,
-    Kind.SENTENCE: 2.0,
-    Kind.ROW: 1.0,
-    Kind.CODE: 0.0,
+    PassageKind.LEAD: 10.0,
+    PassageKind.WARNING: 7.0,
+    PassageKind.TASK: 7.0,
+    PassageKind.LEVEL: 7.0,
+    PassageKind.REQUIREMENT: 6.0,
+    PassageKind.DEFINITION: 6.0,
+    PassageKind.SIGNATURE: 5.0,
+    PassageKind.TABLE: 5.0,
+    PassageKind.FIGURE: 4.0,
+    PassageKind.SENTENCE: 2.0,
+    PassageKind.ROW: 1.0,
+    PassageKind.CODE: 0.0,
 }
 
 
 # What tells of a text beyond its prose: the kinds of which a reader wants to know whether all were kept.
 MARKED = (
-    Kind.WARNING,
-    Kind.REQUIREMENT,
-    Kind.DEFINITION,
-    Kind.SIGNATURE,
-    Kind.TABLE,
-    Kind.TASK,
-    Kind.FIGURE,
-    Kind.LEVEL,
+    PassageKind.WARNING,
+    PassageKind.REQUIREMENT,
+    PassageKind.DEFINITION,
+    PassageKind.SIGNATURE,
+    PassageKind.TABLE,
+    PassageKind.TASK,
+    PassageKind.FIGURE,
+    PassageKind.LEVEL,
 )
 
 
@@ -133,20 +133,20 @@ _LOOKED_AT = 1_000
 _BEGINNING = 120
 
 
-def kind_of(sentence: str) -> Kind:
+def classify_sentence(sentence: str) -> PassageKind:
     """Return what a sentence is, by its words; Kind.SENTENCE where nothing marks it."""
     text = sentence[:_LOOKED_AT]
     if _WARNS.match(text) or _ENDS_OF_LIFE.search(text):
-        return Kind.WARNING
+        return PassageKind.WARNING
     if _REQUIRES.search(text):
-        return Kind.REQUIREMENT
+        return PassageKind.REQUIREMENT
     start = text[:_BEGINNING]
     if _TERM.match(start) or _COLON_IN_BOLD.match(start) or _DEFINES.match(start):
-        return Kind.DEFINITION
-    return Kind.FIGURE if _STATES_FIGURE.search(text) else Kind.SENTENCE
+        return PassageKind.DEFINITION
+    return PassageKind.FIGURE if _STATES_FIGURE.search(text) else PassageKind.SENTENCE
 
 
-def clipped(text: str) -> str:
+def clip(text: str) -> str:
     """Return a passage of bounded length: a longer one is cut between words, and says so."""
     if len(text) <= _MAX_LENGTH:
         return text
@@ -154,7 +154,7 @@ def clipped(text: str) -> str:
     return text[: space if space > 0 else _MAX_LENGTH].rstrip() + CUT
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number of things: "1 row", "1,200 rows"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -256,7 +256,7 @@ _MARK = "\ue000"
 _PUT_ASIDE = re.compile(rf"`{_MARK}(\d+)`")
 
 
-def as_shown(source: str) -> str:
+def strip_markup(source: str) -> str:
     """Return inline text on one line, without the destinations of links, images, comments, tags and anchors.
 
     Every word that a reader of the rendered text sees is kept as it is, and so are emphasis and code spans.
@@ -340,8 +340,8 @@ _MOST_LINES = 12
 _LINE = 300
 
 
-def signature(lines: Sequence[str]) -> str | None:
-    """The declaration, endpoint or command with which a block of code begins, on one line; None if with none.
+def find_signature(lines: Sequence[str]) -> str | None:
+    """Return the declaration, endpoint or command that begins a block of code, on one line, or None.
 
     It ends where its parentheses are closed.
     """
@@ -352,7 +352,7 @@ def signature(lines: Sequence[str]) -> str | None:
         if _ENDPOINT.match(line) or _USAGE.match(line):
             return " ".join(line.split())
         if _DECLARES.match(line) or _TEMPLATE.match(line) or _is_c_declaration(line):
-            return declaration(looked_at[place:])
+            return join_declaration(looked_at[place:])
         return None
     return None
 
@@ -362,7 +362,7 @@ def _is_c_declaration(line: str) -> bool:
     return ("=" not in before or "operator" in before) and _C_LIKE.match(line) is not None
 
 
-def declaration(lines: Sequence[str]) -> str:
+def join_declaration(lines: Sequence[str]) -> str:
     """Return the lines of a declaration, joined, up to where its parentheses are closed."""
     kept: list[str] = []
     depth = 0

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.markdown.lines import LINE_END, LIST_MARKER
 from workspace.texts.summaries.passages import (
     WORTH,
-    Kind,
     Passage,
-    as_shown,
-    clipped,
-    counted,
-    kind_of,
-    signature,
+    PassageKind,
+    classify_sentence,
+    clip,
+    find_signature,
+    format_count,
     split_sentences,
+    strip_markup,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Shape(Enum):
-    """What a block is."""
+    """The kind of a block."""
 
     PARAGRAPH = auto()
     ITEM = auto()
@@ -40,7 +40,7 @@ class Shape(Enum):
     TABLE = auto()
 
 
-class Block(NamedTuple):
+class ProseBlock(NamedTuple):
     """A block: its lines without marks, and for what stands in an admonition its `label` ("warning")."""
 
     shape: Shape
@@ -97,7 +97,7 @@ _INDENTED = re.compile(r"(?: {4}|\t)")
 _HARD_BREAK = re.compile(r"(?:<br[ \t]*/?>|\\)[ \t]*$", re.IGNORECASE)
 
 
-def read_prose(text: str) -> Iterator[Block]:
+def read_prose(text: str) -> Iterator[ProseBlock]:
     """Yield the blocks of a text in order; headings, rules, comments and definitions of links are none."""
     return _Reader(LINE_END.split(text)).blocks()
 
@@ -112,7 +112,7 @@ class _Reader:
         self._label = ""
         self._in_list = False
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ProseBlock]:
         """Yield the blocks in order."""
         while self._place < len(self._lines):
             line = self._lines[self._place]
@@ -122,7 +122,7 @@ class _Reader:
             elif first.startswith("<!--"):
                 self._place = _after_comment(self._lines, self._place)
             elif opening := _FENCE.match(line) or _LISTING.match(line):
-                end = _closing(self._lines, self._place, opening)
+                end = _find_closing_line(self._lines, self._place, opening)
                 yield self._block(Shape.CODE, self._lines[self._place + 1 : end], end + 1)
             elif first.startswith(">") and not self._is_quoted:
                 yield from self._quotation()
@@ -139,13 +139,13 @@ class _Reader:
             else:
                 yield self._paragraph()
 
-    def _block(self, shape: Shape, lines: Sequence[str], after: int) -> Block:
+    def _block(self, shape: Shape, lines: Sequence[str], after: int) -> ProseBlock:
         """Return a block, behind which the walk goes on at a line."""
         self._place = after
-        return Block(shape, list(lines), self._label)
+        return ProseBlock(shape, list(lines), self._label)
 
-    def _quotation(self) -> Iterator[Block]:
-        """The blocks of a quotation; those quoted in it are read with it, so there is no deeper call."""
+    def _quotation(self) -> Iterator[ProseBlock]:
+        """Yield the blocks of a quotation; nested quotations are read in the same pass, without recursion."""
         end = self._place
         while end < len(self._lines) and self._lines[end].lstrip().startswith(">"):
             end += 1
@@ -153,7 +153,7 @@ class _Reader:
         self._place = end
         return _Reader(inner, is_quoted=True).blocks()
 
-    def _admonition(self, found: re.Match[str]) -> Iterator[Block]:
+    def _admonition(self, found: re.Match[str]) -> Iterator[ProseBlock]:
         """Yield the paragraph on the line that opens an admonition, if there is one."""
         self._label = next(group for group in found.groups() if group).lower()
         if rest := self._lines[self._place][found.end() :].strip():
@@ -164,7 +164,7 @@ class _Reader:
             self._place += 1
 
     def _leave_admonition(self) -> None:
-        """An admonition ends with its first paragraph, but in a quotation with this."""
+        """Leave an admonition after its first paragraph; in a quotation, with the quotation."""
         self._label = self._label if self._is_quoted else ""
 
     def _begins_table(self) -> bool:
@@ -172,14 +172,14 @@ class _Reader:
         is_rule = "|" in below and "-" in below and not below.strip(_RULE)
         return is_rule and "|" in self._lines[self._place]
 
-    def _table(self) -> Block:
+    def _table(self) -> ProseBlock:
         """Return the head of a table and its rows, without the line between them."""
         head, end = self._lines[self._place], self._place + 2
         while end < len(self._lines) and "|" in self._lines[end]:
             end += 1
         return self._block(Shape.TABLE, [head, *self._lines[self._place + 2 : end]], end)
 
-    def _item(self, first: str) -> Block:
+    def _item(self, first: str) -> ProseBlock:
         self._in_list = True
         end = _paragraph_end(self._lines, self._place + 1)
         box = _BOX.match(first)
@@ -195,7 +195,7 @@ class _Reader:
             end += 1
         return end
 
-    def _paragraph(self) -> Block:
+    def _paragraph(self) -> ProseBlock:
         self._in_list = self._in_list and _INDENTED.match(self._lines[self._place]) is not None
         end = _paragraph_end(self._lines, self._place + 1)
         block = self._block(Shape.PARAGRAPH, self._lines[self._place : end], end)
@@ -215,7 +215,7 @@ def _paragraph_end(lines: Sequence[str], place: int) -> int:
     return place
 
 
-def _closing(lines: Sequence[str], place: int, opening: re.Match[str]) -> int:
+def _find_closing_line(lines: Sequence[str], place: int, opening: re.Match[str]) -> int:
     """Return the line that closes a fence; behind the last one where none does."""
     mark = opening[0].strip()
     for end in range(place + 1, len(lines)):
@@ -226,19 +226,19 @@ def _closing(lines: Sequence[str], place: int, opening: re.Match[str]) -> int:
 
 
 def _after_comment(lines: Sequence[str], place: int) -> int:
-    """The line behind a comment; behind the last one where nothing closes it (CommonMark 0.31 §4.6)."""
+    """Return the line after a comment; the end of the text if it is not closed (CommonMark 0.31 §4.6)."""
     for end in range(place, len(lines)):
         if "-->" in lines[end]:
             return end + 1
     return len(lines)
 
 
-def breaks_after_term(block: Block) -> bool:
+def breaks_after_term(block: ProseBlock) -> bool:
     """Return True if a paragraph's first line is a term that a hard break parts from what is said of it."""
     return len(block.lines) > 1 and _HARD_BREAK.search(block.lines[0]) is not None
 
 
-def without_break(line: str) -> str:
+def strip_hard_break(line: str) -> str:
     """Return a line without the hard break at its end."""
     return _HARD_BREAK.sub("", line)
 
@@ -268,59 +268,59 @@ _PROSE_LABEL = re.compile(r"\*\*[^*]*\*\*:?$|__[^_]*__:?$|\*[^*]*\*:?$|[^.]*:$")
 _LABEL_SHARE = 0.4
 
 
-def passages_of_prose(text: str) -> Iterator[Passage]:
+def read_prose_passages(text: str) -> Iterator[Passage]:
     """Yield the passages of a section's own text without its heading, in order. The first sentence leads."""
     is_led = False
     for block in read_prose(text):
         if block.shape is Shape.CODE:
-            if found := signature(block.lines):
-                yield _passage(Kind.SIGNATURE, found)
-            yield Passage(Kind.CODE, "", 0.0)
+            if found := find_signature(block.lines):
+                yield _passage(PassageKind.SIGNATURE, found)
+            yield Passage(PassageKind.CODE, "", 0.0)
         elif block.shape is Shape.TABLE:
             yield from _of_table(block)
         elif block.shape is Shape.TASK:
-            if shown := as_shown("\n".join(block.lines)):
-                yield _passage(Kind.TASK, shown)
+            if shown := strip_markup("\n".join(block.lines)):
+                yield _passage(PassageKind.TASK, shown)
         else:
             for passage in _of_text(block):
                 if not is_led and not block.label and not _PROSE_LABEL.match(passage.text):
                     is_led = True
-                    yield _leading(passage)
+                    yield _read_leading_sentence(passage)
                 else:
                     yield passage
 
 
-def _passage(kind: Kind, shown: str, share: float = 1.0) -> Passage:
-    return Passage(kind, clipped(shown), WORTH[kind] * share)
+def _passage(kind: PassageKind, shown: str, share: float = 1.0) -> Passage:
+    return Passage(kind, clip(shown), WORTH[kind] * share)
 
 
-def _leading(passage: Passage) -> Passage:
+def _read_leading_sentence(passage: Passage) -> Passage:
     """Return a section's first sentence: worth the most, whatever else it is."""
-    kind = Kind.LEAD if passage.kind in (Kind.SENTENCE, Kind.FIGURE) else passage.kind
-    return passage._replace(kind=kind, worth=max(passage.worth, WORTH[Kind.LEAD]), is_first=True)
+    kind = PassageKind.LEAD if passage.kind in (PassageKind.SENTENCE, PassageKind.FIGURE) else passage.kind
+    return passage._replace(kind=kind, worth=max(passage.worth, WORTH[PassageKind.LEAD]), is_first=True)
 
 
-def _of_table(block: Block) -> Iterator[Passage]:
-    head, rows = as_shown(block.lines[0]), block.lines[1:]
+def _of_table(block: ProseBlock) -> Iterator[Passage]:
+    head, rows = strip_markup(block.lines[0]), block.lines[1:]
     if _WORD.search(head):
-        yield _passage(Kind.TABLE, head)._replace(note=counted(len(rows), "row"))
+        yield _passage(PassageKind.TABLE, head)._replace(note=format_count(len(rows), "row"))
     for row in rows:
-        if _WORD.search(shown := as_shown(row)):
-            yield _passage(Kind.ROW, shown)
+        if _WORD.search(shown := strip_markup(row)):
+            yield _passage(PassageKind.ROW, shown)
 
 
-def _of_text(block: Block) -> Iterator[Passage]:
+def _of_text(block: ProseBlock) -> Iterator[Passage]:
     """Yield the sentences of a paragraph or a list item; a term and what is said of it stay together."""
     is_term = breaks_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
-    source = " ".join(map(without_break, block.lines))
-    for position, sentence in enumerate(split_sentences(as_shown(source))):
+    source = " ".join(map(strip_hard_break, block.lines))
+    for position, sentence in enumerate(split_sentences(strip_markup(source))):
         if not _WORD.search(sentence):
             continue
-        kind, share = kind_of(sentence), 1.0 if position == 0 else _LATER_SHARE
+        kind, share = classify_sentence(sentence), 1.0 if position == 0 else _LATER_SHARE
         if block.label:
-            kind, share = Kind.WARNING, share * (_MILD_SHARE if block.label in _MILD else 1.0)
-        elif is_term and position == 0 and kind is Kind.SENTENCE:
-            kind = Kind.DEFINITION
-        elif kind is Kind.SENTENCE and _PROSE_LABEL.match(sentence):
+            kind, share = PassageKind.WARNING, share * (_MILD_SHARE if block.label in _MILD else 1.0)
+        elif is_term and position == 0 and kind is PassageKind.SENTENCE:
+            kind = PassageKind.DEFINITION
+        elif kind is PassageKind.SENTENCE and _PROSE_LABEL.match(sentence):
             share *= _LABEL_SHARE
         yield _passage(kind, sentence, share)

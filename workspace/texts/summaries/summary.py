@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LINE_END
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.slugs import make_heading_slug
 from workspace.nearest import nearest
-from workspace.texts.summaries.code import passages_of_log, passages_of_source
-from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Kind, Passage
-from workspace.texts.summaries.prose import passages_of_prose
-from workspace.texts.text_file import Kind as TextKind
+from workspace.texts.summaries.code import read_log_passages, read_source_passages
+from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Passage, PassageKind
+from workspace.texts.summaries.prose import read_prose_passages
+from workspace.texts.text_file import TextKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from workspace.texts.headings import Entry, Outline
+    from workspace.texts.headings import OutlineEntry, TextOutline
     from workspace.texts.summaries.passages import Passage
     from workspace.texts.text_file import TextFile
 
@@ -40,7 +40,7 @@ _OVERHEAD = 6
 _TELLING = 14
 
 
-class Choice(NamedTuple):
+class PassageChoice(NamedTuple):
     """A passage that may be kept: where it stands, what it is worth, what its lines cost in tokens."""
 
     section: int
@@ -49,14 +49,14 @@ class Choice(NamedTuple):
     cost: int
 
 
-def choose(choices: Sequence[Choice], sizes: Sequence[int], room: int) -> list[Choice]:
-    """The choices to keep within `room` tokens, the best first; `sizes` are the tokens of each section.
+def choose_passages(choices: Sequence[PassageChoice], sizes: Sequence[int], room: int) -> list[PassageChoice]:
+    """Return the best choices that fit `room` tokens, best first; `sizes` are the tokens of each section.
 
     Greedy by worth for each token. What a section has been given lowers the worth of more from it, measured
     by its fair share: the room by the square roots of the sections' sizes, so that a long section gets more,
     but not all. Equal worths go by position, so the same text is always summarized alike.
     """
-    by_section: dict[int, list[Choice]] = {}
+    by_section: dict[int, list[PassageChoice]] = {}
     for choice in choices:
         by_section.setdefault(choice.section, []).append(choice)
     for found in by_section.values():
@@ -72,7 +72,7 @@ def choose(choices: Sequence[Choice], sizes: Sequence[int], room: int) -> list[C
 
     heap = [rank(section) for section in by_section]
     heapify(heap)
-    kept: list[Choice] = []
+    kept: list[PassageChoice] = []
     while heap and room > 0:
         section = heap[0][1]
         choice = by_section[section].pop()
@@ -87,7 +87,7 @@ def choose(choices: Sequence[Choice], sizes: Sequence[int], room: int) -> list[C
     return kept
 
 
-def _density(choice: Choice) -> float:
+def _density(choice: PassageChoice) -> float:
     return choice.worth * min(1.0, choice.cost / _TELLING) / (choice.cost + _OVERHEAD)
 
 
@@ -97,7 +97,7 @@ _DEEPEST = 6
 _TITLE = 200
 
 
-class Name(NamedTuple):
+class SectionName(NamedTuple):
     """The heading of a section in a summary: its line, the title in it ("" where the address tells it)."""
 
     line: str
@@ -105,36 +105,38 @@ class Name(NamedTuple):
     tokens: int
 
 
-def full_names(entries: Sequence[Entry], count: Count) -> list[Name]:
+def format_full_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
     """Title and address of each section: `## Title `address``."""
-    return [_name(entry, one_line(entry.title), count) for entry in entries]
+    return [_name(entry, format_one_line(entry.title), count) for entry in entries]
 
 
-def short_names(entries: Sequence[Entry], count: Count) -> list[Name]:
+def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
     """Return the address alone where its last part is the title's slug; else both."""
-    return [_name(entry, "" if _tells_title(entry) else one_line(entry.title), count) for entry in entries]
+    return [
+        _name(entry, "" if _tells_title(entry) else format_one_line(entry.title), count) for entry in entries
+    ]
 
 
-def addresses(entries: Sequence[Entry], count: Count) -> list[Name]:
+def format_addresses(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
     """Return the address alone of each section."""
     return [_name(entry, "", count) for entry in entries]
 
 
-def one_line(title: str) -> str:
+def format_one_line(title: str) -> str:
     """Return a title on one line, of bounded length."""
     title = " ".join(title.split())
     return title if len(title) <= _TITLE else title[:_TITLE].rstrip() + " …"
 
 
-def _tells_title(entry: Entry) -> bool:
-    return entry.address.rpartition("/")[2] == heading_slug(entry.title)
+def _tells_title(entry: OutlineEntry) -> bool:
+    return entry.address.rpartition("/")[2] == make_heading_slug(entry.title)
 
 
-def _name(entry: Entry, title: str, count: Count) -> Name:
+def _name(entry: OutlineEntry, title: str, count: Count) -> SectionName:
     marks = "#" * max(1, min(entry.level, _DEEPEST))
     line = f"{marks} {title} `{entry.address}`" if title else f"{marks} `{entry.address}`"
     # The line's end costs a token at most.
-    return Name(line, title, count(line) + 1)
+    return SectionName(line, title, count(line) + 1)
 
 
 # A book has some ten thousand; each costs up to 20 µs.
@@ -145,8 +147,8 @@ MAX_PASSAGES = 200_000
 _TITLED = (TextKind.RESTRUCTUREDTEXT, TextKind.ASCIIDOC)
 
 
-def read_passages(text: TextFile, outline: Outline) -> list[list[Passage]]:
-    """The passages of each section's own text, in order. One that comes again word for word is worth less.
+def read_passages(text: TextFile, outline: TextOutline) -> list[list[Passage]]:
+    """Return the passages of each section's own text, in order. A repeated passage has a lower weight.
 
     Those past the first MAX_PASSAGES are not read, which bounds what a hostile text may cost.
     """
@@ -166,18 +168,18 @@ def read_passages(text: TextFile, outline: Outline) -> list[list[Passage]]:
     return found
 
 
-def _of_entry(text: TextFile, entry: Entry) -> Iterator[Passage]:
-    body = body_of(text, entry)
+def _of_entry(text: TextFile, entry: OutlineEntry) -> Iterator[Passage]:
+    body = read_body(text, entry)
     match text.kind:
         case TextKind.SOURCE:
-            return passages_of_source(body, declares=entry.level > 0)
+            return read_source_passages(body, declares=entry.level > 0)
         case TextKind.LOG:
-            return passages_of_log(body)
+            return read_log_passages(body)
         case _:
-            return passages_of_prose(body)
+            return read_prose_passages(body)
 
 
-def body_of(text: TextFile, entry: Entry) -> str:
+def read_body(text: TextFile, entry: OutlineEntry) -> str:
     """Return a section's own text without its heading; a declaration of source code is its own heading."""
     document = text.document
     section = document.section_by_key(entry.address) if document is not None else None
@@ -229,10 +231,10 @@ class Summary(NamedTuple):
 
     content: str
     style: str
-    named: tuple[Entry, ...]
+    named: tuple[OutlineEntry, ...]
     sections: int
-    kept: Mapping[Kind, int]
-    total: Mapping[Kind, int]
+    kept: Mapping[PassageKind, int]
+    total: Mapping[PassageKind, int]
     tokens: int
     original_tokens: int
     budget: int
@@ -253,15 +255,20 @@ def check_style(style: str) -> None:
         )
 
 
-def default_budget(original: int, names: int) -> int:
-    """The tokens of a summary where nobody says: of a text of `original` tokens whose names cost `names`."""
+def choose_default_budget(original: int, names: int) -> int:
+    """Return the default token budget of a summary, for `original` tokens with names of `names` tokens."""
     part = max(_LEAST, min(original // _PART, _MOST))
     needed = min(int(names * _ROOM_BESIDE_NAMES), original // _MOST_OF_ORIGINAL)
     return max(MIN_BUDGET, min(MAX_BUDGET, max(part, needed)))
 
 
 def summarize(
-    text: TextFile, outline: Outline, *, style: str = "structured", budget: int | None = None, count: Count
+    text: TextFile,
+    outline: TextOutline,
+    *,
+    style: str = "structured",
+    budget: int | None = None,
+    count: Count,
 ) -> Summary:
     """Return the summary of a text: every section is named, and what tells most of it is kept word for word.
 
@@ -272,18 +279,18 @@ def summarize(
     entries = outline.entries
     sizes = [count(text.text(entry.start, entry.end)) for entry in entries]
     original = count(text.text())
-    full = full_names(entries, count)
+    full = format_full_names(entries, count)
     if budget is None:
-        budget = default_budget(original, sum(name.tokens for name in full))
+        budget = choose_default_budget(original, sum(name.tokens for name in full))
     passages = read_passages(text, outline)
     if style == "outline":
         names = _with_sizes(entries, full, sizes, budget, count)
     else:
-        names = _fitting(entries, full, budget, count)
-    named = _named(entries, names, budget)
+        names = _fit_names(entries, full, budget, count)
+    named = _choose_named(entries, names, budget)
     room = budget - sum(names[position].tokens for position in named)
-    chosen = choose(_choices(passages, entries, named, style, count), sizes, room)
-    draft = _within(budget, _Draft(names, passages, named, chosen), count)
+    chosen = choose_passages(_choices(passages, entries, named, style, count), sizes, room)
+    draft = _fit_budget(budget, _Draft(names, passages, named, chosen), count)
     content = draft.content()
     kept = [passages[choice.section][choice.place] for choice in draft.chosen]
     words = [_without_cut(passage.text) for passage in kept]
@@ -304,12 +311,12 @@ def summarize(
 
 
 class _Draft(NamedTuple):
-    """What a summary is written from: the names of sections, and of passages those that are kept."""
+    """A draft of a summary: the names of sections, and the passages that were selected."""
 
-    names: Sequence[Name]
+    names: Sequence[SectionName]
     passages: Sequence[Sequence[Passage]]
     named: list[int]
-    chosen: list[Choice]
+    chosen: list[PassageChoice]
 
     def content(self) -> str:
         """Return the Markdown: a heading for each section, below it a line for each passage."""
@@ -325,25 +332,27 @@ class _Draft(NamedTuple):
 
 
 def _lines(passage: Passage) -> list[str]:
-    """The lines of a passage: its words, and below them what we say of it, which is not of the text."""
+    """Return the lines of a passage: its words, and below them the note, which is not from the text."""
     words = f"- {passage.text}"
     return [words, f"> {passage.note}"] if passage.note else [words]
 
 
-def _fitting(entries: Sequence[Entry], full: list[Name], budget: int, count: Count) -> list[Name]:
+def _fit_names(
+    entries: Sequence[OutlineEntry], full: list[SectionName], budget: int, count: Count
+) -> list[SectionName]:
     """Return the names of sections as fully as the budget allows."""
-    for names in (full, short_names(entries, count)):
+    for names in (full, format_short_names(entries, count)):
         if sum(name.tokens for name in names) <= budget * _NAMES_SHARE:
             return names
     if sum(name.tokens for name in names) <= budget:
         return names
-    return addresses(entries, count)
+    return format_addresses(entries, count)
 
 
 def _with_sizes(
-    entries: Sequence[Entry], full: list[Name], sizes: Sequence[int], budget: int, count: Count
-) -> list[Name]:
-    """Names with the lines and the tokens of each section, those below it included, where they fit."""
+    entries: Sequence[OutlineEntry], full: list[SectionName], sizes: Sequence[int], budget: int, count: Count
+) -> list[SectionName]:
+    """Return names with the lines and tokens of each section, subsections included, where they fit."""
     before = [0]
     for size in sizes:
         before.append(before[-1] + size)
@@ -360,10 +369,10 @@ def _with_sizes(
         names.append(name._replace(line=line, tokens=count(line) + 1))
     if sum(name.tokens for name in names) <= budget:
         return names
-    return full if sum(name.tokens for name in full) <= budget else _fitting(entries, full, budget, count)
+    return full if sum(name.tokens for name in full) <= budget else _fit_names(entries, full, budget, count)
 
 
-def _named(entries: Sequence[Entry], names: Sequence[Name], budget: int) -> list[int]:
+def _choose_named(entries: Sequence[OutlineEntry], names: Sequence[SectionName], budget: int) -> list[int]:
     """Return the positions of the sections that are named: all, else as many of the shallowest as fit."""
     if sum(name.tokens for name in names) <= budget:
         return list(range(len(entries)))
@@ -379,34 +388,39 @@ def _named(entries: Sequence[Entry], names: Sequence[Name], budget: int) -> list
 
 def _choices(
     passages: Sequence[Sequence[Passage]],
-    entries: Sequence[Entry],
+    entries: Sequence[OutlineEntry],
     named: Sequence[int],
     style: str,
     count: Count,
-) -> list[Choice]:
+) -> list[PassageChoice]:
     """Return what may be kept of the sections that are named. A deep section is worth a little less."""
-    choices: list[Choice] = []
+    choices: list[PassageChoice] = []
     for section in named:
         depth = 1.0 + max(entries[section].level - 1, 0) / 10
         for place, passage in enumerate(passages[section]):
             worth = _worth(passage, place, style)
             if worth > 0:
                 cost = sum(count(line) + 1 for line in _lines(passage))
-                choices.append(Choice(section, place, worth / depth, cost))
+                choices.append(PassageChoice(section, place, worth / depth, cost))
     return choices
 
 
 def _worth(passage: Passage, place: int, style: str) -> float:
-    """What a passage is worth in a style: an outline keeps none, and in leads the place alone counts."""
+    """Return the weight of a passage in a style: zero for an outline; in leads, only its place counts."""
     if style == "structured":
         return passage.worth
-    if style == "outline" or passage.kind in (Kind.ROW, Kind.TABLE, Kind.CODE, Kind.TASK):
+    if style == "outline" or passage.kind in (
+        PassageKind.ROW,
+        PassageKind.TABLE,
+        PassageKind.CODE,
+        PassageKind.TASK,
+    ):
         return 0.0
-    return WORTH[Kind.LEAD] if passage.is_first else WORTH[Kind.SENTENCE] / (place + 1)
+    return WORTH[PassageKind.LEAD] if passage.is_first else WORTH[PassageKind.SENTENCE] / (place + 1)
 
 
-def _within(budget: int, draft: _Draft, count: Count) -> _Draft:
-    """A draft whose content keeps to the budget: tokens of lines need not add up to those of the whole."""
+def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
+    """Return a draft within the budget: the tokens of lines need not add up to those of the whole."""
     while (over := count(draft.content()) - budget) > 0 and (draft.chosen or draft.named):
         fewer = max(1, over // 20)
         if draft.chosen:

@@ -1,12 +1,12 @@
-"""What an answer says of a summary: what was kept, what it is good for, and what it is not."""
+"""The description of a summary in an answer: its content, its uses, and its gaps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.texts.summaries.passages import MARKED, Kind, counted
+from workspace.texts.summaries.passages import MARKED, PassageKind, format_count
 from workspace.texts.summaries.summary import MAX_PASSAGES
-from workspace.texts.text_file import Kind as TextKind
+from workspace.texts.text_file import TextKind
 
 if TYPE_CHECKING:
     from workspace.texts.summaries.summary import Summary
@@ -21,23 +21,23 @@ _TEXTS = {
     TextKind.PLAIN: "a plain text",
 }
 _WORDS = {
-    Kind.WARNING: "warnings",
-    Kind.REQUIREMENT: "requirements",
-    Kind.DEFINITION: "definitions",
-    Kind.SIGNATURE: "signatures",
-    Kind.TABLE: "heads of tables",
-    Kind.TASK: "open tasks",
-    Kind.FIGURE: "limits and defaults",
-    Kind.LEVEL: "levels of log lines",
+    PassageKind.WARNING: "warnings",
+    PassageKind.REQUIREMENT: "requirements",
+    PassageKind.DEFINITION: "definitions",
+    PassageKind.SIGNATURE: "signatures",
+    PassageKind.TABLE: "heads of tables",
+    PassageKind.TASK: "open tasks",
+    PassageKind.FIGURE: "limits and defaults",
+    PassageKind.LEVEL: "levels of log lines",
 }
-_SENTENCES = (Kind.LEAD, Kind.SENTENCE)
+_SENTENCES = (PassageKind.LEAD, PassageKind.SENTENCE)
 
 
-def preamble(text: TextFile, summary: Summary, title: str) -> str:
+def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
     """Return one sentence that says what the file is, and what this summary of it holds."""
     named, sections = len(summary.named), summary.sections
     what = f"'{title}' ({text.path})" if title else text.path
-    size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {counted(sections, 'section')}"
+    size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {format_count(sections, 'section')}"
     names = "names all of them" if named == sections else f"names {named:,} of them, the shallowest first"
     if sections == 1:
         names = "names it" if named else "names none"
@@ -62,9 +62,9 @@ def _share(kept: int, total: int, words: str) -> str:
     return f"{kept:,} of {total:,} {words}"
 
 
-def coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
+def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many sections and passages of each kind are in a summary, and how many are not."""
-    kinds = [kind for kind in Kind if summary.total.get(kind)]
+    kinds = [kind for kind in PassageKind if summary.total.get(kind)]
     included = {"sections": len(summary.named)}
     included |= {kind.value: summary.kept.get(kind, 0) for kind in kinds}
     excluded = {"sections": summary.sections - len(summary.named)}
@@ -72,20 +72,20 @@ def coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     return included, excluded
 
 
-def confidence(summary: Summary) -> float:
+def estimate_confidence(summary: Summary) -> float:
     """Return the share of sections, leading sentences and marked passages that a summary holds, 0 to 1."""
-    kinds = (Kind.LEAD, *MARKED)
+    kinds = (PassageKind.LEAD, *MARKED)
     kept = len(summary.named) + sum(summary.kept.get(kind, 0) for kind in kinds)
     total = summary.sections + sum(summary.total.get(kind, 0) for kind in kinds)
     return round(kept / total, 4) if total else 1.0
 
 
-def recommended_for(summary: Summary) -> list[str]:
+def list_recommended_uses(summary: Summary) -> list[str]:
     """Return what this summary is enough for."""
     uses = []
     if len(summary.named) == summary.sections:
         uses.append("choosing the section to read")
-    if _all_but_a_tenth(summary, Kind.LEAD) and summary.style != "outline":
+    if _all_but_a_tenth(summary, PassageKind.LEAD) and summary.style != "outline":
         uses.append("an overview of the whole file")
     uses += [
         f"all of its {_WORDS[kind]}"
@@ -95,20 +95,20 @@ def recommended_for(summary: Summary) -> list[str]:
     return uses
 
 
-def not_recommended_for(summary: Summary) -> list[str]:
+def list_discouraged_uses(summary: Summary) -> list[str]:
     """Return what the file itself has to be read for."""
     uses = ["quoting or editing the file"]
     if missing := summary.sections - len(summary.named):
-        uses.append(f"finding anything in the {counted(missing, 'section')} not named")
+        uses.append(f"finding anything in the {format_count(missing, 'section')} not named")
     for kept, total, words in _shares(summary):
         if kept < total and words != "sentences":
             uses.append(f"a complete list of its {words}: {_share(kept, total, 'kept')}")
-    if summary.total.get(Kind.ROW, 0) > summary.kept.get(Kind.ROW, 0):
+    if summary.total.get(PassageKind.ROW, 0) > summary.kept.get(PassageKind.ROW, 0):
         uses.append("values in the rows of its tables")
-    if summary.total.get(Kind.CODE):
+    if summary.total.get(PassageKind.CODE):
         uses.append("its code examples")
     return uses
 
 
-def _all_but_a_tenth(summary: Summary, kind: Kind) -> bool:
+def _all_but_a_tenth(summary: Summary, kind: PassageKind) -> bool:
     return summary.kept.get(kind, 0) * 10 >= summary.total.get(kind, 0) * 9

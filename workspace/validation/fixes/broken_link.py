@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from workspace.document.splices import Splice
 from workspace.history.moves import renamed_documents
-from workspace.links.destinations import spell
-from workspace.links.fragments import names_of
-from workspace.links.resolver import Status, Target, meant_paths, resolve_fragment
+from workspace.links.destinations import format_destination
+from workspace.links.fragments import find_names
+from workspace.links.resolver import LinkStatus, Target, list_candidate_paths, resolve_fragment
 from workspace.paths import twin_key
-from workspace.validation.fixes.change import Mend
+from workspace.validation.fixes.change import Fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workspace.history.moves import Moves
     from workspace.links.link import Link
-    from workspace.links.resolver import Resolved, World
+    from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.rule import Subject
 
 
-class Elsewhere(Protocol):
-    """Where something is now that stood at an address before."""
+class MoveLookup(Protocol):
+    """A lookup of the current location of an old address."""
 
     def document(self, path: str) -> str | None:
         """Return the path of a document that once stood at this one."""
@@ -41,18 +41,18 @@ class Elsewhere(Protocol):
         ...
 
 
-class Twins:
+class PathVariants:
     """Paths of a world that differ from others in letter case or Unicode form alone.
 
     The world stays as it is: the names of each folder are looked at once, for all links.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FileTree) -> None:
         self._world = world
         self._names: dict[str, Mapping[str, Sequence[str]]] = {}
 
     def of(self, path: str) -> str | None:
-        """The one path that is there and differs from this one so; None if there are several, or none."""
+        """Return the only path that differs from this one in case or Unicode form alone, or None."""
         folder = ""
         for name in path.split("/"):
             if name not in self._world.entries(folder):
@@ -72,31 +72,33 @@ class Twins:
         return self._names[folder]
 
 
-def led_back(subject: Subject, elsewhere: Elsewhere, twins: Twins) -> Iterator[Mend]:
-    """A mend for each broken link of a document that can mean but one place; `twins` are of its world."""
+def find_link_fixes(subject: Subject, elsewhere: MoveLookup, twins: PathVariants) -> Iterator[Fix]:
+    """Return a fix for each broken link of a document with one possible target; `twins` are of its files."""
     document, world = subject.document, subject.world
     found: dict[str, Target | None] = {}
     for link, resolved in subject.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in found:
-            found[link.destination] = _meant(world, resolved, elsewhere, twins)
+            found[link.destination] = _find_intended_target(world, resolved, elsewhere, twins)
         target = found[link.destination]
         if target is None:
             continue
-        written = spell(link, document.path, target, world)
+        written = format_destination(link, document.path, target, world)
         splice = Splice(link.destination_start, link.destination_end, written)
         if written != document.data[splice.start : splice.end]:
-            yield Mend(_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
+            yield Fix(_rule(link, resolved), document.lines.line_at(splice.start) + 1, splice)
 
 
-def _rule(link: Link, resolved: Resolved) -> str:
-    if resolved.status is Status.MISSING_FRAGMENT:
+def _rule(link: Link, resolved: ResolvedLink) -> str:
+    if resolved.status is LinkStatus.MISSING_FRAGMENT:
         return "broken-fragment"
     return "broken-image" if link.is_image else "broken-link"
 
 
-def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins) -> Target | None:
+def _find_intended_target(
+    world: FileTree, resolved: ResolvedLink, elsewhere: MoveLookup, twins: PathVariants
+) -> Target | None:
     """Return the one target that a broken link can mean."""
     target = resolved.target
     if target is None:
@@ -104,7 +106,7 @@ def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins)
     if resolved.path is not None:
         return _place(world, resolved.path, target.fragment, elsewhere)
     paths: set[str] = set()
-    for path in meant_paths(target, world.rules):
+    for path in list_candidate_paths(target, world.rules):
         now = elsewhere.document(path) or twins.of(path)
         if now is not None and world.exists(now):
             paths.add(now)
@@ -113,15 +115,15 @@ def _meant(world: World, resolved: Resolved, elsewhere: Elsewhere, twins: Twins)
     return _place(world, paths.pop(), target.fragment, elsewhere)
 
 
-def _place(world: World, path: str, fragment: str | None, elsewhere: Elsewhere) -> Target | None:
+def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLookup) -> Target | None:
     """Return a target at a path, if its fragment is there, or one of a name that differs in case alone."""
     target = Target(path, fragment, world.is_folder(path))
-    if resolve_fragment(world, target, path).status is Status.OK:
+    if resolve_fragment(world, target, path).status is LinkStatus.OK:
         return target
     document = world.document(path)
     if document is None or not fragment:
         return None
-    names = names_of(document, world.rules.dialect)
+    names = find_names(document, world.rules.dialect)
     alike = [name for name in names if name.casefold() == fragment.casefold()]
     if len({names[name] for name in alike}) == 1:
         return Target(path, alike[0])
@@ -129,7 +131,7 @@ def _place(world: World, path: str, fragment: str | None, elsewhere: Elsewhere) 
     if moved is None or alike:
         return None
     now = Target(*moved)
-    return now if resolve_fragment(world, now, now.path).status is Status.OK else None
+    return now if resolve_fragment(world, now, now.path).status is LinkStatus.OK else None
 
 
 _MOST_SECTIONS = 500
@@ -144,7 +146,7 @@ class HistoryNeeded(Exception):
 
 @dataclass(frozen=True)
 class RenamedDocuments:
-    """What `History` tells of documents alone; it can be sent to another process."""
+    """The document moves of a `MoveHistory`, which can be sent to another process."""
 
     renamed: Mapping[str, str]
 
@@ -157,8 +159,8 @@ class RenamedDocuments:
         raise HistoryNeeded
 
 
-class History:
-    """What the last 1,000 commits before a tip tell (`workspace.fixing.broken_link.Elsewhere`)."""
+class MoveHistory:
+    """A `MoveLookup` in the last 1,000 commits before a tip."""
 
     def __init__(self, tip: Snapshot, moves: Moves) -> None:
         self._tip, self._moves = tip, moves

@@ -1,4 +1,4 @@
-"""What a fix is: bytes put right in one document, and what had to be left as it was.
+"""Fixes as values: the bytes that change in one document, and the findings that were skipped.
 
 What fixes change, as a unified diff. They add and take away no line, so it is exact and quick.
 """
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.splices import Splice
-    from workspace.links.survival import Survival
+    from workspace.links.survival import OffsetMap
 
 
-class Mend(NamedTuple):
-    """One thing put right: the rule that it broke, its line (from 1) and what becomes of its bytes."""
+class Fix(NamedTuple):
+    """One fix: the rule of its finding, its line (from 1), and the new bytes."""
 
     rule: str
     line: int
     splice: Splice
 
 
-class Left(NamedTuple):
-    """One thing that was left as it is, on a line (from 1; 0 is the whole document), and the reason."""
+class SkippedFix(NamedTuple):
+    """A finding without a fix, on a line (from 1; 0 is the whole document), and the reason."""
 
     rule: str
     path: str
@@ -34,40 +34,40 @@ class Left(NamedTuple):
     reason: str
 
 
-class Fixed(NamedTuple):
-    """A document before and after its mends; without any it is the same one. No line comes or goes."""
+class FixedDocument(NamedTuple):
+    """A document before and after its fixes; without any it is the same one. The number of lines stays."""
 
     before: Document
     document: Document
-    mends: tuple[Mend, ...]
-    left: tuple[Left, ...]
+    mends: tuple[Fix, ...]
+    left: tuple[SkippedFix, ...]
 
     @property
-    def change(self) -> Change:
+    def change(self) -> FixedBytes:
         """Its bytes alone: of a whole workspace, parsed documents would take ten times the room."""
-        return Change(self.document.path, self.before.data, self.document.data, self.mends)
+        return FixedBytes(self.document.path, self.before.data, self.document.data, self.mends)
 
 
-class Change(NamedTuple):
+class FixedBytes(NamedTuple):
     """A document's bytes before and after, and its mends; none where only links in it followed others."""
 
     path: str
     before: bytes
     after: bytes
-    mends: tuple[Mend, ...] = ()
+    mends: tuple[Fix, ...] = ()
 
 
-class Mended(NamedTuple):
-    """What came of looking at the document of a path; it can be sent from one process to another.
+class FixResult(NamedTuple):
+    """The result of fixing the document of a path; it can be sent from one process to another.
 
     There is no `change` without mends. `survival` is set where a name of a place may lead elsewhere now.
     `is_open` says that the history has to be asked, and that nothing was done.
     """
 
     path: str
-    change: Change | None = None
-    left: tuple[Left, ...] = ()
-    survival: Survival | None = None
+    change: FixedBytes | None = None
+    left: tuple[SkippedFix, ...] = ()
+    survival: OffsetMap | None = None
     is_open: bool = False
 
 
@@ -77,7 +77,7 @@ _CONTEXT = 1
 _LONGEST = 1_000
 
 
-def unified(change: Change) -> Iterator[str]:
+def format_unified_diff(change: FixedBytes) -> Iterator[str]:
     """Yield the lines of a unified diff of two versions of the same lines, without line endings.
 
     One line around each change is shown, at most 1,000 characters of each. What is not UTF-8 is U+FFFD.
@@ -94,11 +94,11 @@ def unified(change: Change) -> Iterator[str]:
             while run < last and run in lines:
                 run += 1
             if run == position:
-                yield f" {_shown(before, position)}"
+                yield f" {_truncate(before, position)}"
                 position += 1
                 continue
-            yield from (f"-{_shown(before, line)}" for line in range(position, run))
-            yield from (f"+{_shown(after, line)}" for line in range(position, run))
+            yield from (f"-{_truncate(before, line)}" for line in range(position, run))
+            yield from (f"+{_truncate(after, line)}" for line in range(position, run))
             position = run
 
 
@@ -120,6 +120,6 @@ def _line(lines: Lines, line: int) -> bytes:
     return lines.data[lines.offset(line) : lines.offset(line + 1)]
 
 
-def _shown(lines: Lines, line: int) -> str:
+def _truncate(lines: Lines, line: int) -> str:
     text = lines.raw(line).decode("utf-8", "replace")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,4 +1,4 @@
-"""Documents put right that are in no commit: those of a work tree, which can be written, or an index."""
+"""Fixes of documents outside commits: of a work tree, which can be written, or of an index."""
 
 from __future__ import annotations
 
@@ -9,77 +9,77 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git.objects import blob_id
-from workspace.links.inbound import Affected, ScannedInbound
-from workspace.links.updates import relink
+from workspace.links.inbound import AffectedPaths, ScannedInbound
+from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.files import UnreadableFile
-from workspace.validation.fixes.change import Change, Left
-from workspace.validation.fixes.fix import UNREADABLE, together
+from workspace.validation.fixes.change import FixedBytes, SkippedFix
+from workspace.validation.fixes.fix import UNREADABLE, combine_offset_maps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.files import Files
-    from workspace.validation.fixes.change import Mended
+    from workspace.validation.files import FileSet
+    from workspace.validation.fixes.change import FixResult
 
 
-class Repaired(NamedTuple):
-    """The documents that change, in order of paths, what was left, and how many links followed.
+class FixedFiles(NamedTuple):
+    """The changed documents in order of paths, the skipped fixes, and the number of updated links.
 
     A link follows where a name of a place leads elsewhere now; so documents without mends may change too.
     """
 
-    changes: Sequence[Change]
-    left: Sequence[Left]
+    changes: Sequence[FixedBytes]
+    left: Sequence[SkippedFix]
     links: int
 
 
-def repaired(done: Sequence[Mended], snapshot: Snapshot, files: Files) -> Repaired:
-    """Return the documents put right, in memory, and the links that lead into them.
+def fix_files(done: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
+    """Return the fixed documents, in memory, with the links that lead into them updated.
 
     `snapshot` is the commit that the files are laid over.
     """
     changes = {one.path: one.change for one in done if one.change}
     left = [left for one in done for left in one.left]
-    survival = together(one.survival for one in done)
+    survival = combine_offset_maps(one.survival for one in done)
     if survival is None:
-        return Repaired(list(changes.values()), left, 0)
-    before = _laid(snapshot, files)
+        return FixedFiles(list(changes.values()), left, 0)
+    before = _lay_files(snapshot, files)
     after = before.copy()
     _lay(after, changes, survival.documents)
-    affected = Affected.of(before, after, survival).paths
+    affected = AffectedPaths.of(before, after, survival).paths
     if not affected:
-        return Repaired(list(changes.values()), left, 0)
-    linking = _Linking(frozenset(ScannedInbound().linking_to(snapshot, affected)))
+        return FixedFiles(list(changes.values()), left, 0)
+    linking = _LinkingDocuments(frozenset(ScannedInbound().linking_to(snapshot, affected)))
     _lay(after, changes, linking.paths.union(before.laid).difference(survival.documents))
-    relinked = relink(before, after, survival, linking)
+    relinked = update_links(before, after, survival, linking)
     for old, new in relinked.revised:
-        change = changes.get(new.path, Change(new.path, old.data, new.data))
+        change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
-    return Repaired([changes[path] for path in sorted(changes)], left, relinked.total)
+    return FixedFiles([changes[path] for path in sorted(changes)], left, relinked.total)
 
 
-class _Linking(NamedTuple):
+class _LinkingDocuments(NamedTuple):
     """The documents that may link to those whose names changed (`workspace.links.inbound.Inbound`)."""
 
     paths: frozenset[str]
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """They were looked for already: only they, of all that changes, need to be laid."""
+        """Return the documents that were found before; only these need to be laid."""
         return self.paths
 
 
-def _lay(overlay: Overlay, changes: Mapping[str, Change], paths: Iterable[str]) -> None:
+def _lay(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
     """Lay those of the changed documents that stand at these paths."""
     for path in paths:
         if path in changes:
             overlay.lay(path, changes[path].after)
 
 
-def _laid(snapshot: Snapshot, files: Files) -> Overlay:
+def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
     """Return the files as a batch over a commit: what differs is laid, what is gone is removed."""
     overlay = Overlay(snapshot)
     there = snapshot.documents
@@ -95,10 +95,10 @@ def _laid(snapshot: Snapshot, files: Files) -> Overlay:
     return overlay
 
 
-def write(root: Path, change: Change) -> Left | None:
+def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
     """Write a document where it lies; a reader sees the old bytes or the new ones. Its mode stays.
 
-    A `Left` says why it was not written: it is no longer what was read, or the disk refuses.
+    A `SkippedFix` says why it was not written: it is no longer what was read, or the disk refuses.
     """
     file = root / change.path
     private = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
@@ -112,11 +112,11 @@ def write(root: Path, change: Change) -> Left | None:
                 stream.flush()
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
-                return Left(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
+                return SkippedFix(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
             os.replace(private, file)
         finally:
             private.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return Left(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")
+        return SkippedFix(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")
     return None

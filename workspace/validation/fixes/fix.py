@@ -1,4 +1,4 @@
-"""One document put right: mends applied together, and the result held against what it was.
+"""The fixes of one document, applied together and checked against the old document.
 
 Words, levels and titles stay, and so does every line's number. A result that reads otherwise than expected is
 thrown away, and said so.
@@ -22,28 +22,28 @@ from typing import TYPE_CHECKING
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
-from workspace.links.survival import Piece, Survival
+from workspace.links.survival import OffsetMap, PreservedSpan
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
-from workspace.markdown.slugs import Names
+from workspace.markdown.slugs import UniqueNames
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
-from workspace.validation.fixes.broken_link import Elsewhere, HistoryNeeded, Twins, led_back
-from workspace.validation.fixes.change import Fixed, Left, Mend, Mended
+from workspace.validation.fixes.broken_link import HistoryNeeded, MoveLookup, PathVariants, find_link_fixes
+from workspace.validation.fixes.change import Fix, FixedDocument, FixResult, SkippedFix
 from workspace.validation.fixes.missing_anchor import RULE as MISSING_ANCHOR
-from workspace.validation.fixes.missing_anchor import may_be_named_elsewhere, missing_anchors
+from workspace.validation.fixes.missing_anchor import add_missing_anchors, may_be_named_elsewhere
 from workspace.validation.rule import Subject
 from workspace.validation.rules import RULES
-from workspace.validation.run import MOST, check
+from workspace.validation.run import MOST, check_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workspace.document.document import Document
-    from workspace.validation.files import Files
-    from workspace.validation.fixes.change import Fixed
+    from workspace.validation.files import FileSet
+    from workspace.validation.fixes.change import FixedDocument
     from workspace.validation.rule import Finding
     from workspace.validation.run import Selection
 
@@ -53,59 +53,61 @@ _ROUNDS = 100
 """How often a document is looked at: mends may stand in each other's way, and a rule tells of so many."""
 
 
-def fixed(document: Document, fixers: Fixers) -> Fixed:
-    """Return the document with all its mends.
+def fix_document(document: Document, fixers: FixFinder) -> FixedDocument:
+    """Return the document with all its fixes.
 
     Where some would change its structure, they are left and told of.
     """
-    done: list[Mend] = []
-    left: tuple[Left, ...] = ()
+    done: list[Fix] = []
+    left: tuple[SkippedFix, ...] = ()
     now = document
     for _ in range(_ROUNDS):
         found = list(fixers.find(now))
-        one = apply(now, found)
+        one = apply_fixes(now, found)
         left = tuple(dict.fromkeys((*left, *one.left)))
         done += one.mends
         now = one.document
         if not one.mends or (
-            len(one.mends) == sum(isinstance(item, Mend) for item in found)
+            len(one.mends) == sum(isinstance(item, Fix) for item in found)
             and not fixers.may_find_more(one.mends)
         ):
             break
-    return Fixed(document, now, tuple(done), left)
+    return FixedDocument(document, now, tuple(done), left)
 
 
-def apply(document: Document, found: Iterable[Mend | Left]) -> Fixed:
-    """The document with the mends that stand apart; where together they do harm, with those of one rule."""
+def apply_fixes(document: Document, found: Iterable[Fix | SkippedFix]) -> FixedDocument:
+    """Return the document with the fixes that do not overlap; if together they do harm, those of one rule."""
     told = tuple(found)
-    left = tuple(one for one in told if isinstance(one, Left))
-    mends = _apart([one for one in told if isinstance(one, Mend)])
+    left = tuple(one for one in told if isinstance(one, SkippedFix))
+    mends = _select_separate([one for one in told if isinstance(one, Fix)])
     if not mends:
-        return Fixed(document, document, (), left)
+        return FixedDocument(document, document, (), left)
     reason = ""
     for chosen in _choices(mends):
         try:
-            changed = Document.parse(_spliced(document.data, chosen), document.path)
+            changed = Document.parse(_apply(document.data, chosen), document.path)
         except LimitExceeded as error:
             reason = error.message
             continue
         if _is_alike(document, changed, named=any(mend.rule == missing_anchor.RULE for mend in chosen)):
-            return Fixed(document, changed, chosen, left)
+            return FixedDocument(document, changed, chosen, left)
         reason = "a mend would change how the headings or the front matter are read"
-    return Fixed(document, document, (), (*left, Left(mends[0].rule, document.path, mends[0].line, reason)))
+    return FixedDocument(
+        document, document, (), (*left, SkippedFix(mends[0].rule, document.path, mends[0].line, reason))
+    )
 
 
-def _choices(mends: tuple[Mend, ...]) -> Iterator[tuple[Mend, ...]]:
-    """Yield all mends, else those of each rule."""
+def _choices(mends: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
+    """Yield all fixes together, then those of each rule."""
     yield mends
     rules = dict.fromkeys(mend.rule for mend in mends)
     if len(rules) > 1:
         yield from (tuple(mend for mend in mends if mend.rule == rule) for rule in rules)
 
 
-def _apart(mends: Sequence[Mend]) -> tuple[Mend, ...]:
-    """Return the mends in order, without those that begin before the one before them ends."""
-    kept: list[Mend] = []
+def _select_separate(mends: Sequence[Fix]) -> tuple[Fix, ...]:
+    """Return the fixes in order, without those that overlap the one before them."""
+    kept: list[Fix] = []
     position = 0
     for mend in sorted(mends, key=lambda one: (one.splice.start, one.splice.end)):
         if mend.splice.start >= position:
@@ -114,7 +116,7 @@ def _apart(mends: Sequence[Mend]) -> tuple[Mend, ...]:
     return tuple(kept)
 
 
-def _spliced(data: bytes, mends: Iterable[Mend]) -> bytes:
+def _apply(data: bytes, mends: Iterable[Fix]) -> bytes:
     parts: list[bytes] = []
     position = 0
     for mend in mends:
@@ -150,7 +152,7 @@ LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
 _SWITCH = re.compile(rb"<!--\s*docyard:")
 
 
-MENDED = frozenset(
+FIXABLE_RULES = frozenset(
     {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
 )
 
@@ -159,12 +161,12 @@ MENDED = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixers:
-    """What is looked for: by the rules that `selection` lets hold, among these files."""
+class FixFinder:
+    """A finder of fixes for the rules that `selection` enables, among these files."""
 
-    files: Files
+    files: FileSet
     selection: Selection
-    elsewhere: Elsewhere
+    elsewhere: MoveLookup
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -172,50 +174,52 @@ class Fixers:
         return Corpus(self.files)
 
     @cached_property
-    def twins(self) -> Twins:
+    def twins(self) -> PathVariants:
         """Its paths by what they have in common with others."""
-        return Twins(self.corpus)
+        return PathVariants(self.corpus)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return another process is sent no document that was read here."""
-        return _fixers, (self.files, self.selection, self.elsewhere)
+        return _list_fixers, (self.files, self.selection, self.elsewhere)
 
-    def find(self, document: Document) -> Iterator[Mend | Left]:
+    def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
         """Yield every mend of a document, and what has to be left."""
         severities = self.selection.severities(document.path)
-        held = MENDED.intersection(severities)
+        held = FIXABLE_RULES.intersection(severities)
         if MISSING_ANCHOR in held and not _SWITCH.search(document.data):
             # Nothing but a comment exempts a heading, so that the rule need not be asked.
-            yield from missing_anchors(document, self.files.config.anchors)
+            yield from add_missing_anchors(document, self.files.config.anchors)
             held -= {MISSING_ANCHOR}
         rules = [rule for rule in RULES if rule.name in held]
         if not rules:
             return
         subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
-        findings = check(subject, rules, severities)
+        findings = check_document(subject, rules, severities)
         for finding in findings:
-            yield from (Mend(finding.rule, finding.line, splice) for splice in finding.mend)
+            yield from (Fix(finding.rule, finding.line, splice) for splice in finding.mend)
         if unnamed := _lines(findings, {MISSING_ANCHOR}):
-            found = missing_anchors(document, self.files.config.anchors)
+            found = add_missing_anchors(document, self.files.config.anchors)
             yield from (one for one in found if one.line in unnamed)
         if broken := _lines(findings, LINKS):
-            yield from (one for one in led_back(subject, self.elsewhere, self.twins) if one.line in broken)
+            yield from (
+                one for one in find_link_fixes(subject, self.elsewhere, self.twins) if one.line in broken
+            )
 
-    def may_find_more(self, mends: tuple[Mend, ...]) -> bool:
+    def may_find_more(self, mends: tuple[Fix, ...]) -> bool:
         """Return True if a rule told of as many places as it tells of at most."""
         return max(Counter(mend.rule for mend in mends).values(), default=0) >= MOST
 
 
-def _fixers(files: Files, selection: Selection, elsewhere: Elsewhere) -> Fixers:
-    return Fixers(files=files, selection=selection, elsewhere=elsewhere)
+def _list_fixers(files: FileSet, selection: Selection, elsewhere: MoveLookup) -> FixFinder:
+    return FixFinder(files=files, selection=selection, elsewhere=elsewhere)
 
 
 def _lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> set[int]:
     return {finding.line for finding in findings if finding.rule in rules}
 
 
-def kept(one: Fixed, dialect: Dialect) -> Survival | None:
-    """Return where the places of a document are now; None where every name leads where it led."""
+def map_offsets(one: FixedDocument, dialect: Dialect) -> OffsetMap | None:
+    """Return the offset map of a fixed document; None if every name has the same target as before."""
     before, after = one.before, one.document
     if not _may_rename(before, after, dialect):
         return None
@@ -224,17 +228,17 @@ def kept(one: Fixed, dialect: Dialect) -> Survival | None:
         for was, now in zip(before.sections, after.sections, strict=True)
         if was.has_heading
     }
-    return Survival(tuple(_pieces(before, after)), renamed, {before.path: after.path})
+    return OffsetMap(tuple(_pieces(before, after)), renamed, {before.path: after.path})
 
 
-def together(several: Iterable[Survival | None]) -> Survival | None:
-    """Return what was kept of several documents; None where all stayed as they were."""
+def combine_offset_maps(several: Iterable[OffsetMap | None]) -> OffsetMap | None:
+    """Return the offset map of several documents; None if all are unchanged."""
     found = [one for one in several if one is not None]
     if not found:
         return None
     pieces = tuple(piece for one in found for piece in one.pieces)
     renamed = {place: now for one in found for place, now in one.renamed.items()}
-    return Survival(pieces, renamed, {path: now for one in found for path, now in one.documents.items()})
+    return OffsetMap(pieces, renamed, {path: now for one in found for path, now in one.documents.items()})
 
 
 def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
@@ -255,12 +259,12 @@ def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
         or may_be_named_elsewhere(before.data, set(given))
     ):
         return True
-    numbered = Names("-", 1)
+    numbered = UniqueNames("-", 1)
     slugs = {numbered.give(item.slug): item.position for item in before.sections if item.has_heading}
     return any(slugs.get(name, position) != position for name, position in given.items())
 
 
-def _pieces(before: Document, after: Document) -> Iterator[Piece]:
+def _pieces(before: Document, after: Document) -> Iterator[PreservedSpan]:
     """Yield the bytes that two versions of the same lines have in common, at the ends of each line."""
     old, new = before.lines, after.lines
     start = (old.offset(0), new.offset(0))
@@ -272,10 +276,10 @@ def _pieces(before: Document, after: Document) -> Iterator[Piece]:
         head = _common(one, other)
         tail = _common(one[head:][::-1], other[head:][::-1])
         if start[0] < first + head:
-            yield Piece(before.path, start[0], first + head, after.path, start[1])
+            yield PreservedSpan(before.path, start[0], first + head, after.path, start[1])
         start = first + len(one) - tail, second + len(other) - tail
     if start[0] < len(before.data):
-        yield Piece(before.path, start[0], len(before.data), after.path, start[1])
+        yield PreservedSpan(before.path, start[0], len(before.data), after.path, start[1])
 
 
 def _common(one: bytes, other: bytes) -> int:
@@ -290,29 +294,29 @@ UNREADABLE = "unreadable-document"
 """The rule that tells of documents that cannot be read, and so cannot be mended."""
 
 
-def mended(fixers: Fixers, paths: Iterable[str]) -> list[Mended]:
-    """What comes of some documents; nothing is said of those that stay and in which nothing had to be left.
+def fix_documents(fixers: FixFinder, paths: Iterable[str]) -> list[FixResult]:
+    """Return the results for the documents that were changed, or in which a fix was skipped.
 
     Raises DamagedRepository.
     """
-    done = (_mended(fixers, path) for path in paths)
+    done = (_fix_one(fixers, path) for path in paths)
     return [one for one in done if one is not None]
 
 
-def _mended(fixers: Fixers, path: str) -> Mended | None:
+def _fix_one(fixers: FixFinder, path: str) -> FixResult | None:
     config = fixers.files.config
     try:
-        one = fixed(fixers.corpus.read(path), fixers)
+        one = fix_document(fixers.corpus.read(path), fixers)
     except NotADocument:
         return None
     except HistoryNeeded:
-        return Mended(path, is_open=True)
+        return FixResult(path, is_open=True)
     except (LimitExceeded, UnreadableFile) as error:
-        return Mended(path, left=(Left(UNREADABLE, path, 0, error.message),))
+        return FixResult(path, left=(SkippedFix(UNREADABLE, path, 0, error.message),))
     if not one.mends:
-        return Mended(path, left=one.left) if one.left else None
+        return FixResult(path, left=one.left) if one.left else None
     try:
         config.limits.check_written(one.document, one.before)
     except LimitExceeded as error:
-        return Mended(path, left=(*one.left, Left(one.mends[0].rule, path, 0, error.message)))
-    return Mended(path, one.change, one.left, kept(one, config.links.dialect))
+        return FixResult(path, left=(*one.left, SkippedFix(one.mends[0].rule, path, 0, error.message)))
+    return FixResult(path, one.change, one.left, map_offsets(one, config.links.dialect))

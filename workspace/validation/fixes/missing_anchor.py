@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.document.heading_text import anchor_splice
-from workspace.document.headings import inline_span, rewritten
+from workspace.document.heading_text import insert_anchor
+from workspace.document.headings import find_inline_span, replace_words
 from workspace.document.splices import Splice
-from workspace.edits.content import taken_names
+from workspace.edits.content import collect_anchor_names
 from workspace.markdown import anchors
-from workspace.markdown.inline import plain_text
-from workspace.markdown.slugs import Names
-from workspace.validation.fixes.change import Left, Mend
+from workspace.markdown.inline import to_plain_text
+from workspace.markdown.slugs import UniqueNames
+from workspace.validation.fixes.change import Fix, SkippedFix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,8 @@ _FOOTNOTE_NAMES = ("fn-{}", "user-content-fn-{}")
 _SHOWN = 200
 
 
-def missing_anchors(document: Document, form: AnchorForm) -> Iterator[Mend | Left]:
-    """An anchor for each section that has none, in the document's own form, else in the one that is given.
+def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | SkippedFix]:
+    """Return an anchor for each section without one, in the document's own form, else in `form`.
 
     An address that several sections share stays with the first of them; the others get one with a number. A
     section whose address names something else already, for a browser, is left.
@@ -44,29 +44,29 @@ def missing_anchors(document: Document, form: AnchorForm) -> Iterator[Mend | Lef
     if not unnamed:
         return
     written_form = document.form or form
-    names = Names("-", 1, _taken(document))
+    names = UniqueNames("-", 1, _collect_names(document))
     elsewhere = _names_elsewhere(document, {item.address for item in unnamed})
     for section in unnamed:
         if section.heading is None:
             continue
         address = section.address
         if address in elsewhere:
-            yield _left(document, section, f"'{_short(address)}' names another place of the document already")
+            yield _skip(document, section, f"'{_short(address)}' names another place of the document already")
             continue
         name = names.give(address)
         splice = _splice(document, section.heading, name, written_form)
         if splice is None:
-            yield _left(document, section, f"its address '{_short(address)}' cannot be written as an anchor")
+            yield _skip(document, section, f"its address '{_short(address)}' cannot be written as an anchor")
             continue
         if name != address:
-            yield _left(
+            yield _skip(
                 document, section, f"it shared '{_short(address)}' with another, and is '{_short(name)}' now"
             )
-        yield Mend(RULE, section.line, splice)
+        yield Fix(RULE, section.line, splice)
 
 
 def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
-    """Whether something other than a heading may have one of these names: an element of HTML, a footnote."""
+    """Return True if an HTML element or a footnote may have one of these names."""
     if b"=" not in data and b"[^" not in data:
         return False
     for name, footnote in set(_NAME.findall(data)):
@@ -77,24 +77,24 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
     return False
 
 
-def _taken(document: Document) -> set[str]:
+def _collect_names(document: Document) -> set[str]:
     """Return the names that something other than a section without an anchor has."""
     unnamed = {item.address for item in document.sections if item.anchor is None and not item.is_preamble}
     explicit = {item.anchor for item in document.sections if item.anchor}
-    return taken_names(document) - (unnamed - explicit)
+    return collect_anchor_names(document) - (unnamed - explicit)
 
 
 def _names_elsewhere(document: Document, wanted: set[str]) -> set[str]:
-    """Names that lead to something else: aliases of headings, the title's anchor, ids of HTML, footnotes.
+    """Return the names with other targets: heading aliases, the title's anchor, HTML ids, footnotes.
 
     Those of HTML and of footnotes are looked for where they may be among the `wanted` ones.
     """
     names = {alias for item in document.sections for alias in item.aliases}
     names |= {item.anchor for item in document.sections if item.is_preamble and item.anchor}
     if may_be_named_elsewhere(document.data, wanted):
-        from workspace.links.reader import links_of
+        from workspace.links.reader import read_cached_links
 
-        names |= {anchor.name for anchor in links_of(document).anchors}
+        names |= {anchor.name for anchor in read_cached_links(document).anchors}
     return names
 
 
@@ -102,19 +102,19 @@ def _splice(document: Document, heading: AnchoredHeading, name: str, form: Ancho
     """Return the bytes that put an anchor into a heading; None where it would not be read as one."""
     if not anchors.is_valid_name(name):
         return None
-    start, end = inline_span(document.lines, heading.block)
+    start, end = find_inline_span(document.lines, heading.block)
     if start == end:
-        return Splice(*rewritten(document.lines, heading.block, anchors.write_heading("", name, form)))
+        return Splice(*replace_words(document.lines, heading.block, anchors.write_heading("", name, form)))
     source = heading.block.source
-    splice = anchor_splice(document, heading, name, form)
-    behind, text = anchors.insertion(source, name, form)
+    splice = insert_anchor(document, heading, name, form)
+    behind, text = anchors.plan_anchor_insertion(source, name, form)
     read = anchors.read_heading(source[: len(source) - len(behind)] + text + behind)
-    is_read = read.name == name and plain_text(read.words) == heading.title
+    is_read = read.name == name and to_plain_text(read.words) == heading.title
     return splice if is_read else None
 
 
-def _left(document: Document, section: Section, reason: str) -> Left:
-    return Left(RULE, document.path, section.line, reason)
+def _skip(document: Document, section: Section, reason: str) -> SkippedFix:
+    return SkippedFix(RULE, document.path, section.line, reason)
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,4 @@
-"""fix: every document of a workspace put right in one operation, and so in one commit."""
+"""fix: all documents of a workspace fixed in one operation, and so in one commit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.edits.operation import Operation, Outcome
-from workspace.validation.fixes.fix import together
+from workspace.validation.fixes.fix import combine_offset_maps
 
 if TYPE_CHECKING:
     from workspace.document.splices import Style
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.fixes.change import Change, Left, Mend, Mended
+    from workspace.validation.fixes.change import Fix, FixedBytes, FixResult, SkippedFix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class FixDocuments(Operation):
 
     name: ClassVar[str] = "fix"
 
-    mend: Callable[[Snapshot, Sequence[str]], Sequence[Mended]]
+    mend: Callable[[Snapshot, Sequence[str]], Sequence[FixResult]]
     paths: tuple[str, ...] = ()
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
@@ -38,17 +38,17 @@ class FixDocuments(Operation):
         changes = {one.path: one.change for one in done if one.change}
         for change in changes.values():
             overlay.lay(change.path, change.after)
-        left: list[Left] = [left for one in done for left in one.left]
+        left: list[SkippedFix] = [left for one in done for left in one.left]
         answer = {"changes": changes, "left": left}
-        survival = together(one.survival for one in done)
-        return Outcome("", answer, summary(_mends(changes)), bool(changes), survival=survival)
+        survival = combine_offset_maps(one.survival for one in done)
+        return Outcome("", answer, format_summary(_mends(changes)), bool(changes), survival=survival)
 
 
-def _mends(changes: Mapping[str, Change]) -> Mapping[str, Sequence[Mend]]:
+def _mends(changes: Mapping[str, FixedBytes]) -> Mapping[str, Sequence[Fix]]:
     return {path: change.mends for path, change in changes.items()}
 
 
-def summary(mends: Mapping[str, Sequence[Mend]]) -> str:
+def format_summary(mends: Mapping[str, Sequence[Fix]]) -> str:
     """Return what was done, in a line: `Fix 3 documents: 12 missing-anchor, 1 broken-link`."""
     if not mends:
         return "Fix nothing"

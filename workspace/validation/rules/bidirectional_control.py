@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.validation.characters import BIDIRECTIONAL, code_point, invisible, is_isolated
+from workspace.validation.characters import BIDIRECTIONAL, find_invisible, format_code_point, is_isolated
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     data = subject.data
     if b"\xe2\x80" not in data and b"\xe2\x81" not in data:
         return
-    for start, end, character in invisible(data):
+    for start, end, character in find_invisible(data):
         if character not in BIDIRECTIONAL:
             continue
         if is_isolated(data, start, end) and not subject.is_literal(start):
@@ -25,7 +25,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
         yield Spot(
             start,
             end,
-            f"the bidirectional control {code_point(character)} changes the order in which the line is shown",
+            f"the bidirectional control {format_code_point(character)} changes the order of the line",
             "Take it out, or write it as a character reference.",
         )
 

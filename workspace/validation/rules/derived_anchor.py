@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import inline_span
+from workspace.document.headings import find_inline_span
 from workspace.document.splices import Splice
-from workspace.markdown.anchors import derived_anchor
+from workspace.markdown.anchors import find_derived_anchor
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _find(subject: Subject) -> Iterator[Spot]:
     for section in subject.document.sections:
         heading = section.heading
-        found = derived_anchor(heading.block.source) if heading else None
+        found = find_derived_anchor(heading.block.source) if heading else None
         if heading is None or found is None:
             continue
         splice = _splice(subject.document, heading, *found[1:])
@@ -39,7 +39,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
 def _splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
     """Return the splice that takes characters off a heading's inline Markdown; None if it has other bytes."""
     source = heading.block.source
-    first, last = inline_span(document.lines, heading.block)
+    first, last = find_inline_span(document.lines, heading.block)
     if document.data[first:last] != source.encode():
         return None
     return Splice(first + len(source[:start].encode()), first + len(source[:end].encode()), b"")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.config.taxonomy import MAX_VALUES, read_values
-from workspace.validation.characters import invisible, is_needed
+from workspace.validation.characters import find_invisible, is_needed
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _problems(key: str, value: object) -> Iterator[tuple[str, str]]:
                 "Shorten it.",
             )
         data = text.encode()
-        if any(not is_needed(data, *found) for found in invisible(data)):
+        if any(not is_needed(data, *found) for found in find_invisible(data)):
             yield f"a value of '{key}' holds characters that cannot be seen", "Take them out."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from templates import DocumentType
-from workspace.markdown.slugs import heading_slug
+from workspace.markdown.slugs import make_heading_slug
 from workspace.nearest import nearest
 from workspace.validation.rule import Rule, Severity, Spot
 
@@ -30,7 +30,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     whole = subject.front_matter_keys.get("type", (0, 0))
     last: Section | None = None
     for part in kind.sections:
-        found = by_title.get(part.title.casefold()) or by_title.get(heading_slug(part.title))
+        found = by_title.get(part.title.casefold()) or by_title.get(make_heading_slug(part.title))
         if found is None:
             near = nearest(part.title, [section.title for section in document.sections])
             fix = f"Add {'#' * part.level} {part.title}" + (

@@ -16,7 +16,7 @@ from docyard.web.live import unfinished
 from tests.docyard.web.documents.scene import Pages, served
 from tests.loops import loop_over
 from workspace.edits import UpdateContent
-from workspace.rendering.links import Entry, Rendered
+from workspace.rendering.links import RenderedDocument, RenderedHeading
 from workspace.writing.plan import Mode
 
 
@@ -256,8 +256,8 @@ def test_a_heading_in_a_heading_stays_where_it_is(level: int) -> None:
 DOORS = Doors("a.md", None, has_history=True, may_edit=True, proposal="")
 
 
-def _rendered(html: str, *ids: str) -> Rendered:
-    return Rendered(html, "T", True, tuple(Entry(2, id, id, id) for id in ids), False, ())
+def _rendered(html: str, *ids: str) -> RenderedDocument:
+    return RenderedDocument(html, "T", True, tuple(RenderedHeading(2, id, id, id) for id in ids), False, ())
 
 
 def test_sections_may_be_called_as_parts_of_the_page_are(own: Pages) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
-from workspace.diff.changes import DocumentKind, Kind
-from workspace.diff.text import edits
+from workspace.diff.changes import ChangeKind, DocumentKind
+from workspace.diff.text import diff_texts
 from workspace.proposals.events import Refreshed
 from workspace.proposals.proposal import State
 from workspace.proposals.review import changes as module
@@ -50,7 +50,7 @@ def test_sections_words_and_other_files_since_the_proposal_parted(scene: Scene) 
     assert first.after
     words = [
         (first.before.text[one.start : one.end], first.after.text[one.new_start : one.new_end])
-        for one in edits(first.before.text, first.after.text)
+        for one in diff_texts(first.before.text, first.after.text)
     ]
     assert words == [("once", "twice")]
 
@@ -132,4 +132,4 @@ def test_more_than_is_compared_is_told_by_its_paths(scene: Scene, monkeypatch: p
         ("third.md", DocumentKind.ADDED, ()),
     ]
     assert changes.reason
-    assert Kind.CHANGED not in [section.kind for one in changes.documents for section in one.sections]
+    assert ChangeKind.CHANGED not in [section.kind for one in changes.documents for section in one.sections]

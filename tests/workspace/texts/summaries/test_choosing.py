@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.texts.summaries.summary import Choice, choose
+from workspace.texts.summaries.summary import PassageChoice, choose_passages
 
 SECTIONS = 4
 CHOICES = st.lists(
     st.builds(
-        Choice,
+        PassageChoice,
         section=st.integers(0, SECTIONS - 1),
         place=st.integers(0, 1_000),
         worth=st.floats(0.1, 10),
@@ -22,8 +22,8 @@ CHOICES = st.lists(
 
 
 @given(CHOICES, st.integers(0, 300))
-def test_what_is_kept_fits_and_nothing_that_fits_is_left(choices: list[Choice], room: int) -> None:
-    kept = choose(choices, [100] * SECTIONS, room)
+def test_what_is_kept_fits_and_nothing_that_fits_is_left(choices: list[PassageChoice], room: int) -> None:
+    kept = choose_passages(choices, [100] * SECTIONS, room)
     spent = sum(choice.cost for choice in kept)
     assert spent <= room
     assert len(set(kept)) == len(kept)
@@ -33,20 +33,22 @@ def test_what_is_kept_fits_and_nothing_that_fits_is_left(choices: list[Choice], 
 
 @given(CHOICES, st.integers(0, 300), st.randoms())
 def test_the_order_in_which_choices_come_does_not_matter(
-    choices: list[Choice], room: int, random: object
+    choices: list[PassageChoice], room: int, random: object
 ) -> None:
     shuffled = list(choices)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert choose(choices, [100] * SECTIONS, room) == choose(shuffled, [100] * SECTIONS, room)
+    assert choose_passages(choices, [100] * SECTIONS, room) == choose_passages(
+        shuffled, [100] * SECTIONS, room
+    )
 
 
 def test_every_section_has_its_share() -> None:
-    rich = [Choice(0, place, 10.0, 20) for place in range(50)]
-    poor = [Choice(section, 0, 5.0, 20) for section in (1, 2, 3)]
-    kept = choose([*rich, *poor], [1_000, 100, 100, 100], 20 * 8)
+    rich = [PassageChoice(0, place, 10.0, 20) for place in range(50)]
+    poor = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
+    kept = choose_passages([*rich, *poor], [1_000, 100, 100, 100], 20 * 8)
     assert {choice.section for choice in kept} == {0, 1, 2, 3}
 
 
 def test_worth_counts_against_cost() -> None:
-    kept = choose([Choice(0, 0, 6.0, 100), Choice(0, 1, 6.0, 20)], [500], 100)
+    kept = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
     assert kept[0].place == 1

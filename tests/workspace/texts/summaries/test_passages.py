@@ -6,35 +6,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.texts.summaries.code import passages_of_log, passages_of_source
-from workspace.texts.summaries.passages import Kind, as_shown, clipped, kind_of, signature
-from workspace.texts.summaries.prose import passages_of_prose
+from workspace.texts.summaries.code import read_log_passages, read_source_passages
+from workspace.texts.summaries.passages import (
+    PassageKind,
+    classify_sentence,
+    clip,
+    find_signature,
+    strip_markup,
+)
+from workspace.texts.summaries.prose import read_prose_passages
 
 
 def found(text: str) -> list[tuple[str, str]]:
-    return [(passage.kind.name, passage.text) for passage in passages_of_prose(text)]
+    return [(passage.kind.name, passage.text) for passage in read_prose_passages(text)]
 
 
 @loop_over(
     ("sentence", "kind"),
     [
-        ("Clients MUST send a token.", Kind.REQUIREMENT),
-        ("Names should be short.", Kind.SENTENCE),
-        ("Names SHOULD be short.", Kind.REQUIREMENT),
-        ("The field is required.", Kind.REQUIREMENT),
-        ("Warning: this deletes data.", Kind.WARNING),
-        ("**Note:** read this.", Kind.WARNING),
-        ("The old flag is deprecated.", Kind.WARNING),
-        ("A shard is a part of an index.", Kind.DEFINITION),
-        ("**Shard**: a part of an index.", Kind.DEFINITION),
-        ("`retries` - how often a call is made again.", Kind.DEFINITION),
-        ("The timeout defaults to 30 seconds.", Kind.FIGURE),
-        ("Up to 512 values are kept.", Kind.FIGURE),
-        ("We like it here.", Kind.SENTENCE),
+        ("Clients MUST send a token.", PassageKind.REQUIREMENT),
+        ("Names should be short.", PassageKind.SENTENCE),
+        ("Names SHOULD be short.", PassageKind.REQUIREMENT),
+        ("The field is required.", PassageKind.REQUIREMENT),
+        ("Warning: this deletes data.", PassageKind.WARNING),
+        ("**Note:** read this.", PassageKind.WARNING),
+        ("The old flag is deprecated.", PassageKind.WARNING),
+        ("A shard is a part of an index.", PassageKind.DEFINITION),
+        ("**Shard**: a part of an index.", PassageKind.DEFINITION),
+        ("`retries` - how often a call is made again.", PassageKind.DEFINITION),
+        ("The timeout defaults to 30 seconds.", PassageKind.FIGURE),
+        ("Up to 512 values are kept.", PassageKind.FIGURE),
+        ("We like it here.", PassageKind.SENTENCE),
     ],
 )
-def test_kinds_of_sentences(sentence: str, kind: Kind) -> None:
-    assert kind_of(sentence) is kind
+def test_kinds_of_sentences(sentence: str, kind: PassageKind) -> None:
+    assert classify_sentence(sentence) is kind
 
 
 def test_the_first_sentence_leads() -> None:
@@ -82,11 +88,11 @@ def test_an_admonition_ends_with_its_paragraph() -> None:
 
 
 def test_tables_give_their_head_and_count_their_rows() -> None:
-    table = list(passages_of_prose("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText.\n"))
+    table = list(read_prose_passages("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText.\n"))
     assert [(passage.kind, passage.text, passage.note) for passage in table[:3]] == [
-        (Kind.TABLE, "| a | b |", "2 rows"),
-        (Kind.ROW, "| 1 | 2 |", ""),
-        (Kind.ROW, "| 3 | 4 |", ""),
+        (PassageKind.TABLE, "| a | b |", "2 rows"),
+        (PassageKind.ROW, "| 1 | 2 |", ""),
+        (PassageKind.ROW, "| 3 | 4 |", ""),
     ]
 
 
@@ -131,7 +137,7 @@ def test_a_term_stays_with_what_is_said_of_it() -> None:
     ],
 )
 def test_markup_that_says_nothing_is_left_out(source: str, shown: str) -> None:
-    assert as_shown(source) == shown
+    assert strip_markup(source) == shown
 
 
 @loop_over(
@@ -155,25 +161,25 @@ def test_markup_that_says_nothing_is_left_out(source: str, shown: str) -> None:
     ],
 )
 def test_signatures(code: str, declared: str | None) -> None:
-    assert signature(code.splitlines()) == declared
+    assert find_signature(code.splitlines()) == declared
 
 
 def test_source_code_gives_its_declaration_and_what_its_comments_say() -> None:
     text = 'def run(x):\n    """Runs it. It must not fail."""\n    # TODO: be quick\n    return x\n'
-    passages = list(passages_of_source(text, declares=True))
+    passages = list(read_source_passages(text, declares=True))
     assert [(passage.kind, passage.text) for passage in passages] == [
-        (Kind.SIGNATURE, "def run(x):"),
-        (Kind.SENTENCE, "Runs it."),
-        (Kind.REQUIREMENT, "It must not fail."),
-        (Kind.TASK, "TODO: be quick"),
+        (PassageKind.SIGNATURE, "def run(x):"),
+        (PassageKind.SENTENCE, "Runs it."),
+        (PassageKind.REQUIREMENT, "It must not fail."),
+        (PassageKind.TASK, "TODO: be quick"),
     ]
 
 
 def test_source_code_before_the_first_declaration_is_led_by_its_docstring() -> None:
-    passages = list(passages_of_source('"""A module.\n\nMore of it.\n"""\nimport os\n', declares=False))
+    passages = list(read_source_passages('"""A module.\n\nMore of it.\n"""\nimport os\n', declares=False))
     assert [(passage.kind, passage.text) for passage in passages] == [
-        (Kind.LEAD, "A module."),
-        (Kind.SENTENCE, "More of it."),
+        (PassageKind.LEAD, "A module."),
+        (PassageKind.SENTENCE, "More of it."),
     ]
 
 
@@ -181,19 +187,19 @@ def test_logs_give_their_ends_and_the_first_line_of_each_level() -> None:
     lines = [f"12:00:{second:02} INFO step {second}" for second in range(20)]
     lines[7] = lines[9] = "12:00:07 ERROR disk full"
     lines[8] = "12:00:08 WARN slow"
-    passages = list(passages_of_log("\n".join(lines)))
-    assert [p.text for p in passages if p.kind is Kind.LEAD] == [*lines[:3], *lines[-3:]]
-    levels = [(p.text, p.note) for p in passages if p.kind is Kind.LEVEL]
+    passages = list(read_log_passages("\n".join(lines)))
+    assert [p.text for p in passages if p.kind is PassageKind.LEAD] == [*lines[:3], *lines[-3:]]
+    levels = [(p.text, p.note) for p in passages if p.kind is PassageKind.LEVEL]
     assert levels == [(lines[7], "2 lines with ERROR"), (lines[8], "1 line with WARN")]
     assert len(passages) == len(lines)
 
 
 def test_long_passages_are_cut_between_words_and_say_so() -> None:
-    cut = clipped("word " * 200)
+    cut = clip("word " * 200)
     assert cut.endswith("word …")
     assert len(cut) <= 402
-    assert clipped("short") == "short"
-    assert len(clipped("x" * 10_000)) <= 402
+    assert clip("short") == "short"
+    assert len(clip("x" * 10_000)) <= 402
 
 
 LINES = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!! note|:::|====|a\\|<br>"
@@ -201,6 +207,6 @@ LINES = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!!
 
 @given(st.lists(st.sampled_from([*LINES.split("|"), "| a |", "|-|"])))
 def test_any_lines_are_read(lines: list[str]) -> None:
-    for passage in passages_of_prose("\n".join(lines)):
+    for passage in read_prose_passages("\n".join(lines)):
         assert "\n" not in passage.text
         assert passage.worth >= 0

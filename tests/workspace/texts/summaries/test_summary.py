@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.loops import loop_over
 from workspace.texts.finder import find_entry
-from workspace.texts.headings import Outline
-from workspace.texts.outline import outline_of
+from workspace.texts.headings import TextOutline
+from workspace.texts.outline import read_outline
 from workspace.texts.summaries import summary, wording
-from workspace.texts.summaries.passages import Kind
-from workspace.texts.summaries.summary import STYLES, Summary, UnknownStyle, default_budget, summarize
-from workspace.texts.text_file import TextFile, kind_of
+from workspace.texts.summaries.passages import PassageKind
+from workspace.texts.summaries.summary import STYLES, Summary, UnknownStyle, choose_default_budget, summarize
+from workspace.texts.text_file import TextFile, detect_kind
 from workspace.texts.tokens import count_tokens
 
 GUIDE = """---
@@ -61,14 +61,14 @@ HEADING = re.compile(r"^#{1,6} (?:(.*) )?`([^`]+)`(?: lines \d+-\d+, ~\d+ tokens
 
 def text_of(source: str, path: str = "guide.md") -> TextFile:
     data = source.encode()
-    return TextFile(path, "0" * 40, data, kind_of(path))
+    return TextFile(path, "0" * 40, data, detect_kind(path))
 
 
 def summary_of(
     source: str, path: str = "guide.md", style: str = "structured", budget: int | None = None
 ) -> Summary:
     text = text_of(source, path)
-    return summarize(text, outline_of(text), style=style, budget=budget, count=count_tokens)
+    return summarize(text, read_outline(text), style=style, budget=budget, count=count_tokens)
 
 
 def addresses_in(content: str) -> list[str]:
@@ -98,7 +98,12 @@ def test_a_summary_of_a_short_document_keeps_all_that_marks_it() -> None:
         "- Write it\n"
         "- [ ] Test it\n"
     )
-    assert summary.kept[Kind.WARNING] == summary.kept[Kind.REQUIREMENT] == summary.kept[Kind.TASK] == 1
+    assert (
+        summary.kept[PassageKind.WARNING]
+        == summary.kept[PassageKind.REQUIREMENT]
+        == summary.kept[PassageKind.TASK]
+        == 1
+    )
 
 
 def test_what_marks_a_section_is_kept_before_other_sentences() -> None:
@@ -132,7 +137,7 @@ def test_a_summary_keeps_to_its_budget_and_its_score_is_a_count(style: str, budg
 
 def test_addresses_are_those_that_find_the_section() -> None:
     text = text_of(GUIDE)
-    outline = outline_of(text)
+    outline = read_outline(text)
     summary = summarize(text, outline, count=count_tokens)
     assert addresses_in(summary.content) == [entry.address for entry in outline.entries]
     for entry in summary.named:
@@ -151,7 +156,7 @@ def test_addresses_are_those_that_find_the_section() -> None:
 )
 def test_every_section_is_named_where_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
     text = text_of("\n".join(lines))
-    outline = outline_of(text)
+    outline = read_outline(text)
     summary = summarize(text, outline, style=style, budget=budget, count=count_tokens)
     assert count_tokens(summary.content) <= budget
     wanted = [entry.address for entry in outline.entries]
@@ -167,11 +172,11 @@ def test_where_the_budget_is_too_small_the_shallowest_sections_are_named() -> No
     assert 0 < len(summary.named) < summary.sections == 60
     levels = [entry.level for entry in summary.named]
     assert levels.count(2) == 30 or set(levels) == {2}
-    sentence = wording.preamble(text_of(source), summary, "")
+    sentence = wording.format_preamble(text_of(source), summary, "")
     assert f"names {len(summary.named)} of them, the shallowest first" in sentence
-    assert "choosing the section to read" not in wording.recommended_for(summary)
+    assert "choosing the section to read" not in wording.list_recommended_uses(summary)
     missing = 60 - len(summary.named)
-    assert f"finding anything in the {missing} sections not named" in wording.not_recommended_for(summary)
+    assert f"finding anything in the {missing} sections not named" in wording.list_discouraged_uses(summary)
 
 
 def test_an_outline_has_lines_and_tokens_and_nothing_else() -> None:
@@ -221,8 +226,8 @@ def test_an_empty_text_is_kept_whole() -> None:
 
 
 def test_bytes_that_are_no_text_and_endings_of_all_kinds() -> None:
-    text = TextFile("a.md", "0" * 40, b"# T\r\n\r\nIt \xff caches.\r\rMore.\n", kind_of("a.md"))
-    content = summarize(text, outline_of(text), count=count_tokens).content
+    text = TextFile("a.md", "0" * 40, b"# T\r\n\r\nIt \xff caches.\r\rMore.\n", detect_kind("a.md"))
+    content = summarize(text, read_outline(text), count=count_tokens).content
     assert "- It \ufffd caches.\n- More.\n" in content
 
 
@@ -236,37 +241,39 @@ def test_what_comes_again_word_for_word_is_kept_once_first() -> None:
 def test_a_hostile_text_costs_no_more_than_so_many_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MAX_PASSAGES", 50)
     text = text_of("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
-    assert [len(found) for found in summary.read_passages(text, outline_of(text))] == [40, 10]
+    assert [len(found) for found in summary.read_passages(text, read_outline(text))] == [40, 10]
 
 
 def test_a_text_of_which_not_all_was_read_is_said_to_be_so() -> None:
     text = text_of(GUIDE)
-    summary = summarize(text, outline_of(text), count=count_tokens)
+    summary = summarize(text, read_outline(text), count=count_tokens)
     assert not summary.is_cut
-    assert "of the first 200,000 passages alone" in wording.preamble(text, summary._replace(is_cut=True), "")
+    assert "of the first 200,000 passages alone" in wording.format_preamble(
+        text, summary._replace(is_cut=True), ""
+    )
 
 
 def test_the_default_budget_leaves_room_beside_the_names() -> None:
-    assert default_budget(1_000, 50) == 500
-    assert default_budget(16_000, 100) == 2_000
-    assert default_budget(1_000_000, 100) == 4_000
-    assert default_budget(30_000, 3_000) == 7_500
-    assert default_budget(30_000, 20_000) == 10_000
-    assert default_budget(10_000_000, 2_000_000) == 20_000
+    assert choose_default_budget(1_000, 50) == 500
+    assert choose_default_budget(16_000, 100) == 2_000
+    assert choose_default_budget(1_000_000, 100) == 4_000
+    assert choose_default_budget(30_000, 3_000) == 7_500
+    assert choose_default_budget(30_000, 20_000) == 10_000
+    assert choose_default_budget(10_000_000, 2_000_000) == 20_000
 
 
 def test_what_is_said_of_a_summary_follows_from_what_was_kept() -> None:
     text = text_of(GUIDE)
-    summary = summarize(text, outline_of(text), count=count_tokens)
-    included, excluded = wording.coverage(summary)
+    summary = summarize(text, read_outline(text), count=count_tokens)
+    included, excluded = wording.measure_coverage(summary)
     assert included["sections"] == 4
     assert set(included) == set(excluded)
     assert (included["open_tasks"], excluded["open_tasks"]) == (1, 0)
     assert (included["code_blocks"], excluded["code_blocks"]) == (0, 1)
-    assert wording.confidence(summary) == 1.0
-    assert "all of its open tasks" in wording.recommended_for(summary)
-    assert wording.not_recommended_for(summary) == ["quoting or editing the file", "its code examples"]
-    sentence = wording.preamble(text, summary, "Retries")
+    assert wording.estimate_confidence(summary) == 1.0
+    assert "all of its open tasks" in wording.list_recommended_uses(summary)
+    assert wording.list_discouraged_uses(summary) == ["quoting or editing the file", "its code examples"]
+    sentence = wording.format_preamble(text, summary, "Retries")
     assert sentence.startswith("'Retries' (guide.md) is a Markdown document of ")
     assert "in 4 sections; this summary names all of them, and keeps word for word" in sentence
     assert "1 of 1 requirements" in sentence
@@ -275,6 +282,6 @@ def test_what_is_said_of_a_summary_follows_from_what_was_kept() -> None:
 
 def test_an_outline_says_that_it_keeps_no_sentences() -> None:
     text = text_of(GUIDE)
-    summary = summarize(text, Outline(outline_of(text).entries), style="outline", count=count_tokens)
-    assert wording.confidence(summary) < 0.5
-    assert "an overview of the whole file" not in wording.recommended_for(summary)
+    summary = summarize(text, TextOutline(read_outline(text).entries), style="outline", count=count_tokens)
+    assert wording.estimate_confidence(summary) < 0.5
+    assert "an overview of the whole file" not in wording.list_recommended_uses(summary)

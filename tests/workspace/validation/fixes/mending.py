@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
-from workspace.validation.files import Files
-from workspace.validation.fixes.change import Fixed
-from workspace.validation.fixes.fix import Fixers, fixed
+from workspace.validation.files import FileSet
+from workspace.validation.fixes.change import FixedDocument
+from workspace.validation.fixes.fix import FixFinder, fix_document
 from workspace.validation.run import Selection
 
 
@@ -28,7 +28,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Past:
-    """What stood elsewhere before (`workspace.fixing.broken_link.Elsewhere`)."""
+    """What stood elsewhere before (`workspace.validation.fixes.broken_link.MoveLookup`)."""
 
     documents: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
@@ -42,14 +42,14 @@ class Past:
 
 def fixers(
     files: Mapping[str, bytes], *rules: str, past: Past | None = None, settings: WorkspaceConfig | None = None
-) -> Fixers:
+) -> FixFinder:
     """What is looked for among files: by these rules, or by all that hold where none is named."""
     config = settings or WorkspaceConfig()
-    there = Files(frozenset(files), frozenset(), Held(files), config)
+    there = FileSet(frozenset(files), frozenset(), Held(files), config)
     selection = Selection(config.validation, frozenset(rules) or None)
-    return Fixers(files=there, selection=selection, elsewhere=past or Past())
+    return FixFinder(files=there, selection=selection, elsewhere=past or Past())
 
 
-def mended(data: bytes, *rules: str, path: str = "doc.md") -> Fixed:
+def mended(data: bytes, *rules: str, path: str = "doc.md") -> FixedDocument:
     """A document, alone in its workspace, put right."""
-    return fixed(Document.parse(data, path), fixers({path: data}, *rules))
+    return fix_document(Document.parse(data, path), fixers({path: data}, *rules))

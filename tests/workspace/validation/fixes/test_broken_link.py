@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.workspace.validation.fixes.mending import Past, fixers
 from workspace.document.document import Document
 from workspace.validation.corpus import Corpus
-from workspace.validation.fixes.fix import fixed
+from workspace.validation.fixes.fix import fix_document
 
 LINKS = ("broken-link", "broken-fragment", "broken-image")
 FILES = {
@@ -29,7 +29,7 @@ PAST = Past(
 def led_back(text: str) -> str:
     data = text.encode()
     there = fixers({**FILES, "doc.md": data}, *LINKS, past=PAST)
-    return fixed(Document.parse(data, "doc.md"), there).document.data.decode()
+    return fix_document(Document.parse(data, "doc.md"), there).document.data.decode()
 
 
 @loop_over(
@@ -87,6 +87,6 @@ def test_a_folder_is_gone_through_once_for_all_links(monkeypatch: pytest.MonkeyP
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
     _Names.times = 0
-    done = fixed(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
+    done = fix_document(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
     assert len(done.mends) == 50
     assert _Names.times == 1

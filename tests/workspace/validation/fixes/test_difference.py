@@ -11,15 +11,15 @@ from tests.repositories import normal
 from tests.workspace.documents import documents
 from tests.workspace.validation.fixes.mending import fixers, mended
 from workspace.document.document import Document
-from workspace.validation.fixes.change import unified
-from workspace.validation.fixes.fix import fixed
+from workspace.validation.fixes.change import format_unified_diff
+from workspace.validation.fixes.fix import fix_document
 
 
 def test_git_applies_the_diff(tmp_path: Path) -> None:
     data = b"# T\n\n## A\n## B\n\nx\n\ny\n\nz\n\n" + b"\n".join(b"## H%d\n\ntext\n" % n for n in range(20))
     repo = normal(tmp_path / "repo", {"doc.md": data})
     done = mended(data, "missing-anchor")
-    patch = "\n".join(unified(done.change)) + "\n"
+    patch = "\n".join(format_unified_diff(done.change)) + "\n"
     (tmp_path / "patch").write_text(patch)
     repo.git("apply", "-C1", str(tmp_path / "patch"))
     assert (repo.path / "doc.md").read_bytes() == done.document.data
@@ -28,8 +28,8 @@ def test_git_applies_the_diff(tmp_path: Path) -> None:
 @settings(max_examples=examples(50))
 @given(documents)
 def test_each_line_that_differs_is_shown_once(document: Document) -> None:
-    done = fixed(document, fixers({document.path: document.data}, "missing-anchor"))
-    shown = list(unified(done.change))[2:]
+    done = fix_document(document, fixers({document.path: document.data}, "missing-anchor"))
+    shown = list(format_unified_diff(done.change))[2:]
     differing = [
         line
         for line in range(len(document.lines))
@@ -41,7 +41,7 @@ def test_each_line_that_differs_is_shown_once(document: Document) -> None:
 
 def test_long_lines_are_cut_and_other_bytes_are_replaced() -> None:
     done = mended(b"## " + b"a" * 900 + b" " + b"b" * 5_000 + b"\xff\n", "trailing-space")
-    assert list(unified(done.change)) == ["--- a/doc.md", "+++ b/doc.md"]
+    assert list(format_unified_diff(done.change)) == ["--- a/doc.md", "+++ b/doc.md"]
     done = mended(b"## \xff" + b"b " * 4_000 + b"\n", "trailing-space")
-    assert all(len(line) < 1_010 for line in unified(done.change))
-    assert "\ufffd" in "".join(unified(done.change))
+    assert all(len(line) < 1_010 for line in format_unified_diff(done.change))
+    assert "\ufffd" in "".join(format_unified_diff(done.change))

@@ -12,8 +12,8 @@ from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.document.splices import Splice
 from workspace.markdown.attribute_lists import AnchorForm
-from workspace.validation.fixes.change import Mend
-from workspace.validation.fixes.fix import apply, fixed
+from workspace.validation.fixes.change import Fix
+from workspace.validation.fixes.fix import apply_fixes, fix_document
 
 ANCHORS = "missing-anchor"
 
@@ -29,7 +29,7 @@ def test_examples(case: Case) -> None:
 
 @given(documents)
 def test_anchors_change_heading_lines_alone_and_keep_every_address(document: Document) -> None:
-    done = fixed(document, fixers({document.path: document.data}, ANCHORS))
+    done = fix_document(document, fixers({document.path: document.data}, ANCHORS))
     before, after = document.lines, done.document.lines
     headings = {
         line
@@ -44,12 +44,12 @@ def test_anchors_change_heading_lines_alone_and_keep_every_address(document: Doc
         assert (was.title, was.level, was.parent) == (now.title, now.level, now.parent)
         if was.key == was.address:
             assert now.address == was.address
-    assert fixed(done.document, fixers({document.path: done.document.data}, ANCHORS)).mends == ()
+    assert fix_document(done.document, fixers({document.path: done.document.data}, ANCHORS)).mends == ()
 
 
 @given(documents)
 def test_what_has_no_anchor_afterwards_is_told(document: Document) -> None:
-    done = fixed(document, fixers({document.path: document.data}, ANCHORS))
+    done = fix_document(document, fixers({document.path: document.data}, ANCHORS))
     told = {one.line for one in done.left}
     unnamed = {
         item.line
@@ -62,19 +62,19 @@ def test_what_has_no_anchor_afterwards_is_told(document: Document) -> None:
 @given(documents)
 def test_all_mends_keep_words_titles_and_levels(document: Document) -> None:
     rules = ("trailing-space", "malformed-task", "invisible-character", ANCHORS)
-    done = fixed(document, fixers({document.path: document.data}, *rules))
+    done = fix_document(document, fixers({document.path: document.data}, *rules))
     assert [(one.title, one.level, one.line) for one in done.document.sections] == [
         (one.title, one.level, one.line) for one in document.sections
     ]
     assert done.document.front_matter == document.front_matter
-    assert fixed(done.document, fixers({document.path: done.document.data}, *rules)).mends == ()
+    assert fix_document(done.document, fixers({document.path: done.document.data}, *rules)).mends == ()
 
 
 @loop_over("form", AnchorForm)
 def test_a_document_without_anchors_gets_the_workspaces_form(form: AnchorForm) -> None:
     data = b"# Guide\n\n## Errors\n"
     there = fixers({"doc.md": data}, ANCHORS, settings=WorkspaceConfig(anchors=form))
-    done = fixed(Document.parse(data, "doc.md"), there)
+    done = fix_document(Document.parse(data, "doc.md"), there)
     assert done.document.sections[1].anchor == "errors"
     assert done.document.form is form
 
@@ -102,15 +102,15 @@ def test_a_shared_address_is_told() -> None:
 
 def test_a_mend_that_would_make_a_heading_is_refused_and_told() -> None:
     document = Document.parse("text\n\n\ufeff## Errors\n".encode(), "doc.md")
-    done = apply(document, [Mend("invisible-character", 3, Splice(6, 9, b""))])
+    done = apply_fixes(document, [Fix("invisible-character", 3, Splice(6, 9, b""))])
     assert done.document is document
     assert [(one.line, one.rule) for one in done.left] == [(3, "invisible-character")]
 
 
 def test_one_rule_that_does_harm_keeps_no_other_from_its_mends() -> None:
     document = Document.parse("- [] one\n\n\ufeff## Errors\n".encode(), "doc.md")
-    harmful = Mend("invisible-character", 3, Splice(10, 13, b""))
-    done = apply(document, [harmful, Mend("malformed-task", 1, Splice(2, 4, b"[ ]"))])
+    harmful = Fix("invisible-character", 3, Splice(10, 13, b""))
+    done = apply_fixes(document, [harmful, Fix("malformed-task", 1, Splice(2, 4, b"[ ]"))])
     assert done.document.data == "- [ ] one\n\n\ufeff## Errors\n".encode()
 
 
@@ -121,5 +121,5 @@ def test_a_rule_that_is_off_for_a_path_mends_nothing_there() -> None:
     )
     files = {"old/doc.md": b"## A\n", "new/doc.md": b"## A\n"}
     there = fixers(files, settings=settings)
-    assert fixed(Document.parse(b"## A\n", "old/doc.md"), there).mends == ()
-    assert fixed(Document.parse(b"## A\n", "new/doc.md"), there).document.data == b"## A {#a}\n"
+    assert fix_document(Document.parse(b"## A\n", "old/doc.md"), there).mends == ()
+    assert fix_document(Document.parse(b"## A\n", "new/doc.md"), there).document.data == b"## A {#a}\n"

@@ -11,10 +11,10 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.snapshot.snapshot import Snapshot
-from workspace.validation.files import of_commit
-from workspace.validation.fixes.broken_link import History
-from workspace.validation.fixes.change import Mended
-from workspace.validation.fixes.fix import Fixers, mended
+from workspace.validation.files import list_commit
+from workspace.validation.fixes.broken_link import MoveHistory
+from workspace.validation.fixes.change import FixResult
+from workspace.validation.fixes.fix import FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
 from workspace.workspace import Workspace
@@ -27,12 +27,12 @@ NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
 def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> Written:
     workspace = Workspace.open(repo.path)
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
-        files = of_commit(workspace.git, snapshot.commit)
+        files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset(rules))
-        history = History(snapshot, workspace.moves())
-        return mended(Fixers(files=files, selection=selection, elsewhere=history), paths)
+        history = MoveHistory(snapshot, workspace.moves())
+        return fix_documents(FixFinder(files=files, selection=selection, elsewhere=history), paths)
 
     return workspace.write([FixDocuments(mend=mend, paths=paths)], mode=Mode.ALL, tool="fix", client="test")
 
@@ -147,13 +147,15 @@ def test_another_writer_in_between_is_mended_too(tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path)
     calls: list[str] = []
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[Mended]:
+    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
         calls.append(snapshot.commit)
-        files = of_commit(workspace.git, snapshot.commit)
+        files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
-        fixers = Fixers(files=files, selection=selection, elsewhere=History(snapshot, workspace.moves()))
-        done = mended(fixers, paths)
+        fixers = FixFinder(
+            files=files, selection=selection, elsewhere=MoveHistory(snapshot, workspace.moves())
+        )
+        done = fix_documents(fixers, paths)
         if len(calls) == 1:
             repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
         return done

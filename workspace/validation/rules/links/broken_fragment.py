@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from workspace.validation.destinations import missing_fragments
+from workspace.validation.destinations import find_missing_fragments
 from workspace.validation.rule import Rule, Severity
 
 RULE = Rule(
     "broken-fragment",
     Severity.ERROR,
     "A link names a section that its document does not have.",
-    missing_fragments,
+    find_missing_fragments,
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from workspace.validation.destinations import missing_files
+from workspace.validation.destinations import find_missing_files
 from workspace.validation.rule import Rule, Severity
 
 RULE = Rule(
     "broken-image",
     Severity.ERROR,
     "The file of an image is not there.",
-    partial(missing_files, images=True),
+    partial(find_missing_files, images=True),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from workspace.validation.destinations import missing_files
+from workspace.validation.destinations import find_missing_files
 from workspace.validation.rule import Rule, Severity
 
 RULE = Rule(
     "broken-link",
     Severity.ERROR,
     "A link leads to a file or folder that is not there, or out of the repository.",
-    partial(missing_files, images=False),
+    partial(find_missing_files, images=False),
 )
