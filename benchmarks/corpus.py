@@ -103,7 +103,7 @@ def make_repository(corpus: Corpus, path: Path) -> None:
         file.write_bytes(data)
     index = IndexFile.empty().changed({name: (blob, FILE_MODE) for name, blob in blobs.items() if blob})
     (store.git_dir / "index").write_bytes(index.data)
-    tree = trees.rewrite(store, None, blobs)
+    tree = trees.rewrite_tree(store, None, blobs)
     commit = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "A corpus")
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(commit + "\n")
 

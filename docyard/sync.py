@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docyard.forges.rounds import ForgeRounds
     from workspace.config.tables import RemoteSettings
     from workspace.git.remotes.credentials import Access
-    from workspace.sync.sync import Synced
+    from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
 log = logging.getLogger("docyard")
@@ -117,13 +117,15 @@ class Syncing:
 
     def _news(self) -> News:
         """The branches that travel, with their tips, where the remote was not seen to be at the same."""
-        from workspace.sync.branches import tracking_ref, travelling
+        from workspace.sync.branches import list_branches_to_sync, tracking_ref
 
         git, served = self._workspace.git, self._workspace.branch
         remote = self._workspace.standing().remote()
         if served is None or remote is None:
             return frozenset()
-        tips = [(branch, git.tip(branch)) for branch in (served, *travelling(git.branches(), served))]
+        tips = [
+            (branch, git.tip(branch)) for branch in (served, *list_branches_to_sync(git.branches(), served))
+        ]
         return frozenset(
             (branch, tip)
             for branch, tip in tips
@@ -141,10 +143,10 @@ class Syncing:
         if settings.every is not None and fetch:
             self._next = time.monotonic() + settings.every
 
-    def _synced(self, *, fetch: bool) -> Synced:
+    def _synced(self, *, fetch: bool) -> SyncResult:
         # Imported here because a server that is not asked for it never speaks with a remote.
         from workspace.git.remotes.remote import RemoteMoved
-        from workspace.sync.branches import State
+        from workspace.sync.branches import SyncState
         from workspace.sync.sync import sync
 
         try:
@@ -153,12 +155,12 @@ class Syncing:
             if fetch:
                 raise
             return sync(self._workspace, self._access())
-        is_apart = found.state is State.DIVERGED or any(
-            isinstance(one.error, RemoteMoved) or one.state is State.DIVERGED for one in found.beside
+        is_apart = found.state is SyncState.DIVERGED or any(
+            isinstance(one.error, RemoteMoved) or one.state is SyncState.DIVERGED for one in found.beside
         )
         return sync(self._workspace, self._access()) if is_apart and not fetch else found
 
-    def _failure_of(self, found: Synced, following: WorkspaceError | None = None) -> None:
+    def _failure_of(self, found: SyncResult, following: WorkspaceError | None = None) -> None:
         """Note how an exchange has ended: what could not travel beside the served branch is a failure too.
 
         `following` is why pull requests were not followed.
@@ -178,7 +180,7 @@ class Syncing:
             self._worked()
 
     def _failed(self, error: WorkspaceError | OSError) -> None:
-        from workspace.sync.status import Failure
+        from workspace.sync.status import ExchangeFailure
 
         if not isinstance(error, WorkspaceError):
             error = WorkspaceError(f"the exchange could not be begun: {error.strerror}")
@@ -187,7 +189,7 @@ class Syncing:
         if last is None or last.error.message != error.message:
             log.warning("the remote is not in step: %s. %s", error.message, error.fix)
         since = last.since if last is not None else datetime.now(UTC)
-        standing.failure = Failure(error, since)
+        standing.failure = ExchangeFailure(error, since)
         self._retry_at = time.monotonic() + self._retry
         self._retry = min(2 * self._retry, _RETRY_MOST)
 

@@ -25,7 +25,7 @@ from index.port import Query
 from index.query import MAX_PATH, parse
 from index.spelling import distances, is_word
 from index.storage.metadata import is_listable
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 MAX_VALUES_SHOWN = 10
 
@@ -117,7 +117,7 @@ def _folders(found: Sequence[Record], wanted: str) -> tuple[str, ...]:
     """Give the folders that are named most like a path, then those with most sections; a document in none."""
     counts = Counter(record.path.rpartition("/")[0] or record.path for record in found)
     folders = [folder for folder in _commonest(counts) if len(folder) <= MAX_PATH]
-    return tuple(dict.fromkeys((*nearest(wanted.strip("/"), folders), *folders)))[:MAX_VALUES_SHOWN]
+    return tuple(dict.fromkeys((*find_nearest(wanted.strip("/"), folders), *folders)))[:MAX_VALUES_SHOWN]
 
 
 def _commonest(counts: Counter[str]) -> list[str]:

@@ -17,7 +17,7 @@ from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_section, split_address
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _near(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
     if path not in snapshot.documents:
         return _near_paths(path, snapshot.documents)
     keys = [section.key for section in snapshot.document(path).sections]
-    near = (nearest(fragment, keys) or keys[:5]) if fragment is not None else []
+    near = (find_nearest(fragment, keys) or keys[:5]) if fragment is not None else []
     return [chunk_id(path, key) for key in near]
 
 
@@ -228,7 +228,7 @@ def _near_paths(path: str, paths: Iterable[str]) -> list[str]:
     name = path.rsplit("/", 1)[-1].lower()
     same_name = [other for other in known if other.rsplit("/", 1)[-1].lower() == name]
     # Comparing spellings costs too much to do it with every path of a large workspace.
-    return (same_name or nearest(path, known[:_COMPARED]))[:5]
+    return (same_name or find_nearest(path, known[:_COMPARED]))[:5]
 
 
 def _not_found(wanted: str, near: list[str]) -> ChunkNotFound:

@@ -133,7 +133,7 @@ def _below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
             yield from snapshot.documents.items()
             continue
         entry = snapshot.entry(folder)
-        for inside, found in trees.walk(snapshot.git, entry.id) if entry and entry.is_tree else ():
+        for inside, found in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
             path = f"{folder}/{inside}"
             if found.is_blob and snapshot.config.is_document(path):
                 yield path, found.id

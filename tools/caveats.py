@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from index.service import SearchPage
     from tools.tool import Answer, Data
-    from workspace.sync.status import Seen, Standing
+    from workspace.sync.status import TrackedState, TrackingStatus
     from workspace.workspace import Workspace
 
 _APART = {
@@ -53,7 +53,7 @@ def standing_of(workspace: Workspace) -> dict[str, Any]:
     return told
 
 
-def _apart(standing: Standing, seen: Seen | None) -> dict[str, Any]:
+def _apart(standing: TrackingStatus, seen: TrackedState | None) -> dict[str, Any]:
     failure = standing.failure
     if seen is not None and seen.stand.state.value in _APART:
         state = seen.stand.state.value

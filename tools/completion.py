@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ def ranked(names: Iterable[str], typed: str) -> Candidates:
         place = name.casefold().find(wanted)
         if place >= 0:
             (hold if place else begin).append(name)
-    found = [*begin, *hold] or nearest(typed, known)
+    found = [*begin, *hold] or find_nearest(typed, known)
     return Candidates(tuple(found[:MOST]), len(found))
 
 
@@ -82,9 +82,9 @@ def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> 
 
 def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
     """HEAD, branches, tags, remote branches, and the ids of open proposals."""
-    from workspace.revisions import ref_names
+    from workspace.revisions import list_ref_names
 
-    return ranked(ref_names(context.workspace.git), typed)
+    return ranked(list_ref_names(context.workspace.git), typed)
 
 
 def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:

@@ -16,17 +16,17 @@ from tools.pages import fitting
 from tools.tool import Data, call
 from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.section_text import SectionText
-from workspace.errors import Listed, WorkspaceError
+from workspace.errors import HintKind, WorkspaceError
 from workspace.writing.read_before_write import ReadFirst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tools.tool import Tool
-    from workspace.errors import Among, WorkspaceError
+    from workspace.errors import SuggestionSource, WorkspaceError
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.read_before_write import Sight
+    from workspace.writing.read_before_write import SeenTexts
 
 
 _SHOWN = 500
@@ -189,15 +189,17 @@ def _bounded(value: object) -> Any:
 
 
 _WORDS = {
-    Listed.DOCUMENTS: "See the documents with",
-    Listed.SECTIONS: "See its sections with",
-    Listed.TASKS: "See its tasks with",
-    Listed.COMMITS: "See its history with",
-    Listed.MISSING: "Create it with",
+    HintKind.DOCUMENTS: "See the documents with",
+    HintKind.SECTIONS: "See its sections with",
+    HintKind.TASKS: "See its tasks with",
+    HintKind.COMMITS: "See its history with",
+    HintKind.MISSING: "Create it with",
 }
 
 
-def with_list(fix: str, among: Among | None, offered: Container[str], ref: str | None = None) -> str:
+def with_list(
+    fix: str, among: SuggestionSource | None, offered: Container[str], ref: str | None = None
+) -> str:
     """Return what to do next, and the call of an offered tool that lists what a name is among, at a ref."""
 
     if among is None:
@@ -208,21 +210,21 @@ def with_list(fix: str, among: Among | None, offered: Container[str], ref: str |
     return fix
 
 
-def _calls(among: Among) -> Iterator[tuple[str, dict[str, Any]]]:
+def _calls(among: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that show the list, best first."""
     match among.listed:
-        case Listed.DOCUMENTS:
+        case HintKind.DOCUMENTS:
             yield "list_documents", {}
-        case Listed.SECTIONS:
+        case HintKind.SECTIONS:
             yield "list_sections", {"file_path": among.path}
             yield "view_document", {"file": among.path}
-        case Listed.TASKS:
+        case HintKind.TASKS:
             yield "view_document", {"file": among.path, "slug": among.slug}
             yield "read_section", {"file_path": among.path, "section_heading": among.slug}
-        case Listed.COMMITS:
+        case HintKind.COMMITS:
             slug = {"slug": among.slug} if among.slug else {}
             yield "view_history", {"file": among.path, **slug}
-        case Listed.MISSING:
+        case HintKind.MISSING:
             yield "create_document", _creation(among.path)
 
 
@@ -248,7 +250,7 @@ _UNSHOWN = frozenset(("is_remembered", *_ORDER))
 class Texts:
     """The tokens that one answer has left for texts, and the memory of the client that reads them."""
 
-    def __init__(self, sight: Sight | None, tokens: int) -> None:
+    def __init__(self, sight: SeenTexts | None, tokens: int) -> None:
         self._sight = sight
         self._left = tokens
 

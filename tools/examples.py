@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task, split_address
 from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import NotADocument
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
     for field in ("slug", "parent_slug"):
         if field in example and not _resolves(document, example[field]):
             known = [section.key for section in document.sections]
-            name = _first(document, error, nearest(str(example[field]), known), known)
+            name = _first(document, error, find_nearest(str(example[field]), known), known)
             example = {**example, field: name}
             if name is None:
                 del example[field]
@@ -42,7 +42,7 @@ def with_removable(example: Data, error: WorkspaceError, snapshot: Snapshot) -> 
     """The same for a removal; where the name is not the caller's own, the call only shows what would go."""
     found = with_sections(example, error, snapshot)
     if "path" in found and found["path"] not in snapshot.documents:
-        close = nearest(found["path"], snapshot.documents) or list(snapshot.documents)
+        close = find_nearest(found["path"], snapshot.documents) or list(snapshot.documents)
         found = {**found, "path": close[0]} if close else found
     if found.get("slug") == PREAMBLE:
         document = _readable(snapshot, found["file"])
@@ -89,7 +89,7 @@ def _with_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | 
         field = "parent_slug" if example.get("operation") == "add_section" else "slug"
         example = {**example, "file": path, field: example.get(field, fragment)}
     if path not in snapshot.documents:
-        close = nearest(path, snapshot.documents) or list(snapshot.documents)
+        close = find_nearest(path, snapshot.documents) or list(snapshot.documents)
         if not close:
             return example, None
         path = close[0]

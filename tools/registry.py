@@ -16,7 +16,7 @@ from tools.tool import Answer, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import CommitRecord, attempt, record_commits
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
-    from workspace.writing.read_before_write import Sight
+    from workspace.writing.read_before_write import SeenTexts
 
 
 class UnknownTool(LookupError):
@@ -126,7 +126,7 @@ class Toolbox:
         *,
         client: str,
         progress: Progress | None = None,
-        sight: Sight | None = None,
+        sight: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Answer:
         """Answer a call. An expected error is an answer too; only UnknownTool and bugs are raised.
@@ -138,7 +138,7 @@ class Toolbox:
             self._grow(self._listed())
         tool = self._tools.get(name)
         if tool is None:
-            raise UnknownTool(name, nearest(name, self._tools))
+            raise UnknownTool(name, find_nearest(name, self._tools))
         given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         served = None
         with record_commits() as record:
@@ -227,7 +227,7 @@ class Toolbox:
         served: Served,
         client: str,
         progress: Progress | None = None,
-        sight: Sight | None = None,
+        sight: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Context:
         return Context(

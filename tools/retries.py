@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
     from tools.tool import Call, Context, Data, Given, Tool
-    from workspace.writing.idempotency import Recorded, Request
-    from workspace.writing.plan import Plan, Step
+    from workspace.writing.idempotency import RecordedRequest, Request
+    from workspace.writing.plan import Plan, PlanStep
 
 # What does not make it another call: the key itself, and a flag that is off in every call that commits.
 _ASIDE = frozenset(("idempotency_key", "dry_run", "operations"))
@@ -30,19 +30,19 @@ def request_of(
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
-    from workspace.writing.idempotency import Request, digest_of
+    from workspace.writing.idempotency import Request, compute_digest
 
     arguments = {name: value for name, value in given.items() if name not in _ASIDE}
     if operations is not None:
         arguments["operations"] = operations
-    return Request(key, digest_of(tool.name, arguments), result)
+    return Request(key, compute_digest(tool.name, arguments), result)
 
 
-def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) -> Data:
+def kept(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[str]) -> Data:
     """One operation's story as it is kept: without its specification, its example and texts of documents."""
-    from workspace.writing.plan import Status
+    from workspace.writing.plan import StepStatus
 
-    if step.status is Status.DONE:
+    if step.status is StepStatus.DONE:
         return {"success": True, **answer(step)}
     assert step.error is not None, "a batch of which something was undone is not committed"
     error = step.error
@@ -56,7 +56,7 @@ def kept(step: Step, answer: Callable[[Step], Data], offered: Container[str]) ->
 
 
 def repeat(
-    context: Context, recorded: Recorded, tool: Tool, items: Sequence[Given], hints: Sequence[str]
+    context: Context, recorded: RecordedRequest, tool: Tool, items: Sequence[Given], hints: Sequence[str]
 ) -> Answer:
     """Return the first answer again: its own fields, its commit, and a next step from where things stand now.
 

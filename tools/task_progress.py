@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 
 def named_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
@@ -31,7 +31,7 @@ def named_task(context: Context, file: str | None, slug: str | None) -> tuple[st
     return path, fragment
 
 
-def progress_after(written: Written, step: Step) -> Data:
+def progress_after(written: WriteResult, step: PlanStep) -> Data:
     """Return the section's progress, and its next open task."""
     found = _section(written, step)
     if found is None:
@@ -51,7 +51,7 @@ def next_open(document: Document, section: Section) -> Task | None:
     )
 
 
-def next_step_after(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def next_step_after(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     """Return the next open task, else a look at the whole."""
     for step in reversed(done):
         found = _section(written, step)
@@ -68,7 +68,7 @@ def next_step_after(context: Context, written: Written, done: Sequence[Step]) ->
     return NextStep("Mend the operations that failed and send them again")
 
 
-def _section(written: Written, step: Step) -> tuple[Document, Section] | None:
+def _section(written: WriteResult, step: PlanStep) -> tuple[Document, Section] | None:
     if step.outcome is None:
         return None
     document = written.document(step.outcome.path)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
-    from workspace.writing.read_before_write import Sight
+    from workspace.writing.read_before_write import SeenTexts
 
 Given = Mapping[str, object]
 
@@ -81,7 +81,7 @@ class Context:
     client: str
     progress: Progress | None = None
     tools: frozenset[str] = field(default_factory=frozenset)
-    sight: Sight | None = None
+    sight: SeenTexts | None = None
     person: Person | None = None
     max_text_tokens: int | None = None
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from tools.tool import Tool
@@ -52,7 +52,7 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     chosen = [name for name in chosen if name]
     for name in chosen:
         if name not in TOOLSETS:
-            near = nearest(name, TOOLSETS)
+            near = find_nearest(name, TOOLSETS)
             fix = f"Did you mean '{near[0]}'? " if near else ""
             raise ToolsetUnknown(
                 f"no toolset '{name[:100]}'",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.register import Actor
     from workspace.proposals.proposal import Proposal
     from workspace.writing.idempotency import Request
-    from workspace.writing.write import Written
+    from workspace.writing.write import WriteResult
 
 _SHOWN = 20
 _SHOWN_ADDRESSES = 10
@@ -36,7 +36,7 @@ class Home(NamedTuple):
     context: Context
     proposal: Proposal | None = None
     protected: tuple[str, ...] = ()
-    written: Written | None = None
+    written: WriteResult | None = None
 
     def finished(self, answer: Answer) -> Answer:
         """Return an answer that says to which proposal was written, and whose calls keep to it."""
@@ -74,9 +74,9 @@ def actor_of(context: Context, tool: str) -> Actor:
     if (person := context.person) is not None:
         author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
     else:
-        from workspace.git.messages import client_name
+        from workspace.git.messages import clean_client_name
 
-        author = Author(*context.workspace.author(), KnownBy.CLIENT, client_name(context.client))
+        author = Author(*context.workspace.author(), KnownBy.CLIENT, clean_client_name(context.client))
     return Actor(author, tool, context.client, context.person)
 
 
@@ -112,7 +112,7 @@ def proposed(
     operations: Sequence[Operation | WorkspaceError],
     tool: str,
     fields: Mapping[str, Any],
-) -> tuple[Home, Written]:
+) -> tuple[Home, WriteResult]:
     """Return what a direct write becomes that is protected, at `paths`: a proposal that holds it.
 
     Raises what `Proposing.propose` does.

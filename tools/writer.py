@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.history.moves import Moves
     from workspace.writing.idempotency import Request
-    from workspace.writing.plan import Plan, Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import Plan, PlanStep
+    from workspace.writing.write import WriteResult
 
 _MAX_DIFF = 50_000
 
 
-def dry_run_data(home: Home, written: Written) -> Data:
+def dry_run_data(home: Home, written: WriteResult) -> Data:
     """Return what a dry run says beside the answer: a diff, and which paths only a proposal may change."""
     data: Data = {"dry_run": True, "diff": diff(written)}
     return {**data, **would_propose(home.protected)} if home.protected else data
 
 
-def diff(written: Written) -> str:
+def diff(written: WriteResult) -> str:
     """Return what a commit would change, as a unified diff; cut where it would fill a conversation."""
     import difflib
 
@@ -147,8 +147,8 @@ class Writer:
     tool: Callable[[], Tool]
     build: Callable[[Context, Given], Operation]
     single: Mapping[str, object]
-    next_step: Callable[[Context, Written, Sequence[Step]], NextStep]
-    enrich: Callable[[Written, Step], Data] | None = None
+    next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep]
+    enrich: Callable[[WriteResult, PlanStep], Data] | None = None
 
     def run(self, context: Context, given: Given) -> Answer:
         """Answer a call that is to change something. Raises WorkspaceError for a single one that cannot."""
@@ -187,7 +187,7 @@ class Writer:
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
         request: Request | None,
-    ) -> tuple[Home, Written]:
+    ) -> tuple[Home, WriteResult]:
         """Return the operations committed where they are allowed: here, or in a proposal of their own."""
         from workspace.policy.protection import Protected
         from workspace.writing.plan import Mode
@@ -214,10 +214,10 @@ class Writer:
         return home, written
 
     def _told(
-        self, home: Home, written: Written, items: Sequence[Given], options: _Options, *, is_batch: bool
+        self, home: Home, written: WriteResult, items: Sequence[Given], options: _Options, *, is_batch: bool
     ) -> Answer:
         """Return the answer to what was written."""
-        from workspace.writing.plan import Status
+        from workspace.writing.plan import StepStatus
 
         context = home.context
         is_new = written.is_committed or written.repeated is not None
@@ -237,7 +237,7 @@ class Writer:
             if not is_batch and "example" in data:
                 # Whoever only wanted to look, and copies it, must not find that it was done.
                 data["example"] = {**data["example"], "dry_run": True}
-        done = [step for step in written.steps if step.status is Status.DONE]
+        done = [step for step in written.steps if step.status is StepStatus.DONE]
         hints += _hints(done)
         if hints:
             data["hints"] = hints[:_MAX_HINTS]
@@ -265,7 +265,7 @@ class Writer:
                 raise
             return error
 
-    def _single(self, context: Context, written: Written, item: Given) -> tuple[Data, bool]:
+    def _single(self, context: Context, written: WriteResult, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
             from tools.errors import Texts
@@ -280,18 +280,18 @@ class Writer:
         context: Context,
         error: WorkspaceError,
         item: Given,
-        written: Written,
+        written: WriteResult,
         texts: Texts,
         moves: Callable[[], Moves] | None,
     ) -> Data:
-        from workspace.proposal_ids import id_of_branch
+        from workspace.proposal_ids import parse_branch_id
 
-        snapshot, at = written.plan.snapshot, id_of_branch(context.workspace.branch or "")
+        snapshot, at = written.plan.snapshot, parse_branch_id(context.workspace.branch or "")
         return failure(
             error, self.tool(), item, snapshot, texts, written.commit, moves, offered=context.tools, at=at
         )
 
-    def _answer(self, written: Written, step: Step) -> Data:
+    def _answer(self, written: WriteResult, step: PlanStep) -> Data:
         assert step.outcome is not None
         extra = self.enrich(written, step) if self.enrich else {}
         changed: Data = {} if step.outcome.is_change else {"changed": False}
@@ -299,9 +299,9 @@ class Writer:
 
     def _kept(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
         """Return what a retry of the call is told, if a plan of it is committed."""
-        from workspace.writing.write import Written
+        from workspace.writing.write import WriteResult
 
-        answer = partial(self._answer, Written(plan.snapshot.commit, False, plan))
+        answer = partial(self._answer, WriteResult(plan.snapshot.commit, False, plan))
         data: Data
         if is_batch:
             data = {"batch_results": [kept(step, answer, offered) for step in plan.steps]}
@@ -311,10 +311,10 @@ class Writer:
         return {**data, "hints": hints} if hints else data
 
     def _batch(
-        self, context: Context, written: Written, items: Sequence[Given], *, is_all: bool
+        self, context: Context, written: WriteResult, items: Sequence[Given], *, is_all: bool
     ) -> tuple[Data, bool]:
         from tools.errors import Texts
-        from workspace.writing.plan import Status
+        from workspace.writing.plan import StepStatus
 
         texts = Texts(context.sight, context.text_tokens)
         results: list[Data] = []
@@ -322,9 +322,9 @@ class Writer:
         left = _MAX_MOVED
         for step, item in zip(written.steps, items, strict=True):
             match step.status:
-                case Status.DONE:
+                case StepStatus.DONE:
                     results.append({"success": True, **self._answer(written, step)})
-                case Status.FAILED:
+                case StepStatus.FAILED:
                     assert step.error is not None
                     moves = context.workspace.moves if left > 0 else None
                     left -= 1
@@ -336,11 +336,11 @@ class Writer:
                         del result["example"]
                     taught.add(lesson)
                     results.append(result)
-                case Status.UNDONE | Status.NOT_RUN as status:
-                    why = _TAKEN_BACK if status is Status.UNDONE else _NOT_RUN
+                case StepStatus.UNDONE | StepStatus.NOT_RUN as status:
+                    why = _TAKEN_BACK if status is StepStatus.UNDONE else _NOT_RUN
                     told = {"status": status.value, "error": why, "code": status.name, "fix": _SEND_AGAIN}
                     results.append({"success": False, **told})
-        failed = [step for step in written.steps if step.status is Status.FAILED]
+        failed = [step for step in written.steps if step.status is StepStatus.FAILED]
         is_error = bool(failed) if is_all else len(failed) == len(written.steps)
         data: Data = {"batch_results": results}
         if is_error and is_all:
@@ -348,7 +348,7 @@ class Writer:
         return data, is_error
 
 
-def _hints(steps: Sequence[Step]) -> list[str]:
+def _hints(steps: Sequence[PlanStep]) -> list[str]:
     hints = [hint for step in steps if step.outcome for hint in step.outcome.hints]
     return list(dict.fromkeys(hints))[:_MAX_HINTS]
 

@@ -1,4 +1,4 @@
-"""An archive: the documents of one tree, read as a workspace is, with no repository behind them."""
+"""An archive: a read-only workspace of the documents of one tree, without a repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT = 4  # characters of a commit's id that are enough to name it
 
 
 class Archive(Workspace):
-    """The documents of a tree in a folder of packs. It never changes, and nothing can be written to it.
+    """The documents of a tree in a folder of packs. It never changes, and is read-only.
 
     `commit` is the one that the documents came from, which answers name; None if they came from a folder.
     `moved` tells where documents are that stood elsewhere before: there is no history to ask.
@@ -37,11 +37,11 @@ class Archive(Workspace):
         self._snapshot.commit = commit
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """Return the tree, whatever commit is named: there is no other."""
+        """Return the tree for any commit: it is the only one."""
         return self._snapshot
 
     def at(self, ref: str | None) -> Snapshot:
-        """Return the tree; a ref may only name the commit that it came from. Raises RefNotFound."""
+        """Return the tree; a ref may only name its original commit. Raises RefNotFound."""
         from workspace.revisions import RefNotFound
 
         wanted = (ref or "").strip()
@@ -55,21 +55,21 @@ class Archive(Workspace):
         )
 
     def moves(self) -> Moves:
-        """Return where old addresses lead, by the list that came with the documents."""
+        """Return the moves by the list that came with the documents."""
         from workspace.history.moves import Moves
 
         return Moves.of(self._moved)
 
     def history(self) -> History:
-        """Raise NoHistory: an archive holds one tree, and nothing of what was before."""
+        """Raise NoHistory: an archive holds one tree without a history."""
         from workspace.history.log import NoHistory
 
         raise NoHistory()
 
     def hold(self) -> None:
-        """Keep the documents readable to the end, also once their files are removed."""
+        """Keep the documents readable, also after their files are removed."""
         self._packs.hold()
 
     def content(self) -> Workspace:
-        """Return the same documents, whose tip is the id of their tree: what an index of them stands for."""
+        """Return the same documents with the id of their tree as the tip, for an index."""
         return Workspace(self.git, durable=False)

@@ -11,8 +11,8 @@ from workspace.git.objects import Head
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
 from workspace.lru_cache import LRUCache
-from workspace.nearest import nearest
-from workspace.publishing.locks import Turn
+from workspace.nearest import find_nearest
+from workspace.publishing.locks import WriterLock
 from workspace.snapshot.snapshot import DocumentCache, Snapshot
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from workspace.git.reader import GitReader
-    from workspace.git.trees import Whole
+    from workspace.git.trees import WholeEntry
     from workspace.links.inbound import Inbound
-    from workspace.publishing.recovery import Recovered
+    from workspace.publishing.recovery import RecoveryResult
 
-    Guard = Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]
+    Guard = Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def not_found(git: GitReader, branch: str) -> BranchNotFound:
             f"'{branch}' is only another name (a symbolic ref) for a branch",
             fix="Name the branch that it leads to.",
         )
-    close = nearest(branch, branches)
+    close = find_nearest(branch, branches)
     fix = f"Did you mean '{close[0]}'?" if close else "Make it with git branch first."
     return BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
 
@@ -98,7 +98,7 @@ def deleted(git: GitReader, branch: str, *, is_named: bool, is_served: bool = Tr
         state = "is checked out"
         fix = "Switch to the one that is meant with git switch, or make a first commit with git commit."
     message = f"the branch '{branch}', which {state}, was deleted or renamed"
-    return BranchNotFound(message, fix=fix, branches=nearest(branch, git.branches()))
+    return BranchNotFound(message, fix=fix, branches=find_nearest(branch, git.branches()))
 
 
 class Branch:
@@ -112,7 +112,7 @@ class Branch:
         self.git = git
         self.durable = durable
         self._named = branch
-        self.turn = Turn()  # of this process; `Workspace.write` takes it by itself
+        self.turn = WriterLock()  # of this process; `Workspace.write` takes it by itself
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
@@ -208,7 +208,7 @@ class Branch:
         assert isinstance(found, kind)
         return found
 
-    def recover(self) -> Recovered | None:
+    def recover(self) -> RecoveryResult | None:
         """Mend what a writer that died in the middle of a commit left; each write does so first, too.
 
         None where this workspace writes nothing. Raises Locked, CannotWrite.
@@ -222,9 +222,9 @@ class Branch:
 
         This is for a call that met a missing object. A read-only workspace restores nothing.
         """
-        from workspace.publishing.recovery import mend_pruned
+        from workspace.publishing.recovery import restore_all_pruned
 
-        return isinstance(self.git, GitStore) and mend_pruned(self.git)
+        return isinstance(self.git, GitStore) and restore_all_pruned(self.git)
 
     @property
     def inbound(self) -> Inbound:

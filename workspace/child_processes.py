@@ -1,4 +1,4 @@
-"""Other processes of ours: started afresh, because a server has threads that a fork would cut in the middle.
+"""Child processes, started by spawn: a fork would copy the server's threads in any state.
 
 They write nothing to the standard output, ignore Ctrl-C, and end when their parent does, however that ends.
 A script that starts them guards its main part with `if __name__ == "__main__"`, as multiprocessing asks.
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """A pool of other processes, from entering to leaving a `with`; leaving kills them, whatever they do.
+    """A pool of child processes; leaving the `with` kills them.
 
     Each process calls `begin` first. One that is killed ends them all: `submit` and the results of what was
     submitted raise BrokenProcessPool from then on.
@@ -32,7 +32,7 @@ class Workers:
 
     def __init__(self, processes: int, begin: Callable[[], object] | None = None) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, context, initializer=_begin, initargs=(begin,))
+        self._pool = ProcessPoolExecutor(processes, context, initializer=_initialize, initargs=(begin,))
         # The pool itself cannot end a process that hangs before Python 3.14.
         self._processes: set[BaseProcess] = set()
 
@@ -45,12 +45,12 @@ class Workers:
         self._pool.shutdown()
 
     def submit(self, work: Callable[P, Result], *given: P.args, **named: P.kwargs) -> Future[Result]:
-        """Let a process do something, which is pickled.
+        """Run pickled work in a process.
 
         Raises OSError where the system has no room for another process, and RuntimeError if the pool is
         broken, or this process ends.
         """
-        with _starting, _deaf():
+        with _starting, _block_interrupts():
             before = set(multiprocessing.active_children())
             try:
                 return self._pool.submit(work, *given, **named)
@@ -58,20 +58,20 @@ class Workers:
                 self._processes |= {*multiprocessing.active_children()} - before
 
 
-def start(process: BaseProcess) -> None:
-    """Start a process of the context `spawn`. Raises OSError where the system has no room for it."""
-    with _starting, _deaf():
+def start_process(process: BaseProcess) -> None:
+    """Start a process of the context `spawn`. Raises OSError if the system has no resources for it."""
+    with _starting, _block_interrupts():
         process.start()
 
 
-def settle() -> None:
-    """Let this process, which another one started, write to no standard output, and end with its parent."""
+def configure_child() -> None:
+    """Prevent this child from writing to standard output, and end it with its parent."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Block Ctrl-C, which a terminal sends to all processes; a process that is started inherits this."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -85,8 +85,8 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _begin(begin: Callable[[], object] | None) -> None:
-    settle()
+def _initialize(begin: Callable[[], object] | None) -> None:
+    configure_child()
     if begin:
         begin()
 

@@ -1,4 +1,4 @@
-"""The root of every error that a user can meet and act upon.
+"""The base class of all errors that a user can act on.
 
     WorkspaceError
     ├── opening      NotARepository, UnsupportedRepository, ForeignWorktree, DamagedRepository,
@@ -49,8 +49,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 
-class Listed(StrEnum):
-    """What names are of."""
+class HintKind(StrEnum):
+    """The kind of listed names."""
 
     DOCUMENTS = "documents"
     SECTIONS = "sections"
@@ -59,24 +59,26 @@ class Listed(StrEnum):
     MISSING = "missing"
 
 
-class Among(NamedTuple):
-    """The names that one is among: of all documents, or of the sections, tasks or commits of one.
+class SuggestionSource(NamedTuple):
+    """The list that contains a name: all documents, or sections, tasks or commits of one.
 
     `path` is the document's, `slug` the section's whose tasks or commits they are. MISSING stands for a
     document that is to be created at the path.
     """
 
-    listed: Listed
+    listed: HintKind
     path: str = ""
     slug: str | None = None
 
 
 class WorkspaceError(Exception):
-    """An expected failure, with what to do next."""
+    """An expected failure, with a fix."""
 
     code: ClassVar[str] = "WORKSPACE_ERROR"
 
-    def __init__(self, message: str, *, fix: str = "", among: Among | None = None, **details: object) -> None:
+    def __init__(
+        self, message: str, *, fix: str = "", among: SuggestionSource | None = None, **details: object
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
@@ -97,12 +99,12 @@ def _made_again(
 
 
 class InvalidConfig(WorkspaceError):
-    """`docyard.toml` cannot be read, or a setting in it is unknown or out of range. `field` names it."""
+    """`docyard.toml` cannot be read, or a setting is unknown or out of range. `field` names it."""
 
     code = "INVALID_CONFIG"
 
 
 class LimitExceeded(WorkspaceError):
-    """Something is larger than the workspace allows. `limit` and `actual` are numbers."""
+    """An object exceeds a limit of the workspace. `limit` and `actual` are numbers."""
 
     code = "LIMIT_EXCEEDED"

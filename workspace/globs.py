@@ -24,7 +24,7 @@ _ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
 
 
 class Glob(NamedTuple):
-    """A glob, ready to be asked. Any text is one: what is wrong with it, `problem` says."""
+    """A compiled glob. Any text compiles; `find_problem` returns what is wrong with it."""
 
     folder: str
     pattern: re.Pattern[str]
@@ -38,13 +38,13 @@ class Glob(NamedTuple):
         return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
 
     def matches(self, path: str) -> bool:
-        """Return True if it stands for a path; its own text does, also where that holds brackets."""
+        """Return True if the glob matches a path; a glob with brackets also matches its own text."""
         folder = self.folder
         return path == folder or path.startswith(folder + "/") or self.pattern.match(path) is not None
 
 
-def problem(text: str) -> str | None:
-    """Return why a text is no glob relative to a folder, in words that follow it; None if it is one."""
+def find_problem(text: str) -> str | None:
+    """Return why a text is not a glob relative to a folder, as a predicate; None if it is one."""
     if not text.strip("/"):
         return "is empty"
     if len(text) > MAX_LENGTH:
@@ -63,7 +63,7 @@ def problem(text: str) -> str | None:
 
 
 def _without_any_folders(text: str) -> list[str]:
-    """Return the globs without `**/` that one with it stands for."""
+    """Return the globs without `**/` that are equal to one with it."""
     parts = _ANY_FOLDERS.split(text)
     if len(parts) - 1 > MAX_ANY_FOLDERS:
         return [text]
@@ -73,7 +73,7 @@ def _without_any_folders(text: str) -> list[str]:
 
 
 def _has_open_bracket(text: str) -> bool:
-    """Return True if a `[` has no `]` that ends it: one right after it, or after its `!`, is a character."""
+    """Return True if a `[` is not closed: a `]` right after it, or after its `!`, is a character."""
     place = text.find("[")
     while place >= 0:
         first = place + 2 if text.startswith("[!", place) else place + 1

@@ -1,4 +1,4 @@
-"""Cache values within bounds: the least recently used goes first.
+"""A least-recently-used cache with a capacity.
 
 Ours: around `cachetools.LRUCache` the lock, the making and the forgetting would be as long, and a hit takes
 twice the time (1.1 us).
@@ -23,7 +23,7 @@ def _one(value: object) -> int:
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key, of at most `capacity` in all: their number, or the sum of what `weigh` returns for each.
+    """Values by key, up to `capacity`: their number, or the sum of what `weigh` returns for each.
 
     One that weighs more by itself is not cached. Safe in several threads; two may make one value at once.
     """
@@ -35,7 +35,7 @@ class LRUCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key, make: Callable[P, Value], *args: P.args, **kwargs: P.kwargs) -> Value:
-        """Return the value of a key, made of the arguments where it is not cached, unless that raises."""
+        """Return the value of a key, computed from the arguments if it is not cached."""
         values = self._values
         with self._lock:
             try:
@@ -56,7 +56,7 @@ class LRUCache(Generic[Key, Value]):
             return self._values[key]
 
     def put(self, key: Key, value: Value) -> None:
-        """Cache a value in place of the one that its key has."""
+        """Cache a value, replacing that of its key."""
         weight = self._weigh(value)
         with self._lock:
             if key in self._values:
@@ -83,5 +83,5 @@ class LRUCache(Generic[Key, Value]):
 
     @property
     def size(self) -> int:
-        """What the cached values weigh."""
+        """The total weight of the cached values."""
         return self._size

@@ -1,4 +1,4 @@
-"""Nearest names: what was probably meant by a name that does not exist."""
+"""The nearest names to a name that does not exist."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NEAREST = 5
 _COMPARED = 2000
 
 
-def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
-    """The known names most like a word, best first: close spellings, then names that hold its last part."""
+def find_nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
+    """Return the names most like a word, best first: close spellings, then those with its last part."""
     names = list(dict.fromkeys(known))
     if len(word) > 200:
         return names[:count]
     if len(names) > _COMPARED:
-        names = _likely(word, names)
+        names = _select_likely(word, names)
     lowered = {name.lower(): name for name in names}
     close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
     tail = word.lower().rsplit("/", 1)[-1]
@@ -30,8 +30,8 @@ def nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]
     return list(dict.fromkeys((*close, *alike)))[:count]
 
 
-def _likely(word: str, names: list[str]) -> list[str]:
-    """Of very many names, those whose last part begins like the word's, else the first."""
+def _select_likely(word: str, names: list[str]) -> list[str]:
+    """Return, of very many names, those whose last part begins like the word's, else the first."""
     begin = word.lower().rsplit("/", 1)[-1][:3]
     likely = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
     return (likely or names)[:_COMPARED]

@@ -1,4 +1,4 @@
-"""The paths that Docyard writes: relative, and storable on every system that may clone the repository."""
+"""The paths that Docyard writes: relative, and valid on every system that may clone the repository."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
 
 class InvalidPath(WorkspaceError):
-    """A path that Docyard does not write; `reason` says why."""
+    """Docyard does not write the path; `reason` says why."""
 
     code: ClassVar[str] = "INVALID_PATH"
 
@@ -39,7 +39,7 @@ class InvalidPath(WorkspaceError):
 
 
 def check_path(path: str) -> str:
-    """Return the path itself, less a leading `./`, if every system can store it; else `InvalidPath`.
+    """Return a path without a leading `./`, if every system can store it. Raises InvalidPath.
 
     libgit2 accepts names that Windows or macOS cannot store or would take for `.git`, so they are checked
     here, before anything is written.
@@ -62,24 +62,24 @@ def check_path(path: str) -> str:
     if CONTROL.search(path):
         raise InvalidPath(path, "it holds a control character")
     for part in path.split("/"):
-        reason = _fault(part)
+        reason = _find_fault(part)
         if reason:
             raise InvalidPath(path, reason)
     return path
 
 
 def is_nameable(path: str) -> bool:
-    """Return True if answers can name a path on one line, and a caller can send it back."""
+    """Return True if a response can show a path on one line, and a caller can send it back."""
     return len(path) <= MAX_PATH and not CONTROL.search(path)
 
 
-def written_out(path: str) -> str:
-    """A path as one line can show it: control characters and bytes that are not UTF-8 are written out."""
+def escape_path(path: str) -> str:
+    """Return a path for one line: control characters and bytes that are not UTF-8 are escaped."""
     return CONTROL.sub(lambda found: ascii(found[0])[1:-1], path)
 
 
 def check_new_path(path: str) -> None:
-    """Raise InvalidPath for a name that no new file is given. One that a person gave can still be used."""
+    """Raise InvalidPath for a name that new files may not have. An existing file can keep it."""
     found = _NOT_IN_NEW.search(path)
     if found:
         char = found.group()
@@ -87,8 +87,8 @@ def check_new_path(path: str) -> None:
         raise InvalidPath(path, f"it holds {shown}")
 
 
-def twin_key(name: str) -> str:
-    """Return what two names have in common that are one file on disks which fold case or Unicode forms.
+def fold_name(name: str) -> str:
+    """Return the form in which names are equal that are one file on disks which fold case or Unicode.
 
     Unicode's canonical caseless match (D145), without the characters that HFS+ leaves out.
     """
@@ -99,11 +99,11 @@ def twin_key(name: str) -> str:
 
 
 def is_git_folder(name: str) -> bool:
-    """Return True if some system takes a name for that of Git's own folder."""
+    """Return True if some system takes a name for Git's own folder."""
     return _GIT_FOLDER.fullmatch(_IGNORED_BY_HFS.sub("", name)) is not None
 
 
-def _fault(part: str) -> str | None:
+def _find_fault(part: str) -> str | None:
     if not part:
         return "it has an empty part"
     if part in (".", ".."):

@@ -1,4 +1,4 @@
-"""Ids of proposals, and the branches that are named after them.
+"""The ids of proposals, and the names of their branches.
 
 An id is eight characters of Crockford's base 32 in lower case. The first is none of the sixteen hexadecimal
 digits, so that no id is the beginning of a commit's.
@@ -28,41 +28,41 @@ _RANDOM = 5
 
 
 def is_id(text: str) -> bool:
-    """Return True if a text is an id, exactly."""
+    """Return True if a text is exactly an id."""
     return _IS_ID.fullmatch(text) is not None
 
 
 def new_id(taken: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """Return an id that nothing has yet; two writers that do not know of each other get different ones too.
+    """Return an unused id; independent writers get different ones.
 
     Each is one of 2**39, so that among ten thousand two are the same once in eleven thousand times.
     """
-    while (found := _spelled(entropy(_RANDOM))) in taken:
+    while (found := _encode_id(entropy(_RANDOM))) in taken:
         pass
     return found
 
 
-def id_for(key: str) -> str:
-    """The id of the proposal that a call with an idempotency key opens: the same each time it is sent."""
-    return _spelled(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:_RANDOM])
+def derive_id(key: str) -> str:
+    """Return the proposal id for an idempotency key: the same each time."""
+    return _encode_id(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:_RANDOM])
 
 
 def read_id(text: str) -> str | None:
-    """The id that someone means, also in capitals, with `o`, `i` or `l` for a digit, or as a branch."""
+    """Return the id in a text, also in capitals, with `o`, `i` or `l` for a digit, or as a branch."""
     text = text.strip().removeprefix("refs/heads/")
     if text.startswith(BRANCHES):
-        return id_of_branch(text)
+        return parse_branch_id(text)
     found = text.lower().translate(_MISREAD)
     return found if is_id(found) else None
 
 
-def id_of_branch(branch: str) -> str | None:
+def parse_branch_id(branch: str) -> str | None:
     """Return the id in the name of a proposal's branch; None for another branch."""
     found = _OF_BRANCH.match(branch)
     return found[1] if found and is_id(found[1]) else None
 
 
-def _spelled(random: bytes) -> str:
+def _encode_id(random: bytes) -> str:
     number = int.from_bytes(random, "big")
     digits = [_DIGITS[number >> (5 * place) & 31] for place in range(7, 0, -1)]
     # Four bits choose the first, the others are left for the rest.

@@ -1,4 +1,4 @@
-"""Refs: the names that people and agents give to a commit that is to be read.
+"""Refs: the names of commits to read, by people and agents (gitrevisions(7)).
 
     main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, what is checked out
     3f2a91c                           a commit's id, or at least four characters of its beginning
@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.git.tips import Tips
-from workspace.nearest import nearest
-from workspace.proposal_ids import BRANCHES, id_of_branch, read_id
+from workspace.nearest import find_nearest
+from workspace.proposal_ids import BRANCHES, parse_branch_id, read_id
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.proposal import Proposals, State, told
+from workspace.proposals.proposal import Proposals, ProposalState, replay_events
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
@@ -77,19 +77,19 @@ _LAST_SECOND = time(23, 59, 59)
 
 
 class RefNotFound(WorkspaceError):
-    """The repository has nothing of this name, or it is no name. `refs` are the nearest that it has."""
+    """The repository has no such ref, or it is invalid. `refs` are the nearest."""
 
     code = "REF_NOT_FOUND"
 
 
 class NotACommit(WorkspaceError):
-    """The name is that of a file's content or of a folder. `kind` is "blob" or "tree"."""
+    """The ref names a file's content or a folder. `kind` is "blob" or "tree"."""
 
     code = "NOT_A_COMMIT"
 
 
 class BeforeHistory(WorkspaceError):
-    """The date is before the first commit. `first` is its time (ISO 8601, UTC), where that can be told."""
+    """The date is before the first commit. `first` is its time (ISO 8601, UTC), if it is known."""
 
     code = "BEFORE_HISTORY"
 
@@ -105,50 +105,53 @@ def find_ref(workspace: Branch, ref: str) -> str:
 def resolve_ref(
     git: GitReader, ref: str, tip: str | None, dated: LRUCache[tuple[str, int], str] | None = None
 ) -> str:
-    """The same in a repository whose served branch has its tip at a commit; None where it has none yet.
+    """Return the id of a ref's commit; the served branch has its tip at a commit, or None.
 
     `dated` keeps what earlier dates meant: by the commit looked back from and the moment, the commit found.
     """
     if len(ref) > MAX_REF:
         raise RefNotFound(f"a ref of {len(ref):,} characters is none", fix=FORMS)
-    base, steps = _parted(ref)
+    base, steps = _split_ref(ref)
     name, mark, when = base.partition("@{")
     if mark:
-        asked = _start(git, name, tip), _moment(when, ref)
-        found = _as_of(git, *asked, ref) if dated is None else dated.get(asked, _as_of, git, *asked, ref)
+        asked = _find_start(git, name, tip), _parse_date(when, ref)
+        found = (
+            _find_commit_at(git, *asked, ref)
+            if dated is None
+            else dated.get(asked, _find_commit_at, git, *asked, ref)
+        )
     else:
-        found = _named(git, name)
-    return _stepped(git, found, steps, ref)
+        found = _find_named(git, name)
+    return _apply_steps(git, found, steps, ref)
 
 
-def ref_names(git: GitReader) -> tuple[str, ...]:
-    """Every name that may be given as a ref: HEAD, branches, tags, remote branches, and open proposals."""
-
+def list_ref_names(git: GitReader) -> tuple[str, ...]:
+    """Return all names that can be refs: HEAD, branches, tags, remote branches, and open proposals."""
     names = (name for name in git.ref_names() if name.isprintable())
-    return ("HEAD", *names, *proposals_with_branches(git))
+    return ("HEAD", *names, *list_proposals_with_branches(git))
 
 
-def _parted(ref: str) -> tuple[str, str]:
-    """What is named, and how one counts from there: no name holds `~` or `^` (git-check-ref-format)."""
+def _split_ref(ref: str) -> tuple[str, str]:
+    """Return a ref's name and its steps: no name contains `~` or `^` (git-check-ref-format)."""
     place = min((found for found in (ref.find("~"), ref.find("^")) if found != -1), default=len(ref))
     base, steps = ref[:place], ref[place:]
     if ":" in base.partition("@{")[0] or _WITHIN.search(steps):
         raise NotACommit(
-            f"{_shown(ref)} names something within a commit, or searches for one",
+            f"{_escape_ref(ref)} names something within a commit, or searches for one",
             fix="Put the commit alone into the ref; a path is named beside it.",
         )
     # libgit2 would read a name as far as its first NUL.
     if not base or "\0" in ref or (steps and _STEPS.fullmatch(steps) is None):
-        raise RefNotFound(f"{_shown(ref)} is no ref", fix=FORMS)
+        raise RefNotFound(f"{_escape_ref(ref)} is no ref", fix=FORMS)
     return base, steps
 
 
-def _moment(when: str, ref: str) -> int:
+def _parse_date(when: str, ref: str) -> int:
     """Return the last second, since 1970 UTC, that a date includes."""
     found = _WHEN.fullmatch(when.removesuffix("}")) if when.endswith("}") else None
     if found is None:
         raise RefNotFound(
-            f"{_shown(ref)} is no date",
+            f"{_escape_ref(ref)} is no date",
             fix="Write @{2026-01-31} or @{2026-01-31T12:00}; reflogs are not read.",
         )
     try:
@@ -156,66 +159,66 @@ def _moment(when: str, ref: str) -> int:
         day = date.fromisoformat(found["day"])
     except ValueError:
         raise RefNotFound(
-            f"{_shown(ref)} is a date that no calendar has", fix="Write it as @{2026-01-31}, year first."
+            f"{_escape_ref(ref)} is a date that no calendar has", fix="Write it as @{2026-01-31}, year first."
         ) from None
     return int(datetime.combine(day, clock, UTC).timestamp())
 
 
-def _start(git: GitReader, name: str, tip: str | None) -> str:
-    """Return the commit from which a date is looked for."""
+def _find_start(git: GitReader, name: str, tip: str | None) -> str:
+    """Return the commit from which a date is searched."""
     if name:
-        return _named(git, name)
+        return _find_named(git, name)
     if tip is None:
-        raise _nothing_yet()
+        raise _no_commit_error()
     return tip
 
 
-def _named(git: GitReader, name: str) -> str:
-    """Return the commit of a name from which nothing is counted."""
+def _find_named(git: GitReader, name: str) -> str:
+    """Return the commit of a name without steps."""
     if name in ("HEAD", "@"):
         found = git.head().commit
         if found is None:
-            raise _nothing_yet()
+            raise _no_commit_error()
         return found
     # An id comes before branches and tags: one that is named so must not stand in for the proposal.
-    proposed = _proposed(git, name) if len(name) == _ID else None
+    proposed = _find_proposed(git, name) if len(name) == _ID else None
     if proposed is not None:
         return proposed
     id = git.find_object(name)
     if id is None:
-        proposed = _proposed(git, name)
+        proposed = _find_proposed(git, name)
         if proposed is not None:
             return proposed
-        raise _not_found(git, name)
-    kind, found = git.peeled(id)
+        raise _not_found_error(git, name)
+    kind, found = git.peel(id)
     if kind != "commit":
         what = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
         raise NotACommit(
-            f"{_shown(name)} is {what}, and a commit is meant here",
+            f"{_escape_ref(name)} is {what}, and a commit is meant here",
             fix="Name the commit that it is in, or leave out the ref.",
             kind=kind,
         )
     return found
 
 
-def _proposed(git: GitReader, name: str) -> str | None:
-    """The commit of a proposal, which is named by its id or as its branch was; None for another name."""
-    return commit_of(git, name)
+def _find_proposed(git: GitReader, name: str) -> str | None:
+    """Return the commit of a proposal, by its id or its branch's name; None for another name."""
+    return find_proposal_commit(git, name)
 
 
-def _as_of(git: GitReader, start: str, moment: int, ref: str) -> str:
-    """Return the newest of the first parents that was committed at a moment or before it."""
-    from workspace.git.ancestry import Graph, first_parents
+def _find_commit_at(git: GitReader, start: str, moment: int, ref: str) -> str:
+    """Return the newest first parent that was committed at a moment or before it."""
+    from workspace.git.ancestry import Graph, walk_first_parents
 
-    for commit in first_parents(Graph(git).node, git.boundary, start):
+    for commit in walk_first_parents(Graph(git).node, git.boundary, start):
         if commit.time <= moment:
             return commit.id
     reason = "this clone is shallow and begins at" if commit.parents else "the first commit is of"
-    raise _before(git, commit.time, ref, reason)
+    raise _before_history_error(git, commit.time, ref, reason)
 
 
-def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
-    """Return the commit that is reached from one by steps such as `~2^`."""
+def _apply_steps(git: GitReader, id: str, steps: str, ref: str) -> str:
+    """Return the commit that steps such as `~2^` reach."""
     if not steps:
         return id
     from workspace.git.ancestry import Graph
@@ -226,36 +229,36 @@ def _stepped(git: GitReader, id: str, steps: str, ref: str) -> str:
             count = 0 if brace else int(number or 1)
             if mark == "~":
                 for _ in range(count):
-                    id = _parent(graph, id, 1, ref)
+                    id = _find_parent(graph, id, 1, ref)
             elif count:
-                id = _parent(graph, id, count, ref)
+                id = _find_parent(graph, id, count, ref)
         graph.node(id)
     except DamagedRepository:
         if not git.is_shallow:
             raise
         raise RefNotFound(
-            f"{_shown(ref)} is not in this clone, which is shallow",
+            f"{_escape_ref(ref)} is not in this clone, which is shallow",
             fix="Fetch more of the history (git fetch --unshallow), or count back less far.",
         ) from None
     return id
 
 
-def _parent(graph: Graph, id: str, number: int, ref: str) -> str:
+def _find_parent(graph: Graph, id: str, number: int, ref: str) -> str:
     parents = graph.node(id).parents
     if len(parents) < number:
         reason = f"a commit there has no parent {number}" if parents else "it is before the first commit"
-        raise RefNotFound(f"{_shown(ref)} names nothing: {reason}", fix="Count back less far.")
+        raise RefNotFound(f"{_escape_ref(ref)} names nothing: {reason}", fix="Count back less far.")
     return parents[number - 1]
 
 
-def _nothing_yet() -> RefNotFound:
+def _no_commit_error() -> RefNotFound:
     return RefNotFound("nothing is committed yet", fix="Commit something first, then try again.")
 
 
-def _not_found(git: GitReader, name: str) -> RefNotFound:
-    names = ref_names(git)
-    proposals = _open_proposals(git, name)
-    close = nearest(name, proposals or names) or list(proposals[:_LISTED])
+def _not_found_error(git: GitReader, name: str) -> RefNotFound:
+    names = list_ref_names(git)
+    proposals = _list_candidates(git, name)
+    close = find_nearest(name, proposals or names) or list(proposals[:_LISTED])
     if proposals:
         fix = f"No proposal has this id; the open ones are {', '.join(proposals[:_LISTED])}. {FORMS}"
     elif _BARE_DAY.match(name):
@@ -266,31 +269,33 @@ def _not_found(git: GitReader, name: str) -> RefNotFound:
         fix = FORMS
     if git.is_shallow:
         fix += " This clone is shallow: git fetch --unshallow brings the rest."
-    message = f"{_shown(name)} names no branch, tag or commit of the repository"
+    message = f"{_escape_ref(name)} names no branch, tag or commit of the repository"
     return RefNotFound(message, fix=fix, refs=close or list(names[:_LISTED]))
 
 
-def _open_proposals(git: GitReader, name: str) -> tuple[str, ...]:
-    """Return the open proposals, if a name can only have been meant for one."""
+def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
+    """Return the open proposals, if a name can only mean one."""
     if read_id(name) is None:
         return ()
-    return open_proposals(git)
+    return list_open_proposals(git)
 
 
-def _before(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
+def _before_history_error(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
     try:
         began = datetime.fromtimestamp(first, UTC)
     except (ValueError, OverflowError, OSError):  # the time of a commit is whatever someone wrote
-        return BeforeHistory(f"{_shown(ref)} is before the first commit", fix="Name a commit.")
+        return BeforeHistory(f"{_escape_ref(ref)} is before the first commit", fix="Name a commit.")
     moment = f"{began:%Y-%m-%dT%H:%M:%SZ}"
     fix = f"Use @{{{moment}}} or later."
     if git.is_shallow:
         fix += " For more of the history, git fetch --unshallow."
-    return BeforeHistory(f"{_shown(ref)} is before the history: {reason} {moment}", fix=fix, first=moment)
+    return BeforeHistory(
+        f"{_escape_ref(ref)} is before the history: {reason} {moment}", fix=fix, first=moment
+    )
 
 
-def _shown(ref: str) -> str:
-    """Return a ref as a message may repeat it: short, and none of what a terminal would obey."""
+def _escape_ref(ref: str) -> str:
+    """Return a ref for a message: short, and without terminal control characters."""
     if not ref.isprintable():
         return "the ref"
     return f"'{ref}'" if len(ref) <= _SHOWN else f"'{ref[:_SHOWN]}…'"
@@ -305,8 +310,8 @@ class NoProposedCommit(WorkspaceError):
     code: ClassVar[str] = "NO_PROPOSED_COMMIT"
 
 
-def commit_of(git: GitReader, name: str) -> str | None:
-    """Return the tip of a proposal's branch, by its id or as a branch; None for what is no proposal's name.
+def find_proposal_commit(git: GitReader, name: str) -> str | None:
+    """Return the tip of a proposal's branch, by its id or as a branch; None for another name.
 
     Where the branch is gone, it is what was merged of it: the merge commit's second parent.
     Raises NoProposedCommit.
@@ -315,17 +320,19 @@ def commit_of(git: GitReader, name: str) -> str | None:
     if id is None:
         return None
     discussion = EventLog(git).read()
-    words = told(discussion.of(id).events)
+    words = replay_events(discussion.of(id).events)
     if words is None:
         return None
-    tip = Tips(git).of(words.branch)
+    tip = Tips(git).find(words.branch)
     if tip is not None:
         return tip
     proposal = Proposals(git).one(discussion, id)
     if proposal.landing is not None:
         return proposal.landing.tip
     state = (
-        "is closed, and its branch is gone" if proposal.state is State.CLOSED else "has no branch any more"
+        "is closed, and its branch is gone"
+        if proposal.state is ProposalState.CLOSED
+        else "has no branch any more"
     )
     raise NoProposedCommit(
         f"the proposal '{id}' {state}",
@@ -335,13 +342,13 @@ def commit_of(git: GitReader, name: str) -> str | None:
     )
 
 
-def open_proposals(git: GitReader) -> tuple[str, ...]:
-    """Return the ids of the open proposals, the one that was opened last first; of many, some."""
-    found = EventLog(git).steady(Proposals(git).all)
+def list_open_proposals(git: GitReader) -> tuple[str, ...]:
+    """Return the ids of the open proposals, the last opened first; at most some."""
+    found = EventLog(git).read_steadily(Proposals(git).all)
     return tuple(one.id for one in found if one.is_open)[:_NAMED]
 
 
-def proposals_with_branches(git: GitReader) -> tuple[str, ...]:
-    """The ids in the names of branches: what of proposals can be told without reading what was said."""
-    found = (id_of_branch(name) for name in git.branches() if name.startswith(BRANCHES))
+def list_proposals_with_branches(git: GitReader) -> tuple[str, ...]:
+    """Return the proposal ids in the names of branches, without reading the discussion."""
+    found = (parse_branch_id(name) for name in git.branches() if name.startswith(BRANCHES))
     return tuple(dict.fromkeys(id for id in found if id is not None))

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from workspace.history.log import History
     from workspace.history.moves import Moves
     from workspace.policy.tokens import Person
-    from workspace.proposals.actions.actions import Announced, Proposing
+    from workspace.proposals.actions.actions import Announced, ProposalActions
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.review import Reviewing
-    from workspace.sync.status import Standing
+    from workspace.proposals.review.review import ProposalReview
+    from workspace.sync.status import TrackingStatus
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Mode
-    from workspace.writing.read_before_write import Sight
-    from workspace.writing.write import Written
+    from workspace.writing.read_before_write import SeenTexts
+    from workspace.writing.write import WriteResult
 
 
 class Workspace(Branch):
@@ -36,7 +36,7 @@ class Workspace(Branch):
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)
-        self._standing: Standing | None = None
+        self._standing: TrackingStatus | None = None
         self.announcer: Callable[[Proposal], Announced | None] | None = None  # of who knows forges
         self.guards["remote"] = lambda snapshot, changes: self.standing().guard(snapshot, changes)
 
@@ -89,10 +89,10 @@ class Workspace(Branch):
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
-        sight: Sight | None = None,
+        sight: SeenTexts | None = None,
         request: Request | None = None,
         person: Person | None = None,
-    ) -> Written:
+    ) -> WriteResult:
         """Run operations over the tip and commits what they change, as one commit.
 
         Words are overwritten only if they stood there in `base_commit`, or are in `sight`, the memory of the
@@ -104,10 +104,10 @@ class Workspace(Branch):
         Raises Protected for what only a proposal may change, what a guard raises, ReadOnly, DetachedHead,
         SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and what `Publication` raises.
         """
-        from workspace.writing.write import Call
+        from workspace.writing.write import WriteRequest
 
         with self.turn:
-            return Call(
+            return WriteRequest(
                 workspace=self,
                 operations=operations,
                 mode=mode,
@@ -134,16 +134,16 @@ class Workspace(Branch):
 
         return self.shared(History, lambda: History(self.git))
 
-    def proposing(self) -> Proposing:
+    def proposing(self) -> ProposalActions:
         """Return what one does with the proposals of the repository, made when it is first asked for."""
-        from workspace.proposals.actions.actions import Proposing
+        from workspace.proposals.actions.actions import ProposalActions
 
         served = self.served
 
         def announce(proposal: Proposal) -> Announced | None:
             return served.announcer(proposal) if served.announcer is not None else None
 
-        return self.shared(Proposing, lambda: Proposing(served, announce))
+        return self.shared(ProposalActions, lambda: ProposalActions(served, announce))
 
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises what `Proposing.branch` raises."""
@@ -151,17 +151,17 @@ class Workspace(Branch):
         assert isinstance(found, type(self))  # as `on` gives it
         return found
 
-    def reviewing(self) -> Reviewing:
+    def reviewing(self) -> ProposalReview:
         """Return what a reviewer sees of proposals, made when it is first asked for."""
         from workspace.proposals.review.review import reviewing
 
         return reviewing(self)
 
-    def standing(self) -> Standing:
+    def standing(self) -> TrackingStatus:
         """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
-        from workspace.sync.status import Standing
+        from workspace.sync.status import TrackingStatus
 
         with self._lock:  # one only: who exchanges with the remote notes there how that went
             if self._standing is None:
-                self._standing = Standing(self)
+                self._standing = TrackingStatus(self)
             return self._standing

@@ -63,7 +63,7 @@ class Writer:
         blobs = {
             name: self._store.put_blob(data) for name in drawn if (data := self._texts[name]) is not None
         }
-        tree = trees.rewrite(
+        tree = trees.rewrite_tree(
             self._store, self._store.commit(tip).tree, {name: blobs.get(name) for name in drawn}
         )
         author = Signature("Benchmark", "benchmark@example.org", _START + 60 * len(self.commits))
@@ -128,7 +128,7 @@ def _ask(
         pages = found[commit] = []
         times = [seconds(lambda: pages.append(index.search(query, ref=commit))) for query in queries]  # noqa: B023
         old = index.workspace.snapshot(commit)
-        number = sum(1 for _ in trees.changes(tip.git, old.tree, tip.tree))
+        number = sum(1 for _ in trees.diff_trees(tip.git, old.tree, tip.tree))
         timed.append(Timed(commit, number / len(tip.documents), times))
     index.close()
     return timed, found

@@ -28,7 +28,7 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     store = GitStore(path)
     blob = store.put_blob(b"# A page\n\nWords.\n")
     paths = [f"folder{outer:03}/file{inner:03}.md" for outer in range(FOLDERS) for inner in range(FILES)]
-    tree = trees.rewrite(store, None, dict.fromkeys(paths, blob))
+    tree = trees.rewrite_tree(store, None, dict.fromkeys(paths, blob))
     tip = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "All files")
     (store.git_dir / "refs" / "heads" / BRANCH).write_text(tip + "\n")
     times, processor = [], []

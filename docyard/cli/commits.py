@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from workspace.git.objects import Commit
-    from workspace.history.commits import Told
+    from workspace.history.commits import CommitInfo
     from workspace.snapshot.snapshot import Snapshot
 
 
@@ -48,7 +48,7 @@ class Done(NamedTuple):
 class Entry(NamedTuple):
     """A commit of a log. `diff` is None where none was asked for."""
 
-    told: Told
+    told: CommitInfo
     done: Sequence[Done]
     diff: str | None = None
 
@@ -113,7 +113,7 @@ def _lines(entry: Entry, *, of_one: bool) -> Iterator[Text]:
         yield Text(f"and {len(entry.done) - _DOCUMENTS:,} more", "cyan")
 
 
-def _who(told: Told) -> str:
+def _who(told: CommitInfo) -> str:
     client = f" via {told.client}" if told.client else ""
     return f"{told.author_name}{client}" + (f", proposal {told.proposal}" if told.proposal else "")
 
@@ -165,7 +165,7 @@ class DocumentChange(NamedTuple):
 class Recent(NamedTuple):
     """A commit, and the documents that it changed, in order of their paths."""
 
-    told: Told
+    told: CommitInfo
     changes: tuple[DocumentChange, ...]
 
 
@@ -191,7 +191,7 @@ class RecentCommits:
         return not self._waiting
 
     def __iter__(self) -> Iterator[Recent]:
-        from workspace.history.commits import told
+        from workspace.history.commits import describe_commit
 
         seen = 0
         while self._waiting:
@@ -207,7 +207,7 @@ class RecentCommits:
                 self.unread.append(commit.id)
                 continue
             if changes:
-                yield Recent(told(commit), changes)
+                yield Recent(describe_commit(commit), changes)
 
     def _read(self, id: str) -> Commit | None:
         """A commit, which waits for its turn if it is met for the first time; None if it cannot be read."""
@@ -235,7 +235,7 @@ class RecentCommits:
         is_document = self._snapshot.config.is_document
         return {
             change.path
-            for change in trees.changes(self._git, before, commit.tree)
+            for change in trees.diff_trees(self._git, before, commit.tree)
             if any(entry and entry.is_blob for entry in (change.old, change.new)) and is_document(change.path)
         }
 

@@ -83,9 +83,9 @@ def refs(
 ) -> Iterator[CompletionItem[str]]:
     """HEAD, branches, tags and remote branches."""
     from workspace.git.reader import GitReader
-    from workspace.revisions import ref_names
+    from workspace.revisions import list_ref_names
 
-    names = ref_names(GitReader(_folder(context)))
+    names = list_ref_names(GitReader(_folder(context)))
     return (_item(name) for name in names if name.startswith(incomplete))
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -42,15 +42,15 @@ def ends(workspace: Workspace, refs: Sequence[str]) -> Ends:
     return Ends(_parting(old, new) if dots == "..." else old, new)
 
 
-def differences(workspace: Workspace, between: Ends, place: str | None, folder: Path) -> Changes:
+def differences(workspace: Workspace, between: Ends, place: str | None, folder: Path) -> CommitChanges:
     """Return what differs, all of it or at a place whose path may count from a folder. Raises CannotError."""
     from docyard.cli.addresses import from_root
     from docyard.cli.proposals.changes import narrowed
     from workspace.document.addresses import split_address
-    from workspace.proposals.review.changes import changes_between
+    from workspace.proposals.review.changes import compare_commits
     from workspace.texts.text_file import LazyFilePaths
 
-    changes = changes_between(*between)
+    changes = compare_commits(*between)
     if place is None:
         return changes
     for snapshot in (between.new, between.old):
@@ -83,9 +83,9 @@ def _before(new: Snapshot) -> Snapshot:
 def _parting(old: Snapshot, new: Snapshot) -> Snapshot:
     """Return where two commits part: of several such places, the one that shows least of the first's own."""
     from workspace.git.ancestry import Graph
-    from workspace.proposals.review.changes import Bases
+    from workspace.proposals.review.changes import MergeBases
 
-    base = Bases(new.git, Graph(new.git)).of(old.commit or "", new.commit or "")
+    base = MergeBases(new.git, Graph(new.git)).find(old.commit or "", new.commit or "")
     if base is None:
         raise CannotError(
             "the two have no commit in common, so there is no place where they part",

@@ -19,7 +19,7 @@ from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINKS, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
-from workspace.writing.plan import Mode, Status
+from workspace.writing.plan import Mode, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
     from workspace.validation.fixes.change import FixResult, SkippedFix
     from workspace.workspace import Workspace
-    from workspace.writing.write import Written
+    from workspace.writing.write import WriteResult
 
 
 class Repair(NamedTuple):
@@ -129,7 +129,7 @@ def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repa
 
 def _written(
     workspace: Workspace, operation: Operation, message: str | None
-) -> tuple[Written, Proposal | None]:
+) -> tuple[WriteResult, Proposal | None]:
     """What became of an operation: written to the served branch, or to a proposal where that is protected."""
     tool, client = "fix", "command line"
     try:
@@ -174,11 +174,11 @@ def _mended(
     return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
 
 
-def _committed(written: Written, proposal: Proposal | None) -> Repair:
+def _committed(written: WriteResult, proposal: Proposal | None) -> Repair:
     step = written.steps[0]
     if step.error is not None:
         raise step.error
-    assert step.status is Status.DONE
+    assert step.status is StepStatus.DONE
     assert step.outcome is not None
     answer = step.outcome.answer
     mends = cast("Mapping[str, FixedBytes]", answer["changes"])

@@ -30,9 +30,9 @@ class NearestGroup(click.Group):
         """Return the command that is named first. Raises click.UsageError."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            from workspace.nearest import nearest
+            from workspace.nearest import find_nearest
 
-            near = nearest(name, self.list_commands(ctx))
+            near = find_nearest(name, self.list_commands(ctx))
             meant = f"; did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"no command '{name[:100]}'{meant}", ctx)
         return super().resolve_command(ctx, args)

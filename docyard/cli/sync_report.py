@@ -9,20 +9,20 @@ import click
 
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
-    from workspace.sync.branches import Beside
+    from workspace.sync.branches import SyncedBranch
     from workspace.sync.status import Unpushed
-    from workspace.sync.sync import Synced
+    from workspace.sync.sync import SyncResult
 
 _NAMED = 10
 _SYNC = "docyard sync"
 
 
-def needs_someone(found: Synced) -> bool:
+def needs_someone(found: SyncResult) -> bool:
     """Return True if a branch stays apart from the remote's until someone decides."""
     return found.state.value in ("diverged", "rewound") or any(one.needs_someone for one in found.beside)
 
 
-def synced_data(found: Synced) -> dict[str, object]:
+def synced_data(found: SyncResult) -> dict[str, object]:
     """Return what was done, how both sides stand, and conflicts in the form in which they are decided."""
     from docyard.cli.proposals.conflicts import conflict_data
 
@@ -51,7 +51,7 @@ def synced_data(found: Synced) -> dict[str, object]:
     }
 
 
-def print_synced(found: Synced, remote: str | None = None) -> None:
+def print_synced(found: SyncResult, remote: str | None = None) -> None:
     """Print what was done, what stands in the way, and what to type next: for the remote that was named."""
     from tools.errors import visible
 
@@ -60,7 +60,7 @@ def print_synced(found: Synced, remote: str | None = None) -> None:
         click.echo(visible(line.replace(_SYNC, command)))
 
 
-def _beside(one: Beside) -> dict[str, object]:
+def _beside(one: SyncedBranch) -> dict[str, object]:
     return {
         "branch": one.branch,
         "state": one.state.value,
@@ -76,7 +76,7 @@ def _reason(error: WorkspaceError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "fix": error.fix}
 
 
-def _lines(found: Synced) -> list[str]:
+def _lines(found: SyncResult) -> list[str]:
     lines = []
     if found.is_followed:
         lines.append(f"{found.branch} followed {found.remote} to {_short(found.commit)}.")
@@ -87,7 +87,7 @@ def _lines(found: Synced) -> list[str]:
     return [*lines, *_standing(found), *_besides(found)]
 
 
-def _standing(found: Synced) -> list[str]:
+def _standing(found: SyncResult) -> list[str]:
     """Return how both sides stand, and what can be done about it."""
     branch, remote = found.branch, found.remote
     match found.state.value:
@@ -111,7 +111,7 @@ def _standing(found: Synced) -> list[str]:
     return [f"{branch} is level with {remote} at {_short(found.commit)}."]
 
 
-def _conflicts(found: Synced) -> list[str]:
+def _conflicts(found: SyncResult) -> list[str]:
     """Return what both sides changed differently, and how it is decided."""
     from docyard.cli.proposals.conflicts import conflict_name
 
@@ -138,7 +138,7 @@ def _again(branch: str) -> str:
     return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"
 
 
-def _besides(found: Synced) -> list[str]:
+def _besides(found: SyncResult) -> list[str]:
     """What became of the discussion and of proposals, in a line each where something needs to be told."""
     counts = {
         "took in": sum("followed" in one.done or "merged" in one.done for one in found.beside),
@@ -152,7 +152,7 @@ def _besides(found: Synced) -> list[str]:
     return lines
 
 
-def _apart(one: Beside, remote: str) -> list[str]:
+def _apart(one: SyncedBranch, remote: str) -> list[str]:
     if one.conflicts:
         named = ", ".join(one.conflicts[:_NAMED])
         switch = f"docyard sync --branch {shlex.quote(one.branch)}"

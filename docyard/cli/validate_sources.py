@@ -23,7 +23,7 @@ from docyard.terminal.exits import CannotError
 from index.pool import spread
 from workspace.git.reader import GitReader
 from workspace.git.repository import NotARepository
-from workspace.git.store import merge_base
+from workspace.git.store import find_merge_base
 from workspace.revisions import resolve_ref
 from workspace.validation.files import list_commit, list_folder, list_index
 
@@ -79,7 +79,7 @@ def beginning(git: GitReader, since: str, commit: str | None) -> str:
     """Where a range begins: the commit at which `since` parts from the history of what is looked at."""
     start = find_commit(git, since)
     end = commit or git.head().commit
-    return merge_base(git, start, end) or start if end else start
+    return find_merge_base(git, start, end) or start if end else start
 
 
 def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:

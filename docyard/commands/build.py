@@ -133,10 +133,10 @@ def _uncommitted(paths: tuple[str, ...], contents: Contents, choice: Choice) -> 
 
 
 def _globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
-    from workspace.globs import Glob, problem
+    from workspace.globs import Glob, find_problem
 
     for text in texts:
-        if reason := problem(text):
+        if reason := find_problem(text):
             raise click.BadParameter(f"'{text[:100]}' {reason}", param_hint=option)
     return tuple(map(Glob.compile, texts))
 

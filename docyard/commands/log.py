@@ -19,7 +19,7 @@ from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
     from docyard.cli.commits import Recent
-    from workspace.history.commits import Change
+    from workspace.history.commits import CommitChange
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -32,7 +32,7 @@ class Past(NamedTuple):
     """The changes of a document or section, whether there may be more, and what could not be read."""
 
     followed: Followed
-    changes: Sequence[Change]
+    changes: Sequence[CommitChange]
     more: bool
     notes: Sequence[str]
 
@@ -122,7 +122,7 @@ def _pages(
     limit: int,
     progress: console.Progress | None,
 ) -> Past:
-    found: list[Change] = []
+    found: list[CommitChange] = []
     after: str | None = None
     while True:
         wanted = min(limit - len(found), _PAGE) if limit else _PAGE
@@ -135,7 +135,7 @@ def _pages(
             return Past(followed, found, after is not None, page.notes)
 
 
-def _entry(change: Change, *, patch: bool) -> Entry:
+def _entry(change: CommitChange, *, patch: bool) -> Entry:
     address, old = _address(change.path, change.fragment), None
     if change.old_path is not None and change.kind not in ("changed", "removed"):
         old = _address(change.old_path, change.old_fragment)
@@ -143,13 +143,13 @@ def _entry(change: Change, *, patch: bool) -> Entry:
     return Entry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
 
 
-def _change_data(change: Change, *, patch: bool) -> dict[str, Any]:
+def _change_data(change: CommitChange, *, patch: bool) -> dict[str, Any]:
     from tools.history.descriptions import change_data
 
     return change_data(change, None) | (_diff(change) if patch else {})
 
 
-def _diff(change: Change) -> dict[str, str]:
+def _diff(change: CommitChange) -> dict[str, str]:
     """Return the field `diff`, or else `hint`."""
     from tools.history.descriptions import diff_data
 

@@ -23,7 +23,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from docyard.terminal.console import console
-from workspace.proposal_ids import id_for
+from workspace.proposal_ids import derive_id
 
 Data = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ DOCUMENT = "search-api.md"
 _KEY = "demo-proposal"
 
 
-PROPOSAL = id_for(_KEY)
+PROPOSAL = derive_id(_KEY)
 
 
 """The proposal of the story: its id follows from the idempotency key."""
@@ -362,13 +362,13 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
 
 def _history_without_git(folder: Path) -> str:
     from workspace.git import trees
-    from workspace.git.ancestry import first_parents
+    from workspace.git.ancestry import walk_first_parents
     from workspace.workspace import Workspace
 
     workspace = Workspace.open(folder, read_only=True)
     lines: list[str] = []
     git, tip = workspace.git, workspace.tip()
-    for commit in first_parents(git.commit, git.boundary, tip) if tip is not None else ():
+    for commit in walk_first_parents(git.commit, git.boundary, tip) if tip is not None else ():
         parent = workspace.git.commit(commit.parents[0]).tree if commit.parents else None
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
         lines += [
@@ -380,7 +380,7 @@ def _history_without_git(folder: Path) -> str:
         lines += [f"    {line}".rstrip() for line in commit.message.strip().splitlines()]
         lines += [
             "",
-            *(f" {change.path}" for change in trees.changes(workspace.git, parent, commit.tree)),
+            *(f" {change.path}" for change in trees.diff_trees(workspace.git, parent, commit.tree)),
             "",
         ]
     return "\n".join(lines).rstrip()

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git.repository import DamagedRepository
-from workspace.git.store import GitStore, durable_objects
-from workspace.git.trees import walk
-from workspace.paths import is_nameable, written_out
+from workspace.git.store import GitStore, sync_written_objects
+from workspace.git.trees import walk_tree
+from workspace.paths import escape_path, is_nameable
 from workspace.snapshot.snapshot import NotADocument, check_pointer
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _root(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _others(snapshot: Snapshot) -> Iterator[Finding]:
-    found = list(walk(snapshot.git, snapshot.tree)) if snapshot.tree else []
+    found = list(walk_tree(snapshot.git, snapshot.tree)) if snapshot.tree else []
     others = [path for path, entry in found if not entry.is_blob and snapshot.config.is_document(path)]
     unnameable = [path for path, _ in found if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
     if others:
@@ -125,7 +125,7 @@ def _others(snapshot: Snapshot) -> Iterator[Finding]:
             f"read: {some(others)}",
         )
     if unnameable:
-        shown = [written_out(path[:_SHOWN]) for path in unnameable]
+        shown = [escape_path(path[:_SHOWN]) for path in unnameable]
         yield Finding(
             Severity.WARNING,
             AREA,
@@ -145,7 +145,7 @@ def _types(snapshot: Snapshot) -> Iterator[Finding]:
 def _contents(
     snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None
 ) -> Iterator[Finding]:
-    from workspace.publishing.pruned import whole_file
+    from workspace.publishing.pruned import read_whole_file
 
     foreign: list[str] = []
     large: list[str] = []
@@ -168,7 +168,7 @@ def _contents(
         except UnicodeDecodeError:
             foreign.append(path)
         except DamagedRepository:
-            kept = whole_file(snapshot.git, path, blob) is not None
+            kept = read_whole_file(snapshot.git, path, blob) is not None
             (in_files if kept else lost)[path] = blob
     if in_files:
         yield Finding(
@@ -212,14 +212,14 @@ def _contents(
 
 
 def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
-    from workspace.publishing.pruned import whole_file
+    from workspace.publishing.pruned import read_whole_file
 
     store = writable().git
     assert isinstance(store, GitStore)
     written = []
-    with durable_objects():
+    with sync_written_objects():
         for path, blob in blobs.items():
-            data = whole_file(store, path, blob)
+            data = read_whole_file(store, path, blob)
             if data is not None and store.put_blob(data) == blob:
                 written.append(path)
     if not written:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.git.reader import GitReader
-    from workspace.sync.status import Seen
+    from workspace.sync.status import TrackedState
     from workspace.workspace import Workspace
 
 AREA = "repository"
@@ -25,7 +25,7 @@ AREA = "repository"
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
     """Yield what keeps proposals from being read, approved or merged. Changes nothing."""
-    from workspace.proposal_ids import BRANCH, id_of_branch
+    from workspace.proposal_ids import BRANCH, parse_branch_id
     from workspace.proposals.event_log import EventLog
 
     yield from _tokens(git.common_dir)
@@ -39,7 +39,7 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
             f"{some(unreadable)}",
             f"git log --stat {BRANCH} shows which commit brought the files; upgrade docyard if it is older",
         )
-    silent = [name for name in git.branches() if id_of_branch(name) not in (None, *said.proposals)]
+    silent = [name for name in git.branches() if parse_branch_id(name) not in (None, *said.proposals)]
     if silent:
         yield Finding(
             Severity.WARNING,
@@ -54,14 +54,14 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
 def check_approvals(workspace: Workspace) -> Iterator[Finding]:
     """Yield the open proposals whose approvals do not cover what a merge would bring under a rule."""
     from workspace.proposals.approvals import Void
-    from workspace.proposals.events import Verdict
+    from workspace.proposals.events import ReviewDecision
 
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
     uncovered = [
         one.id
         for one in proposing.all()
         if one.is_open
-        and any(review.verdict is Verdict.APPROVE for review in one.words.reviews)
+        and any(review.verdict is ReviewDecision.APPROVE for review in one.words.reviews)
         and Void.UNSEEN in proposing.lacking(one, reviewing.preview(one)).void.values()
     ]
     if uncovered:
@@ -87,7 +87,7 @@ def _tokens(common_dir: Path) -> Iterator[Finding]:
 
 def check_remote(workspace: Workspace) -> Iterator[Finding]:
     """Yield what keeps the branch and its remote apart, and what the remote lacks."""
-    from workspace.sync.branches import State, chosen
+    from workspace.sync.branches import SyncState, chosen
 
     settings = workspace.snapshot().config.remote
     if settings.is_automatic or settings.name is not None:
@@ -104,9 +104,9 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
     seen = workspace.standing().look()
     if seen is None:
         return
-    if seen.stand.state is State.DIVERGED:
+    if seen.stand.state is SyncState.DIVERGED:
         yield _diverged(workspace, seen)
-    if seen.stand.state is State.REWOUND:
+    if seen.stand.state is SyncState.REWOUND:
         yield Finding(
             Severity.WARNING,
             AREA,
@@ -125,7 +125,7 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
-def _diverged(workspace: Workspace, seen: Seen) -> Finding:
+def _diverged(workspace: Workspace, seen: TrackedState) -> Finding:
     """Return why the branch and the remote's are apart, as far as that can be found without the remote."""
     from workspace.merge.commits import UnrelatedHistories
     from workspace.policy.protection import Protected

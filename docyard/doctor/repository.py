@@ -22,7 +22,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
-from workspace.git.worktrees import operation
+from workspace.git.worktrees import find_unfinished_operation
 from workspace.publishing.journal import NAME as JOURNAL
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         return
     # A Git directory that stands apart does not know its work tree, whose attributes count.
     git = GitStore(worktree.path if (worktree.path / ".git").exists() else worktree.git_dir)
-    unfinished = operation(worktree.git_dir)
+    unfinished = find_unfinished_operation(worktree.git_dir)
     if unfinished is not None:
         yield Finding(
             Severity.ERROR,
@@ -168,7 +168,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         except DamagedRepository as error:
             yield Finding(Severity.ERROR, AREA, f"{error.message}, so nothing can be written", error.fix)
             return
-        if index.conflicted:
+        if index.is_conflicted:
             yield Finding(
                 Severity.ERROR,
                 AREA,
@@ -180,7 +180,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
     filtered: list[str] = []
     flagged: list[str] = []
     for path in snapshot.documents:
-        if git.foreign_filter(path):
+        if git.has_foreign_filter(path):
             filtered.append(path)
             continue
         entry = snapshot.entry(path)
@@ -189,7 +189,9 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             flagged.append(path)
             continue
         same = entry is not None and staged is not None and staged.id == entry.id
-        if not same or not files.unchanged(FileChange(path, entry, None, entry.mode if entry else FILE_MODE)):
+        if not same or not files.is_unchanged(
+            FileChange(path, entry, None, entry.mode if entry else FILE_MODE)
+        ):
             changed.append(path)
     if changed:
         yield Finding(
@@ -235,9 +237,9 @@ def check_repository(
 
     Changes nothing.
     """
-    from workspace.publishing.recovery import leftovers
+    from workspace.publishing.recovery import find_leftovers
 
-    left = leftovers(workspace.git.common_dir)
+    left = find_leftovers(workspace.git.common_dir)
     yield from _leftovers(workspace.git.common_dir, left, writable)
     yield from _locks(workspace.git.common_dir, left)
     yield from check_settings(workspace.git.common_dir, workspace.git.git_dir)

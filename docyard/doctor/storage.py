@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.git.reader import GitReader
-    from workspace.publishing.pruned import Pruned
+    from workspace.publishing.pruned import PrunedBranch
     from workspace.publishing.repair import TornRef
     from workspace.workspace import Workspace
 
@@ -93,11 +93,11 @@ def _replaced(common: Path) -> bool:
 
 def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Iterator[Finding]:
     """Find what is broken in the files of the repository and in the commits of its branches."""
-    from workspace.publishing.pruned import pruned_branches
-    from workspace.publishing.repair import broken_objects, is_torn, torn_refs
+    from workspace.publishing.pruned import find_pruned_branches
+    from workspace.publishing.repair import find_broken_objects, find_torn_refs, is_torn
 
     git = workspace.git
-    broken = broken_objects(git.common_dir)
+    broken = find_broken_objects(git.common_dir)
     if broken:
         yield Finding(
             Severity.ERROR,
@@ -115,8 +115,8 @@ def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Ite
             f'echo "ref: refs/heads/{_last_branch(git)}" > {_shown(git.git_dir)}/HEAD',
             subject="HEAD",
         )
-    yield from (_torn(git, torn) for torn in torn_refs(git, broken))
-    pruned = list(pruned_branches(git, workspace.branch))
+    yield from (_torn(git, torn) for torn in find_torn_refs(git, broken))
+    pruned = list(find_pruned_branches(git, workspace.branch))
     yield from _pruned(workspace, pruned, writable)
     if not any(one.branch == workspace.branch and one.can_rebuild for one in pruned):
         yield from _lost(workspace, broken)
@@ -146,7 +146,7 @@ def _torn(git: GitReader, torn: TornRef) -> Finding:
 
 
 def _pruned(
-    workspace: Workspace, branches: Sequence[Pruned], writable: Callable[[], Workspace]
+    workspace: Workspace, branches: Sequence[PrunedBranch], writable: Callable[[], Workspace]
 ) -> Iterator[Finding]:
     """Report branches whose objects are missing. The served one is only named here if some can come back."""
     for pruned in branches:
@@ -164,13 +164,13 @@ def _pruned(
             yield Finding(Severity.ERROR, AREA, message, fix, subject=first.id)
 
 
-def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
+def _rebuild(writable: Callable[[], Workspace], pruned: PrunedBranch) -> str | None:
     from workspace.git.store import GitStore
-    from workspace.publishing.pruned import rebuild
+    from workspace.publishing.pruned import rebuild_branch
 
     store = writable().git
     assert isinstance(store, GitStore)
-    done = rebuild(store, pruned)
+    done = rebuild_branch(store, pruned)
     if done is None:
         return None
     number = "1 object" if done.restored == 1 else f"{done.restored:,} objects"
@@ -188,7 +188,7 @@ def _rebuild(writable: Callable[[], Workspace], pruned: Pruned) -> str | None:
 
 def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
     """Yield the served branch names a commit of which the commit itself, or a folder, is not here."""
-    from workspace.git.trees import walk
+    from workspace.git.trees import walk_tree
 
     git = workspace.git
     try:
@@ -197,7 +197,7 @@ def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
         return
     try:
         if tip is not None:
-            for _ in walk(git, git.commit(tip).tree):
+            for _ in walk_tree(git, git.commit(tip).tree):
                 pass
     except DamagedRepository as error:
         id = str(error.details.get("id"))
@@ -213,9 +213,9 @@ def _lost(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
 
 def _back(git: GitReader, branch: str, broken: tuple[str, ...] = ()) -> str:
     """Return how a person moves a branch back to the last commit of its reflog that is whole."""
-    from workspace.publishing.repair import last_whole
+    from workspace.publishing.repair import find_last_whole_commit
 
-    whole = last_whole(git, branch, broken).commit
+    whole = find_last_whole_commit(git, branch, broken).commit
     if whole is None:
         return ""
     return f"; or git update-ref refs/heads/{branch} {whole[:12]}, the last commit that is whole"
@@ -257,9 +257,9 @@ def _shown(git_dir: Path) -> str:
 
 
 def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
-    from workspace.publishing.repair import set_aside
+    from workspace.publishing.repair import set_aside_objects
 
-    moved = set_aside(common_dir, ids)
+    moved = set_aside_objects(common_dir, ids)
     if not moved:
         return None
     return (
@@ -268,9 +268,9 @@ def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
 
 
 def _restore(git: GitReader, torn: TornRef) -> str | None:
-    from workspace.publishing.repair import BROKEN_REFS, restore
+    from workspace.publishing.repair import BROKEN_REFS, restore_torn_ref
 
-    if not restore(git, torn):
+    if not restore_torn_ref(git, torn):
         return None
     assert torn.commit is not None
     return f"restored the branch {torn.branch} to {torn.commit[:12]}; its torn file is in {BROKEN_REFS}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from docyard.forges.place import ForgeAccess, ForgePlace, place_of
 from workspace.git.remotes.remote import GitRemotes
-from workspace.git.remotes.url import Address, Transport
+from workspace.git.remotes.url import RemoteUrl, Transport
 from workspace.sync.branches import chosen
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def forge_place(workspace: Workspace, access: ForgeAccess) -> ForgePlace | None:
     return None if settings is None else place_of(_address(workspace), settings.kind, access)
 
 
-def _address(workspace: Workspace) -> Address:
+def _address(workspace: Workspace) -> RemoteUrl:
     """Return where pull requests come from: where the remote is pushed to, with Git's `insteadOf`.
 
     One that only leads to a folder by it, as to a mirror, is where it says it is.
@@ -39,9 +39,9 @@ def _address(workspace: Workspace) -> Address:
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:
         found = remotes.address(url)
     if found.transport is Transport.FILE:
-        from workspace.git.remotes.url import parse_address
+        from workspace.git.remotes.url import parse_remote_url
 
-        return parse_address(url)
+        return parse_remote_url(url)
     return found
 
 

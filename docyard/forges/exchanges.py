@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from docyard.forges.pull_request_sync import Followed
     from docyard.forges.rounds import ForgeRounds
     from workspace.git.remotes.credentials import Access
-    from workspace.sync.sync import Synced
+    from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
 log = logging.getLogger("docyard")
@@ -34,18 +34,18 @@ log = logging.getLogger("docyard")
 class Exchanged(NamedTuple):
     """How an exchange has ended: what was fetched, and what was followed; `error` is why not."""
 
-    synced: Synced | None = None
+    synced: SyncResult | None = None
     followed: Followed | None = None
     error: WorkspaceError | None = None
 
     @property
     def is_applied(self) -> bool:
         """Whether the served branch holds what the remote has, and pull requests were followed."""
-        from workspace.sync.branches import State
+        from workspace.sync.branches import SyncState
 
         if self.error is not None or self.synced is None:
             return False
-        is_apart = self.synced.state in (State.DIVERGED, State.REWOUND, State.BEHIND)
+        is_apart = self.synced.state in (SyncState.DIVERGED, SyncState.REWOUND, SyncState.BEHIND)
         return not is_apart and (self.followed is None or self.followed.error is None)
 
 

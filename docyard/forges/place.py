@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from docyard.forges.errors import NoForgeToken, NotAForge
-from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, parse_address
+from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
 KNOWN: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
 """Forges that are known by their hosts."""
@@ -47,7 +47,7 @@ class ForgePlace(NamedTuple):
         return f"ForgePlace({self.kind}, {self.api}, {'/'.join(self.segments)})"
 
 
-def place_of(address: Address, kind: str | None, access: ForgeAccess) -> ForgePlace:
+def place_of(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgePlace:
     """Where the repository of a remote is. `kind` is what the settings say, needed where the host does not.
 
     Raises NotAForge, NoForgeToken.
@@ -74,7 +74,7 @@ def _named(url: str) -> str:
     """Return the URL that DOCYARD_FORGE_URL holds. Raises NotAForge for one that no token may be sent to."""
     try:
         parts = urlsplit(url)
-        address = parse_address(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
+        address = parse_remote_url(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
     except (ValueError, UnsupportedRemote):
         address = None
     if address is None or not address.is_private or "@" in parts.netloc or parts.query or parts.fragment:
@@ -85,7 +85,7 @@ def _named(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _base_of(address: Address) -> str:
+def _base_of(address: RemoteUrl) -> str:
     """Return the web address of the host of a remote."""
     if address.transport is Transport.SSH:
         # The port is SSH's own, and says nothing of the web.
@@ -100,7 +100,7 @@ def _base_of(address: Address) -> str:
     )
 
 
-def _segments(address: Address, prefix: str, most: int) -> tuple[str, ...]:
+def _segments(address: RemoteUrl, prefix: str, most: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
         found = _SCP.fullmatch(address.url)

@@ -25,7 +25,7 @@ from docyard.forges.pull_requests import marker
 from docyard.forges.relay import title_of
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 from workspace.sync.branches import tracking_ref
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Follower:
         self._clock = clock
         self._seen: dict[int, _Seen] = {}
         self._finding = Finding(clock)
-        self._settled: set[tuple[str, State]] = set()
+        self._settled: set[tuple[str, ProposalState]] = set()
 
     def follow(
         self,
@@ -216,7 +216,7 @@ class Follower:
                 live += 1
                 if live <= OPEN_MOST:
                     yield one
-            elif one.state is not State.GONE and (one.id, one.state) not in self._settled:
+            elif one.state is not ProposalState.GONE and (one.id, one.state) not in self._settled:
                 ended += one.words.updated >= since
                 if one.words.updated >= since and ended <= ENDED_MOST:
                     yield one
@@ -306,11 +306,11 @@ class Follower:
             self._settle(proposal)
             return told
         closed = proposal.words.closed
-        if proposal.state is State.CLOSED and closed is not None and relay.is_of(forge.name, closed):
+        if proposal.state is ProposalState.CLOSED and closed is not None and relay.is_of(forge.name, closed):
             taking = relay.reopened(forge.name, request, self._ends(proposal))
             new = self._workspace.proposing().relay(proposal.id, [taking])
             return told._replace(done=("reopened",) if new else ())
-        if proposal.state is State.MERGED:
+        if proposal.state is ProposalState.MERGED:
             landing = proposal.landing
             commit = landing.commit or landing.tip if landing is not None else None
             if pushed or not self._was_pushed(remote, proposal.words.target, commit):
@@ -333,12 +333,12 @@ class Follower:
         """Return True if the target here has a commit of the forge's."""
         git = self._workspace.git
         tip = git.tip(target)
-        return commit is not None and tip is not None and git.has(commit) and git.descends(tip, commit)
+        return commit is not None and tip is not None and git.has(commit) and git.is_descendant(tip, commit)
 
     def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git
         theirs = git.commit_at(tracking_ref(remote, target))
-        return theirs is not None and commit is not None and git.descends(theirs, commit)
+        return theirs is not None and commit is not None and git.is_descendant(theirs, commit)
 
     def _kept(self, request: PullRequest) -> _Seen | None:
         """Return what is known of a pull request that has not changed since it was read."""

@@ -20,14 +20,14 @@ from docyard.forges.errors import ForgeConflict, ForgeRefused, ForgeUnclear, For
 from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.diff.formats import format_markdown
 from workspace.errors import WorkspaceError
-from workspace.proposals.events import one_line, plain
+from workspace.proposals.events import join_lines, remove_controls
 from workspace.sync.push import send
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
     from workspace.git.remotes.credentials import Access
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.workspace import Workspace
 
 MOST = 65_536
@@ -83,7 +83,7 @@ def marker(id: str) -> str:
     return f"<!-- docyard proposal {id} -->"
 
 
-def described(proposal: Proposal, changes: Changes) -> str:
+def described(proposal: Proposal, changes: CommitChanges) -> str:
     """Return the description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
     parts = []
     if proposal.words.description:
@@ -124,7 +124,7 @@ def _ended(text: str) -> str:
     return f"{text}\n{fence}" if fence else text
 
 
-def _told(changes: Changes, room: int) -> list[str]:
+def _told(changes: CommitChanges, room: int) -> list[str]:
     """Return the changes by section, in at most `room` characters, and what is not told of them."""
     parts = []
     if changes.documents:
@@ -255,8 +255,8 @@ def _reopened(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequ
 
 
 def _brought_up_to_date(forge: Forge, found: PullRequest, new: NewPullRequest) -> PullRequest:
-    title = None if found.title == one_line(new.title) else new.title
-    body = None if found.body == plain(new.body) else new.body
+    title = None if found.title == join_lines(new.title) else new.title
+    body = None if found.body == remove_controls(new.body) else new.body
     if title is None and body is None:
         return found
     return forge.update(found.number, title=title, body=body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.proposals.actions.discuss import Relayed
+from workspace.proposals.actions.discuss import RelayedEvent
 from workspace.proposals.actions.register import Actor
 from workspace.proposals.events import (
     MAX_TEXT,
@@ -17,10 +17,10 @@ from workspace.proposals.events import (
     Commented,
     KnownBy,
     Reopened,
+    ReviewDecision,
     Reviewed,
     Submitted,
-    Verdict,
-    one_line,
+    join_lines,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def title_of(forge: str) -> str:
 
 def speaker(forge: str, login: str) -> Actor:
     """Somebody on a forge; the address is none (RFC 2606), and only tells one from another."""
-    name = one_line(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
+    name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
     label = title_of(forge)
     address = f"{''.join(name.split())}@{forge}.invalid"
     return Actor(Author(name, address, KnownBy.CLIENT, label), TOOL, label)
@@ -60,12 +60,12 @@ def is_of(forge: str, author: Author) -> bool:
     return author.known_by is KnownBy.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
-def opened(forge: str, request: PullRequest, proposal: Proposal) -> Relayed:
+def opened(forge: str, request: PullRequest, proposal: Proposal) -> RelayedEvent:
     """That a proposal has a pull request, and where."""
     text = f"Opened as pull request [{request.number}]({request.url})."
     key = f"{forge} pull request {request.number} opened"
     words = Commented(text, None, proposal.tip, pull_request=request.url)
-    return Relayed(words, speaker(forge, title_of(forge)), key)
+    return RelayedEvent(words, speaker(forge, title_of(forge)), key)
 
 
 def link_of(events: Sequence[Event]) -> str | None:
@@ -86,7 +86,7 @@ def reviews(
     request: PullRequest,
     proposal: Proposal,
     said: Sequence[Event],
-) -> Iterator[Relayed]:
+) -> Iterator[RelayedEvent]:
     """Reviews as words: verdicts on the commit that they were given on.
 
     Where the forge does not tell it, that is the one that was submitted last before, by what was `said` here.
@@ -96,29 +96,29 @@ def reviews(
         if words is not None:
             # What a forge lets be changed under one id, such as by a dismissal, is another saying.
             key = f"{forge} review {one.id} {one.verdict}"
-            yield Relayed(words, speaker(forge, one.author), key)
+            yield RelayedEvent(words, speaker(forge, one.author), key)
 
 
-def comments(forge: str, found: Sequence[ForgeComment], proposal: Proposal) -> Iterator[Relayed]:
+def comments(forge: str, found: Sequence[ForgeComment], proposal: Proposal) -> Iterator[RelayedEvent]:
     """General comments as words, those of Docyard itself aside."""
     for one in found:
         is_own = _OWN.fullmatch(one.text.strip().rpartition("\n")[2])
         if one.text.strip() and not is_own:
             words = Commented(one.text[:MAX_TEXT], None, proposal.tip)
-            yield Relayed(words, speaker(forge, one.author), f"{forge} comment {one.id}")
+            yield RelayedEvent(words, speaker(forge, one.author), f"{forge} comment {one.id}")
 
 
-def closed(forge: str, request: PullRequest, text: str, times: int) -> Relayed:
+def closed(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
     """Return the end of a proposal whose pull request has ended; `times` tells one end from the next."""
     key = f"{forge} pull request {request.number} closed {times}"
-    return Relayed(Closed(text), speaker(forge, title_of(forge)), key)
+    return RelayedEvent(Closed(text), speaker(forge, title_of(forge)), key)
 
 
-def reopened(forge: str, request: PullRequest, times: int) -> Relayed:
+def reopened(forge: str, request: PullRequest, times: int) -> RelayedEvent:
     """Return a proposal is taken up again whose pull request was."""
     text = f"Reopened on {title_of(forge)}: {request.url}"
     key = f"{forge} pull request {request.number} reopened {times}"
-    return Relayed(Reopened(text), speaker(forge, title_of(forge)), key)
+    return RelayedEvent(Reopened(text), speaker(forge, title_of(forge)), key)
 
 
 def _submitted(said: Sequence[Event], one: ForgeReview) -> str | None:
@@ -134,15 +134,17 @@ def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Re
         return None
     match one.verdict:
         case "approved":
-            return Reviewed(Verdict.APPROVE, text, commit)
+            return Reviewed(ReviewDecision.APPROVE, text, commit)
         case "changes_requested" if commit in (proposal.tip, proposal.words.submitted):
-            return Reviewed(Verdict.REQUEST_CHANGES, text or f"Changes were requested on {place}.", commit)
+            return Reviewed(
+                ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {place}.", commit
+            )
         case "changes_requested":
             # A submission came between that and now, which answers it.
             lead = f"Changes were requested on {place}, of an earlier version."
-            return Reviewed(Verdict.COMMENT, f"{lead}\n\n{text}".strip(), commit)
+            return Reviewed(ReviewDecision.COMMENT, f"{lead}\n\n{text}".strip(), commit)
         case "dismissed":
             lead = f"A review was dismissed on {place}. If it asked for changes, submit again to answer it."
             return Commented(f"{lead}\n\n{text}".strip(), None, proposal.tip)
         case _:
-            return Reviewed(Verdict.COMMENT, text, commit) if text.strip() else None
+            return Reviewed(ReviewDecision.COMMENT, text, commit) if text.strip() else None

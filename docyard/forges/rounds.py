@@ -15,7 +15,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.forges.place import ForgeAccess
     from docyard.forges.pull_request_sync import Followed, Follower
-    from workspace.sync.sync import Synced
+    from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
 
@@ -39,7 +39,7 @@ class ForgeRounds:
         self._not_before: tuple[float, Followed] | None = None
 
     def follow(
-        self, synced: Synced, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
+        self, synced: SyncResult, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
     ) -> Followed | None:
         """Follow what happened on the forge, when the remote was fetched; None where there is no forge.
 
@@ -57,7 +57,7 @@ class ForgeRounds:
             return self._followed(synced, branches, numbers)
 
     def _followed(
-        self, synced: Synced, branches: Collection[str] | None, numbers: Collection[int]
+        self, synced: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
     ) -> Followed | None:
         from docyard.forges.choice import forge_of
         from docyard.forges.errors import ForgeLimited

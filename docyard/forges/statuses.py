@@ -18,7 +18,7 @@ from docyard.forges.errors import (
     ForgeRefused,
     ForgeUnreachable,
 )
-from workspace.git.remotes.exchange import cleaned
+from workspace.git.remotes.exchange import clean_message
 
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
 _LEFT = ("x-ratelimit-remaining", "ratelimit-remaining")
@@ -43,7 +43,7 @@ def error_of(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
         return None
     if status == 429 or (status == 403 and _is_limited(headers)):
         return ForgeLimited(forge, status, _retry_after(headers))
-    reason = cleaned("; ".join(dict.fromkeys(_said(answer.data))), (secret,))
+    reason = clean_message("; ".join(dict.fromkeys(_said(answer.data))), (secret,))
     match status:
         case 401 | 403:
             return ForgeDenied(forge, status, reason)

@@ -27,7 +27,7 @@ import httpx2
 
 from docyard.forges.errors import ForgeError, ForgeUnclear, ForgeUnreachable
 from docyard.forges.statuses import ForgeAnswer, error_of, wait_of
-from workspace.proposals.events import MAX_TEXT, one_line, plain
+from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
 _REDIRECTS = 3
 
@@ -300,11 +300,11 @@ class Fields:
 
     def word(self, name: str) -> str:
         """Return a text on one line, of at most 500 characters."""
-        return one_line(self._text(name))[:_LINE]
+        return join_lines(self._text(name))[:_LINE]
 
     def text(self, name: str) -> str:
         """Return a text of several lines, as it would be kept; "" for null."""
-        found = plain(self._text(name)) if self.has(name) else ""
+        found = remove_controls(self._text(name)) if self.has(name) else ""
         return found if len(found) <= MAX_TEXT else found[: MAX_TEXT - 1] + "…"
 
     def number(self, name: str) -> int:

@@ -73,7 +73,7 @@ class Proving:
         if proof.person is None:
             return proof
         try:
-            known = None if self._people is None else self._people.known(proof.person.token)
+            known = None if self._people is None else self._people.find_known(proof.person.token)
         except WorkspaceError as error:
             log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
             return None

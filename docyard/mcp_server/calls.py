@@ -31,7 +31,7 @@ from tools.registry import Toolbox, UnknownTool
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import Person
@@ -174,7 +174,7 @@ class Calls:
     `sight` is the memory of the one client that a server over stdio has; over HTTP there is none.
     """
 
-    def __init__(self, toolbox: Toolbox, workers: Workers, sight: Sight | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, workers: Workers, sight: SeenTexts | None = None) -> None:
         self._toolbox = toolbox
         self._workers = workers
         self._sight = sight

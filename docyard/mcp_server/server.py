@@ -34,7 +34,7 @@ from docyard.mcp_server.notifications import Announcer, Watching
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import Connection, OpenRequests, stdio
 from tools.registry import Toolbox, UnknownTool
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
@@ -223,7 +223,7 @@ async def serve_stdio(
                 connection.stop()
 
     async with Workers(_WORKERS) as workers:
-        calls = Calls(toolbox, workers, Sight())
+        calls = Calls(toolbox, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         announcer = Announcer(toolbox.definitions, workers, bus)
         watching = Watching(Requests(toolbox, workers), bus)

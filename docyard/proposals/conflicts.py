@@ -28,10 +28,10 @@ def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
     Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
     CannotError for a branch that is gone.
     """
-    from workspace.proposals.proposal import State
+    from workspace.proposals.proposal import ProposalState
 
     target = workspace.git.tip(proposal.words.target)
-    if proposal.state is not State.MERGED:
+    if proposal.state is not ProposalState.MERGED:
         for branch, tip in ((proposal.words.branch, proposal.tip), (proposal.words.target, target)):
             if tip is None:
                 raise CannotError(

@@ -10,10 +10,10 @@ from workspace.proposals.approvals import Void
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.proposals.actions.merge_gate import Lacking
+    from workspace.proposals.actions.merge_gate import MergeRequirements
     from workspace.proposals.comments import PlacedThread
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes, ProposedCommit
+    from workspace.proposals.review.changes import CommitChanges, ProposedCommit
     from workspace.proposals.review.overlaps import Overlap
     from workspace.proposals.review.review import Preview
 
@@ -41,9 +41,9 @@ class View(NamedTuple):
     """
 
     proposal: Proposal
-    changes: Changes
+    changes: CommitChanges
     preview: Preview
-    lacking: Lacking
+    lacking: MergeRequirements
     overlaps: Sequence[Overlap]
     commits: Sequence[ProposedCommit]
     threads: Sequence[PlacedThread]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 
 
 class Exit(IntEnum):
@@ -33,20 +33,20 @@ def cure(error: WorkspaceError) -> str:
     return f"{error.fix} {listing}".strip()
 
 
-def _listing(among: Among) -> str:
+def _listing(among: SuggestionSource) -> str:
     import shlex
 
     address = shlex.quote(f"{among.path}#{among.slug}" if among.slug else among.path)
     match among.listed:
-        case Listed.DOCUMENTS:
+        case HintKind.DOCUMENTS:
             return "`docyard search WORDS` finds documents."
-        case Listed.SECTIONS:
+        case HintKind.SECTIONS:
             return f"`docyard read {address} --sections` lists its sections."
-        case Listed.TASKS:
+        case HintKind.TASKS:
             return f"`docyard read {address}` shows its tasks."
-        case Listed.COMMITS:
+        case HintKind.COMMITS:
             return f"`docyard log {address}` shows its history."
-        case Listed.MISSING:
+        case HintKind.MISSING:
             return f"Write and commit {address}."
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.diff.changes import DocumentChange, SectionChange
     from workspace.diff.descriptions import Segment
     from workspace.diff.text import DiffStep
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
 
 MOST = 40_000
 
@@ -252,7 +252,7 @@ def place_id(path: str, address: str | None = None) -> str:
 
 
 def diff_of(
-    changes: Changes,
+    changes: CommitChanges,
     *,
     path: str | None = None,
     offset: int = 0,

@@ -10,7 +10,7 @@ from docyard.web.asked import Asked
 from docyard.web.errors import failed
 from docyard.web.request import in_thread
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import CONTROL, MAX_PATH
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def _near(asked: Asked, snapshot: Snapshot, path: str) -> Sequence[Near]:
     move = asked.workspace.moves().find(snapshot, path)
     if move is not None:
         return (Near(f"{move.path}, where it has moved to", asked.urls.document(move.path)),)
-    return [Near(one, asked.urls.document(one)) for one in nearest(path, snapshot.documents)]
+    return [Near(one, asked.urls.document(one)) for one in find_nearest(path, snapshot.documents)]

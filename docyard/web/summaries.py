@@ -191,7 +191,7 @@ class LastChanges:
                     break  # of a shallow clone, whose earlier commits are elsewhere
                 else:
                     before = None
-                for change in trees.changes(git, before, state.tree):
+                for change in trees.diff_trees(git, before, state.tree):
                     found.setdefault(change.path, state.id)
             except DamagedRepository:
                 break

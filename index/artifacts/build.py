@@ -53,7 +53,7 @@ from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, des
 from workspace.config.config import CONFIG_PATH, Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
 from workspace.errors import WorkspaceError
-from workspace.git.objects import blob_id
+from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
 
@@ -279,7 +279,7 @@ def build(
     """
     config, settings = effective(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
-    tree = compose({**contents.documents, **contents.manifests, CONFIG_PATH: blob_id(settings)})
+    tree = compose({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
     with claimed(out), unwritable(), undone(out):
         previous = _previous(out, key)
         packs = previous.packs if previous else ()

@@ -11,13 +11,13 @@ from typing import ClassVar, NamedTuple
 
 from workspace.config.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
 from workspace.errors import WorkspaceError
-from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, blob_id, object_id, tree_bytes
+from workspace.git.objects import FILE_MODE, TREE_MODE, TreeEntry, encode_tree, hash_blob, hash_object
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.git.trees import walk
+from workspace.git.trees import walk_tree
 from workspace.globs import Glob
-from workspace.history.moves import renamed_documents
-from workspace.paths import InvalidPath, check_path, written_out
+from workspace.history.moves import map_renamed_documents
+from workspace.paths import InvalidPath, check_path, escape_path
 from workspace.snapshot.snapshot import Snapshot
 
 LARGEST = 100_000_000
@@ -97,17 +97,17 @@ def of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Content
         try:
             return git.blob(blobs[path])
         except DamagedRepository as error:
-            message = f"{written_out(path)} cannot be read: {error.message}"
-            raise DamagedRepository(message, fix=error.fix, path=written_out(path)) from None
+            message = f"{escape_path(path)} cannot be read: {error.message}"
+            raise DamagedRepository(message, fix=error.fix, path=escape_path(path)) from None
 
-    paths = (path for path, _ in walk(git, git.commit(commit).tree))
-    names = ((path, written_out(path)) for path in paths if not (path.isascii() and path.isprintable()))
+    paths = (path for path, _ in walk_tree(git, git.commit(commit).tree))
+    names = ((path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable()))
     left_out = tuple(
         shown
         for path, shown in names
         if path != shown and snapshot.config.is_document(shown) and choice.takes(shown, root)
     )
-    renamed = renamed_documents(snapshot)
+    renamed = map_renamed_documents(snapshot)
     moves = {old: new for old, new in renamed.items() if new in documents}
     found = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
     return _checked(found)
@@ -138,13 +138,13 @@ def of_folder(folder: Path, choice: Choice) -> Contents:
         return config.is_document(path) and choice.takes(path, config.root)
 
     for path, size in _files(folder, config.root, lambda prefix: takes(prefix + ANY_NAME)):
-        is_document = takes(written_out(path))
+        is_document = takes(escape_path(path))
         if not is_document and not config.is_manifest(path):
             continue
         if size > LARGEST or not _is_storable(path):
-            left_out.append(written_out(path))
+            left_out.append(escape_path(path))
         else:
-            (documents if is_document else manifests)[path] = blob_id(read(path))
+            (documents if is_document else manifests)[path] = hash_blob(read(path))
     documents = dict(sorted(documents.items()))
     name = folder.name or "documents"
     return _checked(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
@@ -152,19 +152,19 @@ def of_folder(folder: Path, choice: Choice) -> Contents:
 
 def compose(files: Mapping[str, str]) -> Tree:
     """Make the tree that has these blobs at these paths, none of which leads through another."""
-    entries: dict[str, list[Entry]] = {folder: [] for path in files for folder in _above(path)}
+    entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _above(path)}
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
-        entries[folder].append(Entry(name, id, FILE_MODE))
+        entries[folder].append(TreeEntry(name, id, FILE_MODE))
     trees: dict[str, bytes] = {}
     id = ""
     for folder in sorted(entries, key=_depth, reverse=True):
-        data = tree_bytes(entries[folder])
-        id = object_id("tree", data)
+        data = encode_tree(entries[folder])
+        id = hash_object("tree", data)
         trees[id] = data
         if folder:
             above, _, name = folder.rpartition("/")
-            entries[above].append(Entry(name, id, TREE_MODE))
+            entries[above].append(TreeEntry(name, id, TREE_MODE))
     return Tree(id, trees)
 
 
@@ -226,7 +226,7 @@ def _is_storable(path: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> UnreadableFolder:
-    shown = written_out(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
+    shown = escape_path(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
     return UnreadableFolder(
         f"{shown} cannot be read: {error.strerror or type(error).__name__}",
         fix="Mend its permissions, or leave it out with --exclude.",

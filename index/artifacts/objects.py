@@ -8,8 +8,8 @@ from pathlib import Path
 from index.artifacts.contents import Contents, Tree, UnreadableFolder
 from index.port import Progress
 from workspace.config.config import CONFIG_PATH
-from workspace.git.objects import blob_id
-from workspace.git.packs import ObjectChanged, Packed, packed_ids, write_pack
+from workspace.git.objects import hash_blob
+from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
 
 PACKS = "objects/pack"
 
@@ -36,8 +36,8 @@ def store(
     folder = out / PACKS
     folder.mkdir(parents=True, exist_ok=True)
     paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
-    wanted = {*paths, *tree.trees, blob_id(settings)}
-    held = {name: packed_ids(folder / f"{name}.idx") for name in packs}
+    wanted = {*paths, *tree.trees, hash_blob(settings)}
+    held = {name: read_packed_ids(folder / f"{name}.idx") for name in packs}
     kept = keep(held, wanted)
     missing = wanted.difference(*(held[name] for name in kept))
     if missing:
@@ -54,7 +54,9 @@ def store(
     return [f"{PACKS}/{name}.{suffix}" for name in kept for suffix in ("pack", "idx")]
 
 
-def _telling(objects: Iterable[Packed], total: int, progress: Progress | None) -> Iterator[Packed]:
+def _telling(
+    objects: Iterable[PackedObject], total: int, progress: Progress | None
+) -> Iterator[PackedObject]:
     for number, one in enumerate(objects):
         if progress and number % _TOLD == 0:
             progress(number, total, "Storing documents")
@@ -73,12 +75,12 @@ def keep(packs: Mapping[str, Set[str]], wanted: Set[str]) -> list[str]:
 
 def _objects(
     contents: Contents, settings: bytes, tree: Tree, paths: Mapping[str, str], missing: Set[str]
-) -> Iterator[Packed]:
+) -> Iterator[PackedObject]:
     for id, path in paths.items():
         if id in missing:
-            yield Packed("blob", id, contents.read(path))
-    if (id := blob_id(settings)) in missing and id not in paths:
-        yield Packed("blob", id, settings)
+            yield PackedObject("blob", id, contents.read(path))
+    if (id := hash_blob(settings)) in missing and id not in paths:
+        yield PackedObject("blob", id, settings)
     for id, data in tree.trees.items():
         if id in missing:
-            yield Packed("tree", id, data)
+            yield PackedObject("tree", id, data)

@@ -15,7 +15,7 @@ from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Person
 from workspace.proposals.actions.register import Actor
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, KnownBy, Opened, Reviewed, Verdict
+from workspace.proposals.events import Author, KnownBy, Opened, ReviewDecision, Reviewed
 from workspace.workspace import Workspace
 
 ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]
@@ -199,7 +199,7 @@ class Walk(World):
         events = EventLog(self.workspace.git).read().of(other.id).events
         seals = [one.words.seal for one in events if isinstance(one.words, Reviewed)]
         seal = self.chance.choice([None, "0" * 96, *seals])
-        approval = Reviewed(Verdict.APPROVE, "", proposal.tip, seal)
+        approval = Reviewed(ReviewDecision.APPROVE, "", proposal.tip, seal)
         opened = Opened("To main", "", "main", self.chance.choice(["main", other.words.branch]), None)
         words = approval if self.chance.random() < 0.75 else opened
         try:
@@ -255,7 +255,7 @@ class Walk(World):
         if tip is None:
             return
         proposing = Workspace.open(self.repo.path, durable=False).proposing()
-        proposing.review(id, self._actor(person), Verdict.APPROVE, commit=tip)
+        proposing.review(id, self._actor(person), ReviewDecision.APPROVE, commit=tip)
         self.model.approved.add((id, tip, person.token))
 
     def _refresh(self, id: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.gate_world import LAX, NONE
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Author, KnownBy, Reviewed, Verdict
+from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed
 
 if TYPE_CHECKING:
     from tests.acceptance.gate import Walk
@@ -37,7 +37,7 @@ def forges(walk: Walk, by: str, merges: str) -> None:
     seals = [words.seal for words in said if isinstance(words, Reviewed)]
     author = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
     for seal in dict.fromkeys([None, "0" * 96, *seals]):
-        words = Reviewed(Verdict.APPROVE, "", walk.tip(id) or "", seal)
+        words = Reviewed(ReviewDecision.APPROVE, "", walk.tip(id) or "", seal)
         log.append(id, [words], author, tool="forger", client="forger")
     walk.merge(id, merges)
 

@@ -23,16 +23,16 @@ from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Access
-from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Author, KnownBy, Verdict
-from workspace.proposals.proposal import Proposal, State
+from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.snapshot.snapshot import Snapshot
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
@@ -96,7 +96,7 @@ class Clones:
             self.clones.append(Clone(repo, workspace, self._tools(workspace), person))
 
     def _tools(self, workspace: Workspace) -> Callable[..., Answer]:
-        toolbox, sight = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), Sight()
+        toolbox, sight = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **given: object) -> Answer:
             fields = {name: value for name, value in given.items() if value is not None}
@@ -270,9 +270,9 @@ class Clones:
         proposing = clone.workspace.proposing()
         try:
             proposal = proposing.one(id)
-            if proposal.state is State.DRAFT:
+            if proposal.state is ProposalState.DRAFT:
                 proposing.submit(id, clone.person)
-            proposal = proposing.review(id, clone.person, Verdict.APPROVE).proposal
+            proposal = proposing.review(id, clone.person, ReviewDecision.APPROVE).proposal
         except WorkspaceError as error:
             self.tell(clone, f"approve {id}: {error.code}")
             return
@@ -332,13 +332,15 @@ class Clones:
         """Synchronize; where that is blocked, sometimes decide it for one side, or by new text."""
         choose = self._chooser({}) if self.chance.random() < 0.5 else None
         for _ in range(3):
-            reviewed: dict[str, Choice] = {}
+            reviewed: dict[str, ResolutionChoice] = {}
             try:
                 found = sync(clone.workspace, Access(), choose=choose)
             except WorkspaceError as error:
                 unreviewed = error.details.get("unreviewed", ())
                 for one in unreviewed:
-                    reviewed[one["path"]] = Choice.THEIRS if one["side"] == "ours" else Choice.OURS
+                    reviewed[one["path"]] = (
+                        ResolutionChoice.THEIRS if one["side"] == "ours" else ResolutionChoice.OURS
+                    )
                 outcome = f"{error.code} {unreviewed[0]['side'] if unreviewed else ''}".strip()
             else:
                 outcome = "merged" if found.merged else found.state.value
@@ -348,15 +350,17 @@ class Clones:
                 break
             choose = self._chooser(reviewed)
 
-    def _chooser(self, reviewed: Mapping[str, Choice]) -> Callable[[Sequence[FileConflict]], Resolutions]:
+    def _chooser(
+        self, reviewed: Mapping[str, ResolutionChoice]
+    ) -> Callable[[Sequence[FileConflict]], Resolutions]:
         """Return what keeps the reviewed side of files, and decides the rest for one side or at random."""
-        side = self.chance.choice([Choice.OURS, Choice.THEIRS, None])
+        side = self.chance.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
             found: dict[str, dict[UnitId, Resolution]] = {}
             for path, conflict in conflicts:
-                choice = reviewed.get(path) or side or self.chance.choice([*Choice])
-                content = f"Text {self.word()}.\n".encode() if choice is Choice.CONTENT else None
+                choice = reviewed.get(path) or side or self.chance.choice([*ResolutionChoice])
+                content = f"Text {self.word()}.\n".encode() if choice is ResolutionChoice.CONTENT else None
                 found.setdefault(path, {})[conflict.unit] = Resolution(choice, content)
             return found
 

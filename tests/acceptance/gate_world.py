@@ -17,9 +17,9 @@ from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.policy.tokens import Tokens
-from workspace.proposals.proposal import Proposal, State
+from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 RULES = """overwrite = "any"
 [[protect]]
@@ -65,7 +65,7 @@ class World:
         workspace = Workspace.open(self.repo.path, durable=False)
         index = SearchIndex(workspace)
         workspace.inbound = index
-        toolbox, sight = Toolbox(workspace, index, TOOLSETS, False), Sight()
+        toolbox, sight = Toolbox(workspace, index, TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **given: object) -> Answer:
             return toolbox.call(tool, given, client="an agent", sight=sight)
@@ -100,9 +100,11 @@ class World:
 
     def some(self) -> str:
         """A proposal's id, one of the last few most often."""
-        found = [one.id for one in self.all() if one.state is not State.MERGED or self.chance.random() < 0.1][
-            :5
-        ]
+        found = [
+            one.id
+            for one in self.all()
+            if one.state is not ProposalState.MERGED or self.chance.random() < 0.1
+        ][:5]
         return self.chance.choice(found) if found else "none"
 
     def tip(self, id: str) -> str | None:

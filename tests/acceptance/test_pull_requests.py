@@ -17,7 +17,7 @@ from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.workspace.proposals.actions.scene import AGENT
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 Run = Callable[..., dict[str, Any]]
 
@@ -59,7 +59,7 @@ def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> Non
     (followed,) = run("sync")["forge"]["pull_requests"]
     # GitLab has no text beside a verdict: it is a comment there.
     assert (followed["reviews"], followed["comments"]) == (1, 2 if here.local.kind == "gitlab" else 1)
-    assert here.now(proposal).state is State.CHANGES_REQUESTED
+    assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
     said = {str(event.author.name): str(event.words) for event in here.proposing.said(here.now(proposal))}
     assert "Say *why*." in said["ana"]
     assert "I like it." in said["ben"]
@@ -69,19 +69,19 @@ def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> Non
     assert (again["number"], again["new"]) == (number, False)
     assert here.local.state.one(number).last_head == here.now(proposal).tip
     assert "herons" in here.local.state.one(number).body
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
 
     for review in here.local.state.one(number).reviews:
         review.verdict = "commented"
     here.local.state.review(number, "ana", "approved", "Now it is clear.")
     run("sync")
-    assert here.now(proposal).state is State.APPROVED
+    assert here.now(proposal).state is ProposalState.APPROVED
 
     head = here.local.state.one(number).last_head
     here.local.state.merge(number, head, "Merge it", "ana")
     (followed,) = run("sync")["forge"]["pull_requests"]
     assert (followed["state"], followed["done"]) == ("merged", [])
-    assert here.now(proposal).state is State.MERGED
+    assert here.now(proposal).state is ProposalState.MERGED
     assert "herons" in here.show(page)
     # What was said on the forge reached the remote too, for others to read.
     assert "ana" in here.there.git("log", "--format=%an", "docyard/discussion")
@@ -92,7 +92,7 @@ def test_merged_here_is_merged_there(here: Joined, run: Run) -> None:
     run("proposals", "merge", proposal.id)
     run("sync")
     assert here.local.state.one(number).state == "merged"
-    assert here.now(proposal).state is State.MERGED
+    assert here.now(proposal).state is ProposalState.MERGED
     here.check_sound()
 
 
@@ -116,7 +116,7 @@ def test_squashed_or_closed_there_is_closed_here_and_closed_here_is_closed_there
     merged = f"Merged on {place} as {commit[:12]}"
     for proposal, text in ((squashed, merged), (given_up, f"Closed on {place}")):
         now = here.now(proposal)
-        assert now.state is State.CLOSED
+        assert now.state is ProposalState.CLOSED
         assert text in str(here.proposing.said(now)[-1].words)
     assert here.local.state.one(third).state == "closed"
 

@@ -17,7 +17,7 @@ from tests.browser.served import Served, serving
 from tests.repositories import Repo, unborn
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Author, KnownBy, Verdict
+from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.workspace import Workspace
 
 DOCUMENTS = Path(__file__).with_name("workspace")
@@ -183,4 +183,6 @@ def discussed(story: Story) -> None:
     proposing.comment(
         name, actor, "Always the *same* second?", file="api/retries.md", slug="backoff", quote="a second"
     )
-    proposing.review(name, actor, Verdict.REQUEST_CHANGES, "Say how the wait grows, and where it ends.")
+    proposing.review(
+        name, actor, ReviewDecision.REQUEST_CHANGES, "Say how the wait grows, and where it ends."
+    )

@@ -20,7 +20,7 @@ from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages
 from tests.stdio_client import ByHand
 from tools.registry import Toolbox
-from workspace.proposals.actions.register import Register
+from workspace.proposals.actions.register import ProposalRepository
 from workspace.workspace import Workspace
 
 FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
@@ -115,7 +115,7 @@ def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     if name == "_heard":
         monkeypatch.setattr(actions, name, full)
     else:
-        monkeypatch.setattr(Register, name, full)
+        monkeypatch.setattr(ProposalRepository, name, full)
     response = site.post(one, "comment", key=key, text="Why?")
     assert response.status_code == 200
     assert "Your change is committed" in response.text

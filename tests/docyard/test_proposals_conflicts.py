@@ -24,7 +24,7 @@ from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tools.errors import visible
-from workspace.merge.conflict import Choice, Conflict, Resolution, UnitId, UnitKind
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitId, UnitKind
 from workspace.merge.trees import FileConflict
 from workspace.workspace import Workspace
 
@@ -176,8 +176,8 @@ def test_a_decision_that_is_not_made_yet_is_left_out() -> None:
         {"file": "b.md", "kind": "document", "choice": "content", "content": ""},
     ]
     assert read_decisions(json.dumps(entries)) == {
-        "a.md": {UnitId(UnitKind.SECTION, "c"): Resolution(Choice.CONTENT, None)},
-        "b.md": {UnitId(UnitKind.DOCUMENT): Resolution(Choice.CONTENT, None)},
+        "a.md": {UnitId(UnitKind.SECTION, "c"): Resolution(ResolutionChoice.CONTENT, None)},
+        "b.md": {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.CONTENT, None)},
     }
 
 
@@ -185,7 +185,7 @@ names = st.text(st.sampled_from("ab#~:/[]0 é\u202e"), max_size=5)
 units = st.builds(UnitId, st.sampled_from([*UnitKind]), names, st.sampled_from(["", "0", "1"]))
 versions = st.none() | st.binary(max_size=5)
 conflicts = st.lists(
-    st.builds(FileConflict, names.filter(bool), st.builds(Conflict, units, versions, versions, versions)),
+    st.builds(FileConflict, names.filter(bool), st.builds(UnitConflict, units, versions, versions, versions)),
     unique_by=lambda found: (found.path, found.conflict.unit),
     max_size=5,
 )
@@ -196,10 +196,10 @@ def test_what_is_printed_decides_just_the_conflict_that_it_names(found: list[Fil
     for path, conflict in found:
         entry = json.loads(json.dumps(conflict_data(FileConflict(path, conflict))))
         assert read_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
-            path: {conflict.unit: Resolution(Choice.THEIRS)}
+            path: {conflict.unit: Resolution(ResolutionChoice.THEIRS)}
         }
         decisions = decided(found, {}, [entry["name"]], [])
-        assert decisions[path][conflict.unit] == Resolution(Choice.OURS)
+        assert decisions[path][conflict.unit] == Resolution(ResolutionChoice.OURS)
         for other, units in decisions.items():
             assert all({*_names(other, unit)} & {entry["name"]} for unit in units)
     with pytest.raises(click.UsageError):
@@ -242,8 +242,8 @@ def test_a_file_of_decisions_holds_for_the_commits_that_it_names(
 
 def test_a_decision_on_other_words_is_refused_where_it_shows_them() -> None:
     unit = UnitId(UnitKind.TEXT, "steps")
-    shown = FileConflict("plan.md", Conflict(unit, b"One.", b"Ours.", None))
-    now = FileConflict("plan.md", Conflict(unit, b"One.", b"Ours.", b"Never seen."))
+    shown = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
+    now = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))
     text = json.dumps({"conflicts": [{**conflict_data(shown), "choice": "ours"}]})
     check_versions(text, [shown])
     check_versions(

@@ -18,7 +18,7 @@ from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "proposals.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ class Reader:
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
-        self._sight = Sight()
+        self._sight = SeenTexts()
         self.id = ""
 
     def types(self, script: str) -> str:
@@ -92,9 +92,9 @@ def test_the_guide_works_step_by_step(tmp_path: Path) -> None:
 
 
 def test_what_the_guide_says_of_states_is_what_there_is() -> None:
-    from workspace.proposals.proposal import State
+    from workspace.proposals.proposal import ProposalState
 
     assert re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE) == [
         *("draft", "open", "changes_requested", "approved", "merged", "closed", "gone")
     ]
-    assert {*re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE)} == {*State}
+    assert {*re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE)} == {*ProposalState}

@@ -10,7 +10,7 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from tests.stdio_client import ByHand, serving
-from workspace.git.loose import loose_path
+from workspace.git.loose import build_loose_path
 
 pytestmark = pytest.mark.process
 
@@ -34,7 +34,7 @@ def server(repo: Repo) -> Iterator[ByHand]:
 def prune(repo: Repo, commit: str, *names: str) -> None:
     ids = [repo.git("rev-parse", f"{commit}{NAMES[name]}").strip() for name in names]
     for id in ids:
-        loose_path(repo.path / ".git", id).unlink()
+        build_loose_path(repo.path / ".git", id).unlink()
 
 
 @pytest.mark.parametrize("names", [(name,) for name in NAMES] + [tuple(NAMES)], ids="-".join)
@@ -70,7 +70,7 @@ def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
     [tip] = [
         ref.split()[0] for ref in refs if "heads/main" not in ref and (id in ref) == (branch == "proposal")
     ]
-    loose_path(repo.path / ".git", tip).unlink()
+    build_loose_path(repo.path / ".git", tip).unlink()
     comment = {"proposal": id, "action": "comment", "text": "again"}
     calls = [("edit_document", {**EDIT, "proposal": id}), ("update_proposal", comment)]
     for number, (tool, arguments) in enumerate(calls):

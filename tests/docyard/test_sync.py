@@ -18,10 +18,10 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.registry import Toolbox
 from workspace.git.remotes.credentials import Access
-from workspace.sync.branches import State
+from workspace.sync.branches import SyncState
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ class Server:
         self.toolbox = Toolbox(workspace, self.index, None, False)
         self.syncing = Syncing(workspace, Access)
         self.toolbox.wrote = self.syncing.ask
-        self.sight = Sight()
+        self.sight = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """The data of an answer."""
@@ -259,7 +259,7 @@ def test_what_the_remote_took_back_is_not_brought_back_unasked(
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     sync(server.workspace, Access())
     there.git("update-ref", "refs/heads/main", kept)
-    assert sync(server.workspace, Access()).state is State.REWOUND
+    assert sync(server.workspace, Access()).state is SyncState.REWOUND
     server.syncing.start()
     assert server.note("Ours")["sync"]["state"] == "rewound"
     server.syncing.close()

@@ -9,15 +9,15 @@ from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
-from workspace.proposal_ids import id_for
-from workspace.proposals.actions.actions import Proposing
+from workspace.proposal_ids import derive_id
+from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Verdict
+from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import Request, digest_of
+from workspace.writing.idempotency import Request, compute_digest
 from workspace.writing.plan import Mode
 
-ID = id_for("opening")
+ID = derive_id("opening")
 KEY = "the-act"
 ACTS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", "merge")
 
@@ -43,7 +43,7 @@ def prepare(path: Path, act: str) -> Repo:
 def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
     """Do it, and say what a client would be told."""
     workspace = Workspace.open(path, durable=durable)
-    known = Tokens(workspace.git.common_dir).known("bea")
+    known = Tokens(workspace.git.common_dir).find_known("bea")
     assert known is not None
     proposing, bea = workspace.proposing(), ADA._replace(person=known.person)
     arm()
@@ -54,8 +54,8 @@ def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False)
     return {"committed": True}
 
 
-def _do(workspace: Workspace, proposing: Proposing, act: str, bea: Actor) -> None:
-    request = Request(KEY, digest_of("edit_document", {}), lambda plan: {})
+def _do(workspace: Workspace, proposing: ProposalActions, act: str, bea: Actor) -> None:
+    request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
     operations = [append("What is proposed.", "specs/api.md", "calls")]
     match act:
         case "open":
@@ -69,7 +69,7 @@ def _do(workspace: Workspace, proposing: Proposing, act: str, bea: Actor) -> Non
         case "comment":
             proposing.comment(ID, AGENT, "Why?", file="specs/api.md", slug="calls", request=KEY)
         case "approve":
-            proposing.review(ID, bea, Verdict.APPROVE, request=KEY)
+            proposing.review(ID, bea, ReviewDecision.APPROVE, request=KEY)
         case "merge":
             proposing.merge(ID, bea, request=KEY)
         case _:

@@ -18,14 +18,14 @@ from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.store import GitStore
 from workspace.proposal_ids import BRANCH as DISCUSSION
-from workspace.proposals.actions.register import branch_name
+from workspace.proposals.actions.register import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace
 
 ID = "k7m2q9xa"
-PROPOSAL = branch_name(ID, "Say more")
+PROPOSAL = build_branch_name(ID, "Say more")
 BRANCHES = ("main", DISCUSSION, PROPOSAL)
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
@@ -74,7 +74,7 @@ def sync(
 
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """What `RemoteProcess.run` does, in this process, so that the calls of the exchange are struck too."""
-    ended = remote_process._carried_out(process._repository, peer, call, partial(_silent))
+    ended = remote_process._run_call(process._repository, peer, call, partial(_silent))
     if isinstance(ended, remote_process._Failed):
         raise ended.error
     return ended.result

@@ -14,7 +14,7 @@ from tests.faults.proposing import ACTS, ID, KEY, prepare
 from tests.faults.scene import check_nothing_left
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
-from workspace.proposal_ids import id_for
+from workspace.proposal_ids import derive_id
 from workspace.proposals.event_log import EventLog
 from workspace.workspace import Workspace
 
@@ -32,7 +32,7 @@ def now(repo: Repo, act: str) -> Now:
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_nothing_left(repo.path / ".git")
-    id = id_for(KEY) if act in ("open", "propose") else ID
+    id = derive_id(KEY) if act in ("open", "propose") else ID
     proposals = {one.id: one for one in Workspace.open(repo.path, read_only=True).proposing().all()}
     found = proposals.get(id)
     if found is None:

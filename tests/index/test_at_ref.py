@@ -74,7 +74,7 @@ class History:
         store, tip = self._store, self.commits[-1]
         tree = None if alone else store.commit(tip).tree
         blobs = {path: None if data is None else store.put_blob(data) for path, data in changes.items()}
-        tree = trees.rewrite(store, tree, blobs)
+        tree = trees.rewrite_tree(store, tree, blobs)
         parents = () if alone else (tip,)
         commit = store.put_commit(tree, parents, signature(), signature(), f"{len(self.commits)}")
         self.commits.append(commit)

@@ -30,8 +30,8 @@ from tests.soak.crash import End, fork_and_kill
 from workspace.edits import Operation
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Status
-from workspace.writing.write import Written
+from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.write import WriteResult
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
             return
         assert not blocked
         if mode is Mode.EACH:
-            assert [step.status is Status.DONE for step in written.steps] == [*outcome.succeeded], [
+            assert [step.status is StepStatus.DONE for step in written.steps] == [*outcome.succeeded], [
                 (step.operation, step.error) for step in written.steps
             ]
         if outcome.pages != self.pages:
@@ -272,7 +272,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 (section.address, len(section.tasks)) for section in page.sections
             ]
 
-    def _send(self, operations: list[Operation], mode: Mode) -> Written:
+    def _send(self, operations: list[Operation], mode: Mode) -> WriteResult:
         return self.workspace.write(
             operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
         )

@@ -16,7 +16,7 @@ from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.tool import Answer
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
+from workspace.writing.read_before_write import SeenTexts
 
 API = """---
 type: api_spec
@@ -75,9 +75,9 @@ def ask(toolbox: Toolbox) -> Ask:
     return client_of(toolbox)
 
 
-def client_of(toolbox: Toolbox, sight: Sight | None = None) -> Ask:
+def client_of(toolbox: Toolbox, sight: SeenTexts | None = None) -> Ask:
     """A further client of a server, with a memory of its own."""
-    memory = Sight() if sight is None else sight
+    memory = SeenTexts() if sight is None else sight
 
     def asked(tool: str, /, **arguments: object) -> Answer:
         return toolbox.call(tool, arguments, client="tester", sight=memory)

@@ -18,8 +18,8 @@ from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import TOOLSETS
 from workspace.workspace import Workspace
-from workspace.writing.read_before_write import Sight
-from workspace.writing.write import Written
+from workspace.writing.read_before_write import SeenTexts
+from workspace.writing.write import WriteResult
 
 _SAMPLE = 9  # steps of each call that the quick tests strike at
 
@@ -33,7 +33,7 @@ class Server:
         self.index = SearchIndex(workspace)
         workspace.inbound = self.index
         self.toolbox = Toolbox(workspace, self.index, TOOLSETS, False)
-        self._sight = Sight()
+        self._sight = SeenTexts()
         self._count = 0
 
     def ask(self, tool: str, **arguments: Any) -> Answer:
@@ -165,7 +165,7 @@ def _check(server: Server, prepare: Prepare, step: str, number: int) -> bool:
 def test_an_answer_that_cannot_be_made_after_the_commit_is_a_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Written, "document", _fail)
+    monkeypatch.setattr(WriteResult, "document", _fail)
     answer = _edited(Server(tmp_path / "docs"))
     assert set(answer.data) == {"commit", "hints", "next_step"}
     assert "do not send this call again" in answer.data["next_step"]

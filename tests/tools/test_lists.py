@@ -10,14 +10,14 @@ from pathlib import Path
 from tests.loops import loop_over
 from tools.errors import with_list
 from tools.toolsets import all_tools
-from workspace.errors import Among, Listed
+from workspace.errors import HintKind, SuggestionSource
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = frozenset(tool.name for tool in all_tools())
 
-DOCUMENTS = Among(Listed.DOCUMENTS)
-SECTIONS = Among(Listed.SECTIONS, "a.md")
-TASKS = Among(Listed.TASKS, "a.md", "todo")
+DOCUMENTS = SuggestionSource(HintKind.DOCUMENTS)
+SECTIONS = SuggestionSource(HintKind.SECTIONS, "a.md")
+TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 
 
 @loop_over(
@@ -28,7 +28,7 @@ TASKS = Among(Listed.TASKS, "a.md", "todo")
         (SECTIONS, {"view_document"}, 'Name one. See its sections with view_document {"file": "a.md"}.'),
         (TASKS, ALL, 'Name one. See its tasks with view_document {"file": "a.md", "slug": "todo"}.'),
         (
-            Among(Listed.COMMITS, "a.md"),
+            SuggestionSource(HintKind.COMMITS, "a.md"),
             {"view_history"},
             'Name one. See its history with view_history {"file": "a.md"}.',
         ),
@@ -36,7 +36,9 @@ TASKS = Among(Listed.TASKS, "a.md", "todo")
         (None, ALL, "Name one."),
     ],
 )
-def test_the_tool_is_one_that_the_caller_has(among: Among | None, offered: frozenset[str], said: str) -> None:
+def test_the_tool_is_one_that_the_caller_has(
+    among: SuggestionSource | None, offered: frozenset[str], said: str
+) -> None:
     assert with_list("Name one.", among, offered) == said
 
 

@@ -13,13 +13,21 @@ from workspace.git.ancestry import (
     ASTRAY,
     SLACK,
     Graph,
-    commits_between,
+    build_route,
     find_entry,
-    first_parents,
+    list_commits_between,
     parse_node,
-    route_of,
+    walk_first_parents,
 )
-from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, Signature, commit_bytes, parse_tree, tree_bytes
+from workspace.git.objects import (
+    FILE_MODE,
+    TREE_MODE,
+    Signature,
+    TreeEntry,
+    encode_commit,
+    encode_tree,
+    parse_tree,
+)
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
@@ -33,21 +41,21 @@ ENTRIES = st.dictionaries(NAMES, st.tuples(IDS, st.sampled_from((FILE_MODE, TREE
 
 @given(ENTRIES, NAMES)
 def test_an_entry_is_found_as_a_parser_finds_it(entries: dict[str, tuple[str, int]], other: str) -> None:
-    data = tree_bytes(Entry(name, id, mode) for name, (id, mode) in entries.items())
+    data = encode_tree(TreeEntry(name, id, mode) for name, (id, mode) in entries.items())
     known = {entry.name: entry for entry in parse_tree(data)}
     for name in (*entries, other):
         entry = known.get(name)
         blob = entry.id if entry is not None and entry.is_blob else None
-        assert find_entry(data, route_of(name)[-1]) == blob
+        assert find_entry(data, build_route(name)[-1]) == blob
         folder = entry.id if entry is not None and entry.is_tree else None
-        assert find_entry(data, route_of(f"{name}/x")[0]) == folder
+        assert find_entry(data, build_route(f"{name}/x")[0]) == folder
 
 
 def test_a_name_that_ends_like_an_entry_is_not_one() -> None:
-    data = tree_bytes(
-        [Entry("my 100644 a.md", "1" * 40, FILE_MODE), Entry("notes a.md", "2" * 40, FILE_MODE)]
+    data = encode_tree(
+        [TreeEntry("my 100644 a.md", "1" * 40, FILE_MODE), TreeEntry("notes a.md", "2" * 40, FILE_MODE)]
     )
-    assert find_entry(data, route_of("a.md")[0]) is None
+    assert find_entry(data, build_route("a.md")[0]) is None
 
 
 @given(IDS, st.lists(IDS, max_size=3), st.integers(0, 2**40), st.text(max_size=20))
@@ -55,7 +63,7 @@ def test_a_commit_is_its_tree_its_parents_and_its_time(
     tree: str, parents: list[str], time: int, words: str
 ) -> None:
     author, committer = Signature("A > B", "a@example.org", 5), Signature(words, "c@example.org", time, 90)
-    node = parse_node("0" * 40, commit_bytes(tree, parents, author, committer, "tree 0\nparent 1\n"))
+    node = parse_node("0" * 40, encode_commit(tree, parents, author, committer, "tree 0\nparent 1\n"))
     assert node == ("0" * 40, tree, tuple(parents), time)
 
 
@@ -79,7 +87,7 @@ def line(repo: Repo) -> list[str]:
 
 
 def _walked(git: GitReader, tip: str, most: int | None = None) -> list[str]:
-    return [commit.id for commit in first_parents(git.commit, git.boundary, tip, most=most)]
+    return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, most=most)]
 
 
 def test_first_parents_are_those_of_git(repo: Repo, line: list[str]) -> None:
@@ -120,9 +128,9 @@ def test_commits_between_are_those_of_git(repo: Repo, line: list[str]) -> None:
     graph = Graph(GitReader(repo.path))
     for base in line[1:]:
         wanted = set(repo.git("rev-list", line[0], f"^{base}").split())
-        assert commits_between(graph, line[0], base, most=100) == (wanted, False)
-        assert commits_between(graph, base, line[0], most=100) == (frozenset(), False)
-    assert commits_between(graph, line[0], None, most=2)[1]
+        assert list_commits_between(graph, line[0], base, most=100) == (wanted, False)
+        assert list_commits_between(graph, base, line[0], most=100) == (frozenset(), False)
+    assert list_commits_between(graph, line[0], None, most=2)[1]
 
 
 def test_what_both_sides_lack_counts_for_neither_whatever_the_clocks_say(repo: Repo) -> None:
@@ -135,4 +143,4 @@ def test_what_both_sides_lack_counts_for_neither_whatever_the_clocks_say(repo: R
 
     shared = commit(2_000, "1" * 40)
     tip, base = commit(3_000, shared), commit(1_000, shared)
-    assert commits_between(Graph(store), tip, base, most=100) == ({tip}, False)
+    assert list_commits_between(Graph(store), tip, base, most=100) == ({tip}, False)

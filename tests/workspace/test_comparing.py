@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspace.git import tree_comparison
-from workspace.git.objects import FILE_MODE, TREE_MODE, Entry, object_id, parse_tree, tree_bytes
+from workspace.git.objects import FILE_MODE, TREE_MODE, TreeEntry, encode_tree, hash_object, parse_tree
 from workspace.git.tree_comparison import TreeComparison
 
 NAMES = st.text(st.sampled_from("ab.é\n"), min_size=1, max_size=3).filter(
@@ -17,24 +17,24 @@ NAMES = st.text(st.sampled_from("ab.é\n"), min_size=1, max_size=3).filter(
 )
 TREES = st.lists(
     st.builds(
-        Entry,
+        TreeEntry,
         NAMES,
         st.sampled_from("123").map(lambda digit: digit * 40),
         st.sampled_from((FILE_MODE, TREE_MODE)),
     ),
     max_size=30,
     unique_by=lambda entry: entry.name,
-).map(tree_bytes)
+).map(encode_tree)
 
 
 @given(st.lists(TREES, min_size=1, max_size=5))
 def test_it_says_what_reading_both_says(trees: list[bytes]) -> None:
-    known = {object_id("tree", data): data for data in trees}
+    known = {hash_object("tree", data): data for data in trees}
     comparison = TreeComparison(known.__getitem__)
     for one in (None, *known):
         for other in (None, *known):
             left, right = (parse_tree(known[id]) if id else () for id in (one, other))
-            found = comparison.differing(one, other)
+            found = comparison.compare(one, other)
             assert found == (
                 tuple(entry for entry in left if entry not in right),
                 tuple(entry for entry in right if entry not in left),
@@ -44,7 +44,7 @@ def test_it_says_what_reading_both_says(trees: list[bytes]) -> None:
 def test_a_tree_is_read_once_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_comparison, "KEPT", 25)
     known = {
-        str(number): tree_bytes([Entry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
+        str(number): encode_tree([TreeEntry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
         for number in range(4)
     }
     reads: Counter[str] = Counter()
@@ -55,8 +55,8 @@ def test_a_tree_is_read_once_while_there_is_room(monkeypatch: pytest.MonkeyPatch
 
     comparison = TreeComparison(read)
     for old, new in ("01", "12", "23"):
-        comparison.differing(old, new)
+        comparison.compare(old, new)
     assert reads == Counter("0123")
-    comparison.differing("0", "3")
+    comparison.compare("0", "3")
     assert reads["0"] == 2
     assert reads["3"] == 1

@@ -24,9 +24,9 @@ from workspace.git.repository import (
     DamagedRepository,
     NotARepository,
     UnsupportedRepository,
-    refused,
-    unsupported,
-    writing,
+    describe_refusal,
+    describe_unsupported_settings,
+    translate_write_errors,
 )
 from workspace.git.store import GitStore
 from workspace.workspace import Workspace
@@ -203,8 +203,8 @@ def test_another_owner_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_refusal_without_a_known_reason_says_damaged(tmp_path: Path) -> None:
-    assert "damaged" in refused(tmp_path).reason
-    assert unsupported({"core.bare": "false", "remote.origin.promisor": "false"}) is None
+    assert "damaged" in describe_refusal(tmp_path).reason
+    assert describe_unsupported_settings({"core.bare": "false", "remote.origin.promisor": "false"}) is None
 
 
 def test_the_tip_is_never_stale(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_the_systems_error_and_holds_no_path(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space left on device") as caught, writing():
+    with pytest.raises(OSError, match="No space left on device") as caught, translate_write_errors():
         raise pygit2.GitError(f"failed to write out file '{tmp_path}': No space left on device")
     assert caught.value.errno == errno.ENOSPC
     assert str(tmp_path) not in str(caught.value)
@@ -377,8 +377,8 @@ def test_an_object_is_found_by_any_name_of_it(tmp_path: Path) -> None:
         found = git.find_object(name)
         assert found is not None
         assert found != first
-        assert git.peeled(found) == ("commit", first)
-    assert git.peeled(tree) == ("tree", tree)
+        assert git.peel(found) == ("commit", first)
+    assert git.peel(tree) == ("tree", tree)
     assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
 
 
@@ -407,10 +407,10 @@ def test_a_tag_of_what_is_not_there_is_damage(tmp_path: Path) -> None:
     git = GitReader(repo.path)
     found = git.find_object("noted")
     assert found is not None
-    assert git.peeled(found) == ("blob", blob)
+    assert git.peel(found) == ("blob", blob)
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository):
-        GitReader(repo.path).peeled(found)
+        GitReader(repo.path).peel(found)
 
 
 def test_what_is_not_committed_is_listed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.globs import MAX_LENGTH, Glob, problem
+from workspace.globs import MAX_LENGTH, Glob, find_problem
 
 pytestmark = pytest.mark.smoke
 
@@ -88,12 +88,12 @@ def test_any_text_can_be_asked(glob: str, path: str) -> None:
     ],
 )
 def test_what_is_no_glob(glob: str, reason: str) -> None:
-    assert (problem(glob) or "").startswith(reason)
+    assert (find_problem(glob) or "").startswith(reason)
 
 
 @loop_over("glob", ["a", "*", "**/a", "[]a]", "[!]a]", "a]", "..a", "a/..b/", "**/a/" * 4])
 def test_what_is_one(glob: str) -> None:
-    assert problem(glob) is None
+    assert find_problem(glob) is None
 
 
 def test_no_glob_goes_back_for_every_star() -> None:

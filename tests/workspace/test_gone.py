@@ -18,7 +18,7 @@ from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.write import Written
+from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +26,7 @@ MORE = AppendContent(file="README.md", slug="_preamble", content="More.")
 NEW = CreateDocument(type=builtin_types()["document"], title="New")
 
 
-def write(workspace: Workspace, *operations: Operation) -> Written:
+def write(workspace: Workspace, *operations: Operation) -> WriteResult:
     return workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="agent")
 
 

@@ -19,18 +19,25 @@ from tests.repositories import Repo
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.git import packs
-from workspace.git.housekeeping import keep_objects, running_gc
-from workspace.git.loose import is_loose, loose_file, loose_path, pack_loose, unpack_loose, write_loose
+from workspace.git.housekeeping import identify_running_gc, keep_objects
+from workspace.git.loose import (
+    build_loose_path,
+    is_loose,
+    pack_loose,
+    read_loose_file,
+    unpack_loose,
+    write_loose,
+)
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.publishing import refs
 from workspace.publishing.batch import Batch
-from workspace.publishing.batch_objects import MAX_COPIES, RECENT, copied_objects
+from workspace.publishing.batch_objects import MAX_COPIES, RECENT, read_copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
-from workspace.publishing.prepared import Prepared
+from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.publish import publish
-from workspace.publishing.recovery import mend_pruned, recover
+from workspace.publishing.recovery import recover, restore_all_pruned
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -133,7 +140,7 @@ def test_branch_moves_to_a_commit_only_with_all_its_objects(
     missing: list[set[Path]] = []
     apply = Checkout.apply
 
-    def applied(self: Checkout, journal: Journal, prepared: Prepared) -> None:
+    def applied(self: Checkout, journal: Journal, prepared: StagingFolder) -> None:
         apply(self, journal, prepared)
         pruned.update(loose_files(repo) - before)
         repo.git("prune", "--expire=now")
@@ -141,7 +148,7 @@ def test_branch_moves_to_a_commit_only_with_all_its_objects(
     monkeypatch.setattr(Checkout, "apply", applied)
     before_move(monkeypatch, lambda: missing.append(pruned - loose_files(repo)))
     id = commit(repo)
-    assert loose_path(git_dir(repo), id) in pruned
+    assert build_loose_path(git_dir(repo), id) in pruned
     assert missing == [set()]
 
 
@@ -151,7 +158,7 @@ def test_objects_are_kept_from_a_gc_that_runs_until_it_has_ended(repo: Repo) -> 
     id = commit(repo)
     [keep] = keeps(repo)
     for object in new_objects(repo, id):  # as a gc does that read the refs before the branch moved
-        loose_path(git_dir(repo), object).unlink()
+        build_loose_path(git_dir(repo), object).unlink()
     assert repo.fsck() == ""
     second = commit(repo, b"# Setup\n\nMore.\n")
     assert keep in keeps(repo)
@@ -173,7 +180,7 @@ def test_gc_that_begins_right_before_the_branch_moves_is_seen_after_it(
     id = commit(repo)
     assert len(keeps(repo)) == 1
     for object in new_objects(repo, id):
-        loose_path(git_dir(repo), object).unlink()
+        build_loose_path(git_dir(repo), object).unlink()
     assert repo.fsck() == ""
 
 
@@ -197,15 +204,15 @@ def test_keep_file_of_a_person_stays(repo: Repo) -> None:
     ids=["alive", "of another machine", "dead", "old", "of another machine and old"],
 )
 def test_gc_counts_as_running_as_for_git(repo: Repo, options: dict[str, object], counts: bool) -> None:
-    assert running_gc(git_dir(repo)) is None
+    assert identify_running_gc(git_dir(repo)) is None
     hold_gc(repo, **options)  # type: ignore[arg-type]
-    assert (running_gc(git_dir(repo)) is not None) == counts
+    assert (identify_running_gc(git_dir(repo)) is not None) == counts
 
 
 @pytest.mark.parametrize("text", ["", "junk", "x y\n", "\0\0"])
 def test_lock_of_gc_that_is_torn_counts_as_none(repo: Repo, text: str) -> None:
     (git_dir(repo) / "gc.pid").write_text(text)
-    assert running_gc(git_dir(repo)) is None
+    assert identify_running_gc(git_dir(repo)) is None
     commit(repo)
 
 
@@ -255,7 +262,7 @@ def test_commit_that_was_pruned_after_its_answer_is_restored_by_the_next_write(
 ) -> None:
     first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
     for id in (*new_objects(repo, second), *new_objects(repo, first)):
-        loose_path(git_dir(repo), id).unlink(missing_ok=True)
+        build_loose_path(git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
     if through == "a publication":
         store = GitStore(repo.path)
@@ -273,7 +280,7 @@ def test_copies_of_the_last_publications_are_bounded(repo: Repo) -> None:
     ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
     names = sorted(path.name for path in (git_dir(repo) / RECENT).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
-    assert set(new_objects(repo, ids[-1])) <= copied_objects(git_dir(repo)).keys()
+    assert set(new_objects(repo, ids[-1])) <= read_copied_objects(git_dir(repo)).keys()
 
 
 def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
@@ -281,7 +288,7 @@ def test_copies_are_not_read_or_written_through_a_link(repo: Repo, tmp_path: Pat
     outside = tmp_path / "outside"
     shutil.move(git_dir(repo) / RECENT, outside)
     (git_dir(repo) / RECENT).symlink_to(outside)
-    assert copied_objects(git_dir(repo)) == {}
+    assert read_copied_objects(git_dir(repo)) == {}
     commit(repo, b"# Setup\n\nMore.\n")
     assert len(list(outside.iterdir())) == 1
 
@@ -308,8 +315,8 @@ def test_loose_object_is_one_that_git_reads(repo: Repo) -> None:
     before = loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
-    assert loose_file(common_dir, id) == file
-    assert loose_files(repo) - before == {loose_path(common_dir, id)}
+    assert read_loose_file(common_dir, id) == file
+    assert loose_files(repo) - before == {build_loose_path(common_dir, id)}
 
 
 def test_loose_objects_that_are_cut_off_end_the_reading(repo: Repo) -> None:
@@ -351,18 +358,18 @@ def test_any_pruned_object_of_the_last_commits_is_restored(repo: Repo, what: str
     store = GitStore(repo.path)
     for id in (first, second):
         object = repo.git("rev-parse", f"{id}{name}").strip()
-        store.peeled(object)  # libgit2 has it in its cache, and would answer that it exists
-        loose_path(git_dir(repo), object).unlink()
-    assert mend_pruned(store)
+        store.peel(object)  # libgit2 has it in its cache, and would answer that it exists
+        build_loose_path(git_dir(repo), object).unlink()
+    assert restore_all_pruned(store)
     assert repo.fsck() == ""
-    assert not mend_pruned(store)
+    assert not restore_all_pruned(store)
 
 
 @pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
 def test_publication_restores_what_was_pruned_of_the_tip(repo: Repo, what: str) -> None:
     id = commit(repo)
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
-    loose_path(git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
+    build_loose_path(git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
     publish(GitStore(repo.path), Batch("main", id, {"new.md": b"# New\n"}, "Change", WHO), durable=False)
     assert repo.fsck() == ""
 
@@ -372,7 +379,7 @@ def test_write_restores_a_pruned_blob_of_a_document_that_it_edits(repo: Repo, mo
     workspace = Workspace.open(repo.path, durable=False)
     operation = AppendContent(file="guides/setup.md", slug="_preamble", content="More.")
     assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
-    loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
     written = workspace.write([operation], mode=mode, tool="edit_document", client="x")
     assert [step.error for step in written.steps] == [None]
@@ -381,7 +388,7 @@ def test_write_restores_a_pruned_blob_of_a_document_that_it_edits(repo: Repo, mo
 
 
 def test_operation_on_a_document_that_no_copy_has_fails_alone(repo: Repo) -> None:
-    loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
     operations = [
         AppendContent(file="guides/setup.md", slug="_preamble", content="More."),
@@ -405,7 +412,7 @@ def test_pipe_in_place_of_a_file_of_git_delays_no_write(repo: Repo, name: str) -
 
 def test_gc_of_process_0_counts_as_none(repo: Repo) -> None:
     (git_dir(repo) / "gc.pid").write_text(f"0 {socket.gethostname()}")
-    assert running_gc(git_dir(repo)) is None
+    assert identify_running_gc(git_dir(repo)) is None
 
 
 @pytest.mark.parametrize("suffix", [".keep", ".pack", ".idx"])
@@ -476,7 +483,7 @@ def test_packs_of_a_run_that_lasts_long_are_joined(repo: Repo) -> None:
         commit(repo, b"# Setup\n\n%d\n" % number, store)
     assert len(keeps(repo)) < 20
     for id in repo.git("rev-list", "--objects", "--no-object-names", "main", f"^{base}").split():
-        loose_path(git_dir(repo), id).unlink()
+        build_loose_path(git_dir(repo), id).unlink()
     assert repo.fsck() == ""
     assert len(store.blob(repo.git("rev-parse", "main~30:guides/setup.md").strip())) > 0
     lock.unlink()

@@ -68,7 +68,7 @@ def test_git_reads_what_was_changed(repo: Repo, changes: Mapping[str, tuple[str,
     file = repo.path / ".git" / "index"
     before, entries = file.read_bytes(), listed(repo)
     try:
-        changed = IndexFile(before).changed(changes)
+        changed = IndexFile(before).with_changes(changes)
         expected = dict(entries)
         for path, new in changes.items():
             if new is None:
@@ -92,8 +92,10 @@ def test_a_file_and_a_folder_of_one_name_are_refused(repo: Repo) -> None:
     index = IndexFile.read(repo.path / ".git" / "index")
     for path in ("a", "a/bb", "a/f1.md/below.md"):
         with pytest.raises(PathTaken):
-            index.changed({path: (BLOB, FILE_MODE)})
-    assert index.changed({"a/f1.md": None, "a/f1.md/below.md": (BLOB, FILE_MODE)}).entry("a/f1.md") is None
+            index.with_changes({path: (BLOB, FILE_MODE)})
+    assert (
+        index.with_changes({"a/f1.md": None, "a/f1.md/below.md": (BLOB, FILE_MODE)}).entry("a/f1.md") is None
+    )
 
 
 def test_the_tree_cache_forgets_what_changed_and_nothing_else(tmp_path: Path) -> None:
@@ -102,9 +104,9 @@ def test_the_tree_cache_forgets_what_changed_and_nothing_else(tmp_path: Path) ->
     file = repo.path / ".git" / "index"
     index = IndexFile.read(file)
     assert b"TREE" in index.data
-    file.write_bytes(index.changed({"a/bb/f1.md": (BLOB, FILE_MODE)}).data)
+    file.write_bytes(index.with_changes({"a/bb/f1.md": (BLOB, FILE_MODE)}).data)
     assert repo.git("write-tree") != tree
     entry = index.entry("a/bb/f1.md")
     assert entry is not None
-    file.write_bytes(index.changed({"a/bb/f1.md": (entry.id, entry.mode)}).data)
+    file.write_bytes(index.with_changes({"a/bb/f1.md": (entry.id, entry.mode)}).data)
     assert repo.git("write-tree") == tree

@@ -15,7 +15,7 @@ from workspace.git.store import GitStore
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
 from workspace.publishing.publish import publish
-from workspace.publishing.recovery import Leftovers, Recovered, leftovers, recover
+from workspace.publishing.recovery import Leftovers, RecoveryResult, find_leftovers, recover
 
 # Publishes a change, and dies at the n-th call of one of the system's.
 DYING = """
@@ -68,12 +68,12 @@ def test_a_death_is_read_from_its_traces_and_mended(
     )
     assert died.returncode == 9, died.stderr
     common = tmp_path / ".git"
-    left = leftovers(common)
+    left = find_leftovers(common)
     assert len(left.folders) == 1
     assert left.locks == locks
     assert (repo.head() != base) == committed
-    assert recover(GitStore(tmp_path)) == Recovered(rolled_back=not committed, rolled_forward=committed)
-    assert leftovers(common) == Leftovers((), ())
+    assert recover(GitStore(tmp_path)) == RecoveryResult(rolled_back=not committed, rolled_forward=committed)
+    assert find_leftovers(common) == Leftovers((), ())
     assert (repo.head() != base) == committed
     assert repo.status() == ""
     assert repo.git("reflog", "-1", "--format=%H").strip() == repo.head()
@@ -90,9 +90,9 @@ def test_files_of_a_writer_at_work_and_locks_of_others_are_not_leftovers(tmp_pat
     pending.mkdir(parents=True)
     (pending / "index").write_bytes(b"")
     (common / "index.lock").write_bytes(b"")
-    assert leftovers(common).locks == ()
+    assert find_leftovers(common).locks == ()
     (common / "index.lock").unlink()
     os.link(pending / "index", common / "index.lock")
-    assert leftovers(common).locks == ("index.lock",)
+    assert find_leftovers(common).locks == ("index.lock",)
     with docyard_lock(common):
-        assert leftovers(common).folders == leftovers(common).locks == ()
+        assert find_leftovers(common).folders == find_leftovers(common).locks == ()

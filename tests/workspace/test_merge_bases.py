@@ -14,7 +14,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.workspace.history.streams import Made, history
 from workspace.git.ancestry import Node
-from workspace.git.merge_bases import Ancestry, ShallowHistory, best_common_ancestors
+from workspace.git.merge_bases import Ancestry, ShallowHistory, find_best_common_ancestors
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 
@@ -68,7 +68,9 @@ def test_in_many_graphs_the_formula_itself_says_the_same() -> None:
         for one, other in itertools.combinations(range(size), 2):
             common = above[one] & above[other]
             best = {n for n in common if not any(n in above[rest] for rest in common - {n})}
-            found = best_common_ancestors(str(one), str(other), Ancestry(commits.__getitem__, frozenset()))
+            found = find_best_common_ancestors(
+                str(one), str(other), Ancestry(commits.__getitem__, frozenset())
+            )
             assert {int(id) for id in found} == best
             assert len(found) == len(best)
 
@@ -90,7 +92,7 @@ def test_only_what_came_since_is_read() -> None:
         read.append(id)
         return commits[id]
 
-    assert best_common_ancestors("x", "y", Ancestry(look, frozenset())) == ("9990",)
+    assert find_best_common_ancestors("x", "y", Ancestry(look, frozenset())) == ("9990",)
     assert len(read) < 15
 
 
@@ -113,7 +115,7 @@ def test_where_a_shallow_clone_ends_is_an_ancestor_too(order: tuple[str, str]) -
     # All of one second, so that the walk comes to either end first.
     commits = {id: _node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
     ancestry = Ancestry(commits.__getitem__, frozenset({"a"}))
-    assert best_common_ancestors(*order, ancestry) == ("a",)
+    assert find_best_common_ancestors(*order, ancestry) == ("a",)
 
 
 def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
@@ -121,8 +123,8 @@ def test_commits_of_one_second_hide_no_ancestor_from_a_shallow_clone() -> None:
         parents = {merged: (ours, theirs), ours: (base,), theirs: (base,), base: (first,), first: ("gone",)}
         commits = {id: _node(found, 5) for id, found in parents.items()}
         ancestry = Ancestry(commits.__getitem__, frozenset({first}))
-        assert best_common_ancestors(merged, theirs, ancestry) == (theirs,)
-        assert best_common_ancestors(ours, theirs, ancestry) == (base,)
+        assert find_best_common_ancestors(merged, theirs, ancestry) == (theirs,)
+        assert find_best_common_ancestors(ours, theirs, ancestry) == (base,)
 
 
 def test_a_commit_that_is_not_there(tmp_path: Path) -> None:

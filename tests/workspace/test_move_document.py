@@ -18,8 +18,8 @@ from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import Proof, Sight
+from workspace.writing.plan import Mode, Plan, StepStatus, plan
+from workspace.writing.read_before_write import Precondition, SeenTexts
 
 pytestmark = pytest.mark.smoke
 
@@ -47,7 +47,7 @@ def at(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def run(repo: Repo, *operations: Operation, proof: Proof | None = None) -> Plan:
+def run(repo: Repo, *operations: Operation, proof: Precondition | None = None) -> Plan:
     return plan(at(repo), operations, Mode.EACH, STYLE, proof)
 
 
@@ -82,7 +82,7 @@ def test_where_a_new_path_leads(repo: Repo, new_path: str, moved: str) -> None:
 def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_path: str) -> None:
     done = run(repo, MoveDocument(file="README.md", new_path=new_path))
     [step] = done.steps
-    assert (step.status, done.changes, done.summaries) == (Status.DONE, {}, ())
+    assert (step.status, done.changes, done.summaries) == (StepStatus.DONE, {}, ())
 
 
 @loop_over(
@@ -140,7 +140,7 @@ def test_later_operations_name_the_new_path_and_are_told_of_it(repo: Repo) -> No
 
 def test_a_document_over_the_limits_of_writing_can_be_moved(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\nheadings = 10\n", "many.md": "## Same\n\n" * 11})
-    assert run(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status is Status.DONE
+    assert run(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status is StepStatus.DONE
 
 
 def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
@@ -164,7 +164,7 @@ def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
 @pytest.mark.parametrize("knows", ["base", "sight"])
 def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: str, is_known: bool) -> None:
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
-    sight, base = Sight(), None
+    sight, base = SeenTexts(), None
     if is_known and knows == "base":
         base = at(repo)
     elif is_known:
@@ -176,7 +176,7 @@ def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: s
         MoveDocument(file="README.md", new_path="new.md"),
         UpdateContent(file="new.md", slug="_preamble", content="Else."),
         UpdateContent(file="other.md", slug="_preamble", content="Else."),
-        proof=Proof(base, sight),
+        proof=Precondition(base, sight),
     )
     expected = "done" if is_known else "failed"
     assert [step.status.value for step in done.steps] == ["done", expected, expected]
@@ -202,7 +202,7 @@ def test_a_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_pa
 def test_a_move_carries_what_another_writer_wrote_meanwhile(repo: Repo) -> None:
     first = at(repo)
     repo.commit({"README.md": "# Example\n\nNew text.\n", "late.md": "[x](README.md)\n"})
-    done = run(repo, MoveDocument(file="README.md", new_path="new.md"), proof=Proof(first=first))
+    done = run(repo, MoveDocument(file="README.md", new_path="new.md"), proof=Precondition(first=first))
     assert done.changes == {
         "README.md": None,
         "new.md": b"# Example\n\nNew text.\n",

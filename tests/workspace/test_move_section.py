@@ -30,8 +30,8 @@ from workspace.links.link import LinkKind
 from workspace.links.reader import read_cached_links
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, Status, plan
-from workspace.writing.read_before_write import Proof
+from workspace.writing.plan import Mode, StepStatus, plan
+from workspace.writing.read_before_write import Precondition
 
 pytestmark = pytest.mark.smoke
 
@@ -71,7 +71,7 @@ def test_a_move_follows_what_another_writer_did(repo: Repo) -> None:
         for name, text in FILES.items()
     }
     tip = Snapshot(GitReader(repo.path), repo.commit(changed))
-    done = plan(tip, [OUT], Mode.EACH, STYLE, Proof(base=base))
+    done = plan(tip, [OUT], Mode.EACH, STYLE, Precondition(base=base))
     assert [step.error for step in done.steps] == [None]
     assert done.changes == {
         "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
@@ -82,7 +82,7 @@ def test_a_move_follows_what_another_writer_did(repo: Repo) -> None:
 def test_a_place_that_is_gone_is_told(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
-    [step] = plan(tip, [OUT], Mode.EACH, STYLE, Proof(base=base)).steps
+    [step] = plan(tip, [OUT], Mode.EACH, STYLE, Precondition(base=base)).steps
     assert step.error
     assert step.error.code == "SECTION_NOT_FOUND"
 
@@ -91,7 +91,7 @@ def test_later_operations_of_a_batch_find_it_where_it_is(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
     done = plan(tip, [OUT, back], Mode.EACH, STYLE)
-    assert [step.status for step in done.steps] == [Status.DONE] * 2
+    assert [step.status for step in done.steps] == [StepStatus.DONE] * 2
     first = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
     assert {path: data and data.decode() for path, data in done.changes.items()} == {"a.md": first}
 
@@ -99,8 +99,8 @@ def test_later_operations_of_a_batch_find_it_where_it_is(repo: Repo) -> None:
 def test_a_move_needs_no_proof_and_gives_none(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unseen = UpdateContent(file="b.md", slug="errors-1", content="Other.")
-    done = plan(tip, [OUT, unseen], Mode.EACH, STYLE, Proof())
-    assert done.steps[0].status is Status.DONE
+    done = plan(tip, [OUT, unseen], Mode.EACH, STYLE, Precondition())
+    assert done.steps[0].status is StepStatus.DONE
     assert done.steps[1].error
     assert done.steps[1].error.code == "READ_FIRST"
 

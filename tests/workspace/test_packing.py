@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.repositories import unborn
 from workspace.git import packs
-from workspace.git.objects import FILE_MODE, Entry, object_id, tree_bytes
-from workspace.git.packs import ObjectChanged, Packed, packed_ids, write_pack
+from workspace.git.objects import FILE_MODE, TreeEntry, encode_tree, hash_object
+from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
 
 
-def blob(data: bytes) -> Packed:
-    return Packed("blob", object_id("blob", data), data)
+def blob(data: bytes) -> PackedObject:
+    return PackedObject("blob", hash_object("blob", data), data)
 
 
 def objects_of(folder: Path) -> dict[str, bytes]:
@@ -28,8 +28,8 @@ def objects_of(folder: Path) -> dict[str, bytes]:
 def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
     repo = unborn(tmp_path / "repo")
     blobs = [blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))]
-    data = tree_bytes(Entry(f"{number}.md", one.id, FILE_MODE) for number, one in enumerate(blobs))
-    tree = Packed("tree", object_id("tree", data), data)
+    data = encode_tree(TreeEntry(f"{number}.md", one.id, FILE_MODE) for number, one in enumerate(blobs))
+    tree = PackedObject("tree", hash_object("tree", data), data)
     folder = repo.path / ".git" / "objects" / "pack"
     name = write_pack(folder, [*blobs, tree], len(blobs) + 1)
     assert f"{name}.pack: ok" in repo.git("verify-pack", "-v", str(folder / f"{name}.idx"))
@@ -44,12 +44,14 @@ def test_every_object_is_read_back(tmp_path_factory: pytest.TempPathFactory, con
     wanted = [blob(data) for data in contents]
     name = write_pack(folder, wanted, len(wanted))
     assert objects_of(folder) == {one.id: one.data for one in wanted}
-    assert packed_ids(folder / f"{name}.idx") == {one.id for one in wanted}
+    assert read_packed_ids(folder / f"{name}.idx") == {one.id for one in wanted}
 
 
 def test_an_offset_beyond_two_gigabytes_stands_in_its_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {bytes([byte] * 20): packs._Place(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))}
-    written = packs._index(places, bytes(20))
+    places = {
+        bytes([byte] * 20): packs._ObjectPlace(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
+    }
+    written = packs._encode_index(places, bytes(20))
     assert (3 << 31).to_bytes(8, "big") + bytes(20) == written[-48:-20]
     assert (1 << 31).to_bytes(4, "big") == written[-52:-48]
 
@@ -61,7 +63,7 @@ def test_the_same_objects_make_the_same_pack(tmp_path: Path) -> None:
 
 
 def test_bytes_that_changed_are_not_packed(tmp_path: Path) -> None:
-    changed = Packed("blob", object_id("blob", b"as it was listed"), b"as it was read")
+    changed = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
     with pytest.raises(ObjectChanged) as caught:
         write_pack(tmp_path, [blob(b"fine"), changed], 2)
     assert caught.value.id == changed.id
@@ -80,4 +82,4 @@ def test_an_index_cut_short_is_said(tmp_path: Path, keep: int) -> None:
     index = tmp_path / f"{name}.idx"
     index.write_bytes(index.read_bytes()[:keep])
     with pytest.raises(ValueError, match="index of a pack"):
-        packed_ids(index)
+        read_packed_ids(index)

@@ -19,11 +19,11 @@ from workspace.edits import AppendContent, CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
-from workspace.paths import InvalidPath, check_new_path, check_path, twin_key
+from workspace.paths import InvalidPath, check_new_path, check_path, fold_name
 from workspace.snapshot.overlay import Overlay, PathExists
 from workspace.snapshot.snapshot import NotADocument, Snapshot
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Status
+from workspace.writing.plan import Mode, StepStatus
 
 GOOD = [
     "a.md", "a/b/c.md", "C#.md", ".docyard/templates/x.md", ".github/x.md", "größe/文.md", "a b.md",
@@ -106,9 +106,9 @@ def test_a_name_that_a_person_gave_can_be_used_and_is_given_to_no_new_file(name:
 @given(st.text(alphabet="aAéÉß\u017fİ\u0131Σ\u03c3ς\uff4b\u212aÅk\u0301\u030a\u200c", max_size=8))
 def test_twins_are_the_same_in_every_form(name: str) -> None:
     for form in ("NFC", "NFD"):
-        assert twin_key(unicodedata.normalize(form, name)) == twin_key(name)
-    assert twin_key(name.lower()) == twin_key(name) or "İ" in name
-    assert twin_key(twin_key(name)) == twin_key(name)
+        assert fold_name(unicodedata.normalize(form, name)) == fold_name(name)
+    assert fold_name(name.lower()) == fold_name(name) or "İ" in name
+    assert fold_name(fold_name(name)) == fold_name(name)
 
 
 FILES = {"Guides/Größe.md": "# A\n", "guides.md": "# B\n", "Straße/a.md": "# C\n", "deep/down/x.md": "# D\n"}
@@ -193,7 +193,7 @@ def refused(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
     before = everything(repo)
     workspace = Workspace.open(repo.path, durable=False)
     written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
-    assert [step.status for step in written.steps] == [Status.FAILED] * len(operations)
+    assert [step.status for step in written.steps] == [StepStatus.FAILED] * len(operations)
     assert everything(repo) == before
     return [step.error for step in written.steps if step.error]
 

@@ -22,13 +22,13 @@ from tests.other_user import another_user
 from tests.repositories import Repo
 from tools.registry import Toolbox
 from workspace.git.private_folder import make_private_folder, open_lock
-from workspace.git.sharing import shares_with_group
+from workspace.git.sharing import is_shared_with_group
 from workspace.git.store import GitStore
 from workspace.policy.tokens import Tokens
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
 from workspace.publishing.publish import publish
-from workspace.publishing.recovery import leftovers
+from workspace.publishing.recovery import find_leftovers
 from workspace.sync import sync as sync_lock
 from workspace.workspace import Workspace
 
@@ -80,7 +80,7 @@ def public_repo() -> Iterator[Repo]:
 def use_all(repo: Repo) -> None:
     """Make all that a commit, a synchronisation and an index make in the private folder."""
     commit(repo)
-    with sync_lock.turn(repo.path / ".git"):
+    with sync_lock.sync_lock(repo.path / ".git"):
         pass
     SearchIndex(Workspace.open(repo.path, durable=False)).follow()
 
@@ -159,7 +159,7 @@ def test_git_s_own_files_stay_readable(repo: Repo) -> None:
     ],
 )
 def test_a_value_of_the_setting(value: str | None, is_shared: bool) -> None:
-    assert shares_with_group(value) == is_shared
+    assert is_shared_with_group(value) == is_shared
 
 
 def test_a_setting_without_a_value_shares_with_the_group(repo: Repo) -> None:
@@ -243,7 +243,7 @@ def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
             "files": [hit["filepath"] for hit in answer.data["hits"]],
             "tokens": len(Tokens(common_dir).all()),
             "findings": [one.message for one in check_surroundings(common_dir, None)],
-            "leftovers": leftovers(common_dir).folders,
+            "leftovers": find_leftovers(common_dir).folders,
         }
 
     assert search()["tokens"] == 1

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.repositories import unborn
 from workspace.git.reader import GitReader
-from workspace.proposal_ids import id_for, id_of_branch, is_id, new_id, read_id
-from workspace.proposals.actions.register import branch_name
+from workspace.proposal_ids import derive_id, is_id, new_id, parse_branch_id, read_id
+from workspace.proposals.actions.register import build_branch_name
 
 
 @given(st.binary(min_size=5, max_size=5))
@@ -33,8 +33,8 @@ def test_ids_differ_without_coordination() -> None:
 
 
 def test_a_key_has_its_id() -> None:
-    assert id_for("one") == id_for("one") != id_for("two")
-    assert is_id(id_for("\udc80"))
+    assert derive_id("one") == derive_id("one") != derive_id("two")
+    assert is_id(derive_id("\udc80"))
 
 
 @loop_over("text", ["", "main", "deadbeef", "k7m2q9x", "k7m2q9xaa", "k7m2q9xu", "proposals/x", "\u0661" * 8])
@@ -57,8 +57,8 @@ def test_letters_that_look_like_digits_are_read_as_these() -> None:
     ],
 )
 def test_a_branch_is_named_after_the_id_and_some_of_the_title(title: str, name: str) -> None:
-    assert branch_name("k7m2q9xa", title) == name
-    assert id_of_branch(name) == "k7m2q9xa"
+    assert build_branch_name("k7m2q9xa", title) == name
+    assert parse_branch_id(name) == "k7m2q9xa"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> GitReader:
 
 @given(st.text())
 def test_git_accepts_the_branch_of_any_title(git: GitReader, title: str) -> None:
-    name = branch_name("k7m2q9xa", title)
+    name = build_branch_name("k7m2q9xa", title)
     assert git.is_branch_name(name)
-    assert id_of_branch(name) == "k7m2q9xa"
+    assert parse_branch_id(name) == "k7m2q9xa"
     assert len(name) <= 60

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
 from workspace.proposals.events import Closed
-from workspace.revisions import NoProposedCommit, RefNotFound, find_ref, ref_names
+from workspace.revisions import NoProposedCommit, RefNotFound, find_ref, list_ref_names
 
 ID = "k0000001"
 
@@ -34,7 +34,7 @@ def test_the_tip_of_its_branch(scene: Scene) -> None:
     assert at(scene, "main") == scene.first
     tip = scene.commit(f"proposals/{ID}", {"guide.md": "# Guide\n\nEven more.\n"})
     assert scene.workspace.at(ID).read("guide.md") == b"# Guide\n\nEven more.\n"
-    assert ID in ref_names(scene.store)
+    assert ID in list_ref_names(scene.store)
 
 
 def test_another_branch_of_its_name_does_not_stand_in_for_it(scene: Scene) -> None:

@@ -33,7 +33,7 @@ from workspace.snapshot.snapshot import Snapshot
 from workspace.validation.fixes.fix import fix_document, map_offsets
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, plan
-from workspace.writing.write import Written
+from workspace.writing.write import WriteResult
 
 DOCUMENTS = [Document.parse(text_of(number).encode(), path_of(number)) for number in range(COUNT)]
 
@@ -50,7 +50,7 @@ def small(tmp_path: Path) -> Repo:
     return normal(tmp_path / "repo", {path_of(number): text_of(number) for number in range(4)})
 
 
-def write(repo: Repo, *operations: Operation, base: str | None = None) -> Written:
+def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
     workspace = Workspace.open(repo.path, durable=False)
     done = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
     assert [step.error for step in done.steps if step.error] == []

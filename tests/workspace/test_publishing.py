@@ -16,7 +16,7 @@ from tests.loops import loop_over
 from tests.repositories import FILES, Repo
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
-from workspace.git.trees import PathBlocked, walk
+from workspace.git.trees import PathBlocked, walk_tree
 from workspace.paths import InvalidPath
 from workspace.publishing import checkout, locks, prepared, refs
 from workspace.publishing.batch import Batch
@@ -45,7 +45,9 @@ def commit(
 
 def texts(repo: Repo, branch: str = "main") -> dict[str, bytes]:
     git = GitReader(repo.path)
-    return {path: git.blob(entry.id) for path, entry in walk(git, git.commit(git.tip(branch) or "").tree)}
+    return {
+        path: git.blob(entry.id) for path, entry in walk_tree(git, git.commit(git.tip(branch) or "").tree)
+    }
 
 
 def files_of(repo: Repo) -> dict[str, bytes]:
@@ -576,7 +578,7 @@ STEPS = [
         for owner, name in [
             (checkout.Checkout, "check"),
             (checkout.Checkout, "apply"),
-            (prepared.Prepared, "install"),
+            (prepared.StagingFolder, "install"),
             (refs.BranchRef, "take"),
             (refs.BranchRef, "move"),
         ]
@@ -641,7 +643,7 @@ def test_what_a_person_writes_during_the_publication_stays(
 def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, saves = prepared.exchange, iter(range(1, times + 1))
+    real, saves = prepared.exchange_files, iter(range(1, times + 1))
 
     def exchange(one: Path, two: Path) -> bool:
         number = next(saves, None)
@@ -650,7 +652,7 @@ def test_what_a_person_saves_at_the_very_moment_of_the_change_stays(
             os.rename(repo.path / ".saved", two)
         return real(one, two)
 
-    monkeypatch.setattr(prepared, "exchange", exchange)
+    monkeypatch.setattr(prepared, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == b"saved %d\n" % times
@@ -662,7 +664,7 @@ def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (repo.path / "README.md").open("ab", buffering=0) as stream:
-        meanwhile.after(monkeypatch, prepared.Prepared, "install", lambda: stream.write(b"logged\n"))
+        meanwhile.after(monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n"))
         with pytest.raises(WorktreeConflict):
             commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"].endswith(b"logged\n")
@@ -673,7 +675,7 @@ def test_what_a_program_writes_into_a_file_that_it_has_open_stays(
 def test_files_are_replaced_where_two_cannot_change_places(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepared, "exchange", lambda one, two: False)
+    monkeypatch.setattr(prepared, "exchange_files", lambda one, two: False)
     commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == NEW
     check_clean(repo)

@@ -23,9 +23,9 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import Checkout, WorktreeBusy
 from workspace.publishing.journal import Journal, UnknownJournal
 from workspace.publishing.locks import CannotWrite, Locked
-from workspace.publishing.prepared import Prepared
+from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.publish import publish
-from workspace.publishing.recovery import Recovered, mend, recover
+from workspace.publishing.recovery import RecoveryResult, recover, recover_if_needed
 from workspace.publishing.refs import BranchRef, RefConflict
 
 README = "README.md"
@@ -101,7 +101,7 @@ def test_a_person_removes_the_locks_and_looks_at_the_status(repo: Repo, removed:
     for lock in removed:
         (repo.path / ".git" / lock).unlink()
     assert f"M  {README}\n" in repo.status()  # Git has written its index anew by now
-    assert recover(GitStore(repo.path)) == Recovered(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_text() == FILES[README]
     commit(repo)
@@ -115,13 +115,13 @@ def test_what_a_person_made_of_it_stays(repo: Repo) -> None:
     for lock in locks_of(repo):
         (repo.path / ".git" / lock).unlink()
     repo.git("commit", "-qam", "I like it")
-    assert recover(GitStore(repo.path)) == Recovered(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_bytes() == OURS
 
 
 def test_a_branch_whose_place_was_taken_holds_nobody_up(repo: Repo) -> None:
-    prepared = Prepared.make(repo.path / ".git", durable=False)
+    prepared = StagingFolder.make(repo.path / ".git", durable=False)
     prepared.record(Journal("feature/x", repo.head(), "1" * 40))
     repo.git("branch", "feature")
     commit(repo)
@@ -164,7 +164,7 @@ def test_what_cannot_be_done_after_the_commit_is_done_later(
     monkeypatch.undo()
     assert repo.head() == id
     assert locks_of(repo) == []
-    assert recover(GitStore(repo.path)) == Recovered(rolled_forward=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward=1)
     check_clean(repo)
 
 
@@ -189,10 +189,10 @@ def test_a_call_that_changes_nothing_waits_for_no_other_writer(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with locks.docyard_lock(repo.path / ".git"):
-        Prepared.make(repo.path / ".git", durable=False)
+        StagingFolder.make(repo.path / ".git", durable=False)
         # Whoever waits sleeps, which cannot be done here.
         monkeypatch.setattr(locks, "time", SimpleNamespace(monotonic=time.monotonic))
-        mend(GitStore(repo.path))
+        recover_if_needed(GitStore(repo.path))
 
 
 def test_a_lock_whose_file_was_removed_locks_nobody_in(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +308,7 @@ def test_a_repository_that_a_group_shares(tmp_path: Path) -> None:
 
 
 def planted(repo: Repo, **fields: object) -> None:
-    prepared = Prepared.make(repo.path / ".git", durable=False)
+    prepared = StagingFolder.make(repo.path / ".git", durable=False)
     journal = {
         "version": 1,
         "branch": "main",

@@ -20,7 +20,7 @@ from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocu
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Status
+from workspace.writing.plan import Mode, StepStatus
 
 FILES = {
     "README.md": "# Example\n\nText.\n",
@@ -236,7 +236,7 @@ def test_what_is_no_document_is_not_read_or_written(odd: Repo, path: str) -> Non
             [attempt], mode=Mode.EACH, tool="test", client="test", base_commit=snapshot.commit
         )
         assert not done.is_committed
-        assert done.steps[0].status is Status.FAILED
+        assert done.steps[0].status is StepStatus.FAILED
         assert done.steps[0].error is not None
         assert done.steps[0].error.fix
     assert all_but_objects(odd.path.parent) == before

@@ -14,8 +14,8 @@ from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection,
 from workspace.edits.operation import Operation
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.read_before_write import Sight
-from workspace.writing.write import Written
+from workspace.writing.read_before_write import SeenTexts
+from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
 
@@ -34,11 +34,11 @@ def ours(repo: Repo) -> Workspace:
 
 
 @pytest.fixture
-def theirs(repo: Repo) -> Callable[..., Written]:
+def theirs(repo: Repo) -> Callable[..., WriteResult]:
     """Another writer, who has read everything."""
     other = Workspace.open(repo.path, durable=False)
 
-    def write(*operations: Operation) -> Written:
+    def write(*operations: Operation) -> WriteResult:
         return other.write(
             operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
         )
@@ -46,14 +46,16 @@ def theirs(repo: Repo) -> Callable[..., Written]:
     return write
 
 
-def shown(workspace: Workspace) -> Sight:
+def shown(workspace: Workspace) -> SeenTexts:
     """The memory of a client that has read the whole page."""
-    document, sight = workspace.snapshot().document(PAGE), Sight()
+    document, sight = workspace.snapshot().document(PAGE), SeenTexts()
     sight.add(compute_digest(document, section) for section in document.sections)
     return sight
 
 
-def meet(ours: Workspace, theirs: Callable[[], object], *operations: Operation, **options: Any) -> Written:
+def meet(
+    ours: Workspace, theirs: Callable[[], object], *operations: Operation, **options: Any
+) -> WriteResult:
     """A batch that meets another writer's commit between its plan and its publication."""
     batch = [Interrupted(theirs), *operations]
     return ours.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
@@ -64,7 +66,7 @@ def text(repo: Repo) -> str:
 
 
 def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
-    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
     done = meet(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
@@ -77,7 +79,7 @@ def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
 
 
 def test_two_tasks_of_one_title_are_a_conflict(
-    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     twin = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
     done = meet(ours, lambda: theirs(twin), CompleteTask(file=PAGE, slug="tasks[0]"))
@@ -104,7 +106,7 @@ def test_a_section_is_found_behind_a_new_one_of_its_name(repo: Repo, ours: Works
     ids=lambda operation: operation.name,
 )
 def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
-    repo: Repo, ours: Workspace, theirs: Callable[..., Written], operation: Operation, with_base: bool
+    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult], operation: Operation, with_base: bool
 ) -> None:
     proof = {"base_commit": repo.head()} if with_base else {"sight": shown(ours)}
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
@@ -119,7 +121,7 @@ def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
 
 
 def test_what_nobody_else_changed_is_overwritten_all_the_same(
-    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     task = AddTask(file=PAGE, slug="tasks", title="Theirs")
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
@@ -129,7 +131,7 @@ def test_what_nobody_else_changed_is_overwritten_all_the_same(
 
 
 def test_only_what_was_committed_has_been_written(
-    repo: Repo, ours: Workspace, theirs: Callable[..., Written]
+    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     sight = shown(ours)
     known = len(sight)

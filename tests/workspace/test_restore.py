@@ -14,15 +14,17 @@ from tests.workspace.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Step
-from workspace.writing.read_before_write import Sight
+from workspace.writing.plan import Mode, PlanStep
+from workspace.writing.read_before_write import SeenTexts
 
 pytestmark = pytest.mark.smoke
 
 DOC = "doc.md"
 
 
-def run(repo: Repo, *operations: Operation, base: str | None = None, sight: Sight | None = None) -> Step:
+def run(
+    repo: Repo, *operations: Operation, base: str | None = None, sight: SeenTexts | None = None
+) -> PlanStep:
     """The last step of a call; what it changes is in the work tree afterwards."""
     workspace = Workspace.open(repo.path, durable=False)
     done = workspace.write(
@@ -132,7 +134,7 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
         step = run(repo, operation)
         assert step.error
         assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["setup"])
-    document, sight = Workspace.open(repo.path).snapshot().document(DOC), Sight()
+    document, sight = Workspace.open(repo.path).snapshot().document(DOC), SeenTexts()
     sight.add([compute_digest(document, section) for section in document.sections if section.key == "setup"])
     assert run(repo, part, sight=sight).outcome
     assert files(repo) == {DOC: GUIDE}

@@ -20,9 +20,9 @@ from workspace.git.store import GitStore
 from workspace.snapshot.document_types import read_type_named
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import KEPT, KeyReused, Request, digest_of
-from workspace.writing.plan import Mode, Plan, Status
-from workspace.writing.write import Written
+from workspace.writing.idempotency import KEPT, KeyReused, Request, compute_digest
+from workspace.writing.plan import Mode, Plan, StepStatus
+from workspace.writing.write import WriteResult
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
 TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
@@ -42,8 +42,10 @@ def write(
     *,
     result: Callable[[Plan], Mapping[str, object]] = summaries,
     **options: Any,
-) -> Written:
-    request = Request(key, digest_of("edit_document", {"text": repr(operations)}), result) if key else None
+) -> WriteResult:
+    request = (
+        Request(key, compute_digest("edit_document", {"text": repr(operations)}), result) if key else None
+    )
     options = {"mode": Mode.EACH, "tool": "edit_document", "client": "agent", "request": request} | options
     return workspace.write(operations, **options)
 
@@ -105,16 +107,16 @@ def test_the_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
 def test_what_made_no_commit_runs_again(repo: Repo) -> None:
     workspace = opened(repo)
     refused = write(workspace, [BAD], "key")
-    assert [step.status for step in refused.steps] == [Status.FAILED]
+    assert [step.status for step in refused.steps] == [StepStatus.FAILED]
     undone = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
-    assert [step.status for step in undone.steps] == [Status.UNDONE, Status.FAILED]
+    assert [step.status for step in undone.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
     dry = write(workspace, [TASK], "key", dry_run=True)
     assert dry.changes
     assert count(repo) == 1
     done = write(workspace, [TASK], "key")
     assert done.is_committed, "neither a refusal nor a dry run has used the key up"
     dry = write(workspace, [TASK], "key", dry_run=True)
-    assert (dry.repeated, [step.status for step in dry.steps]) == (None, [Status.DONE])
+    assert (dry.repeated, [step.status for step in dry.steps]) == (None, [StepStatus.DONE])
     assert dry.changes
 
 
@@ -149,7 +151,7 @@ def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
     workspace = opened(repo)
     barrier = Barrier(8)
 
-    def send(_: int) -> Written:
+    def send(_: int) -> WriteResult:
         barrier.wait()
         return write(workspace, [TASK], "key")
 
@@ -205,14 +207,14 @@ def test_two_processes_with_one_key_at_once_make_one_commit_and_get_one_answer(
 def test_a_writer_that_meets_its_own_key_after_it_planned(repo: Repo) -> None:
     """Another process commits the key between this one's plan and its turn: nothing is applied twice."""
     other = opened(repo)
-    firsts: list[Written] = []
+    firsts: list[WriteResult] = []
 
     class Overtaken(AddTask):
         def apply(self, overlay: Overlay, style: Style) -> Outcome:
             firsts.append(write(other, [TASK], "key"))
             return super().apply(overlay, style)
 
-    request = Request("key", digest_of("edit_document", {"text": repr([TASK])}), summaries)
+    request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), summaries)
     late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)
     done = opened(repo).write([late], mode=Mode.EACH, tool="edit_document", client="agent", request=request)
     [first] = firsts

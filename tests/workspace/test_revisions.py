@@ -16,7 +16,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.reader import AmbiguousId
-from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, ref_names
+from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, list_ref_names
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
@@ -345,7 +345,7 @@ def test_the_names_that_a_ref_may_be(repo: Repo, days: list[str]) -> None:
     repo.git("tag", "v1")
     repo.git("update-ref", "refs/remotes/origin/topic", days[0])
     repo.git("update-ref", "refs/notes/commits", days[0])
-    assert ref_names(Workspace.open(repo.path).git) == ("HEAD", "main", "origin/topic", "v1")
+    assert list_ref_names(Workspace.open(repo.path).git) == ("HEAD", "main", "origin/topic", "v1")
 
 
 @settings(

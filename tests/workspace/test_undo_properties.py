@@ -130,7 +130,9 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
     """Every file of the tip."""
     snapshot = workspace.snapshot()
     assert snapshot.tree
-    return {path: workspace.git.blob(entry.id) for path, entry in trees.walk(workspace.git, snapshot.tree)}
+    return {
+        path: workspace.git.blob(entry.id) for path, entry in trees.walk_tree(workspace.git, snapshot.tree)
+    }
 
 
 @settings(max_examples=examples(20), deadline=None)

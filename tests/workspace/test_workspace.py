@@ -29,8 +29,8 @@ from workspace.git.store import ReadOnly
 from workspace.publishing import locks
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Status
-from workspace.writing.write import DetachedHead, SigningRequired, Written
+from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.write import DetachedHead, SigningRequired, WriteResult
 
 pytestmark = pytest.mark.smoke
 
@@ -43,7 +43,9 @@ def opened(repo: Repo, **options: Any) -> Workspace:
     return Workspace.open(repo.path, durable=False, **options)
 
 
-def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH, **options: Any) -> Written:
+def write(
+    workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH, **options: Any
+) -> WriteResult:
     return workspace.write(operations, mode=mode, tool="edit_document", client="agent", **options)
 
 
@@ -91,10 +93,10 @@ def test_mode_each_and_all(repo: Repo) -> None:
     workspace = opened(repo)
     before = repo.head()
     done = write(workspace, MORE, BAD, mode=Mode.ALL)
-    assert [step.status for step in done.steps] == [Status.UNDONE, Status.FAILED]
+    assert [step.status for step in done.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
     assert (done.is_committed, repo.head()) == (False, before)
     done = write(workspace, MORE, BAD)
-    assert [step.status for step in done.steps] == [Status.DONE, Status.FAILED]
+    assert [step.status for step in done.steps] == [StepStatus.DONE, StepStatus.FAILED]
     assert done.is_committed
     assert clean(repo)
 

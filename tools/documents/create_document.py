@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 _PLACEHOLDERS = {"doc_type": "api_spec", "title": "Search API"}
 
@@ -123,7 +123,7 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     outcome = done[-1].outcome if done else None
     if outcome is None:
         return NextStep("Call with {} to list types")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 _DESCRIPTIONS = {
     "operation": "; ".join(
@@ -121,12 +121,12 @@ def _build(context: Context, item: Given) -> Operation:
     return edit_operations.build(operation, values)
 
 
-def _enrich(written: Written, step: Step) -> Data:
+def _enrich(written: WriteResult, step: PlanStep) -> Data:
     """Return how far a section is after its tasks changed."""
     return progress_after(written, step) if step.outcome and "task_index" in step.outcome.answer else {}
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
         return NextStep("Mend the operations that failed and send them again")

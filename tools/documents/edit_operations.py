@@ -17,7 +17,7 @@ from tools.outline import TASKS
 from workspace.document.addresses import read_fragment
 from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def meant(item: Given) -> str:
     if name is not None:
         if not isinstance(name, str) or name not in SPECIFICATIONS:
             shown = str(name)[:100]
-            near = [_OTHER_NAMES[shown]] if shown in _OTHER_NAMES else nearest(shown, SPECIFICATIONS)
+            near = [_OTHER_NAMES[shown]] if shown in _OTHER_NAMES else find_nearest(shown, SPECIFICATIONS)
             other = (
                 None
                 if shown in _OTHER_NAMES
@@ -194,7 +194,7 @@ def likely(item: Given) -> str | None:
     """Return the operation that a call seems to mean although it is wrong; None where that cannot be told."""
     name = item.get("operation")
     if isinstance(name, str):
-        near = [name] if name in SPECIFICATIONS else nearest(name[:100], SPECIFICATIONS)
+        near = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
         return near[0] if near else None
     given = {field for field in item if field != "operation"}
     fitting = _fitting(item, given)

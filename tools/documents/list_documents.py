@@ -16,7 +16,7 @@ from tools.read_context import Pinned
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.errors import LimitExceeded
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
@@ -127,7 +127,7 @@ def _paths(snapshot: Snapshot, wanted: str) -> list[str]:
             for known in snapshot.documents
             for depth in range(1, known.count("/") + 1)
         }
-        close = nearest(wanted, sorted(folders) + list(snapshot.documents))
+        close = find_nearest(wanted, sorted(folders) + list(snapshot.documents))
         raise DocumentNotFound(
             f"no document at or under '{wanted[:200]}'",
             fix=f"Did you mean '{close[0]}'?" if close else 'Call with {"path": "."} to list every document.',

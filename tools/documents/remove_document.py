@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Given
     from workspace.edits import Operation
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 
 class RemoveDocumentArguments(WriteFields):
@@ -86,7 +86,7 @@ def _build(context: Context, item: Given) -> Operation:
     return RemoveSection(file=file, slug=slug)
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
         return NextStep("Mend the operations that failed and send them again")

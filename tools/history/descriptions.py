@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tools.tool import Data
     from workspace.history.blame import BlamedLine
-    from workspace.history.commits import Change, Told
+    from workspace.history.commits import CommitChange, CommitInfo
     from workspace.history.log import History
 
 _MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
@@ -27,7 +27,7 @@ _MOST_SHOWN = 10_000  # characters of one diff
 _MOST_SUBJECT = 300
 
 
-def commit_data(told: Told) -> Data:
+def commit_data(told: CommitInfo) -> Data:
     """Who made a commit, when, and in which words; client, tool and proposal are null for a person's."""
     subject = visible(told.subject)
     return {
@@ -53,7 +53,7 @@ class Room:
         self.bytes = 4 * _MOST_DIFFED
 
 
-def change_data(change: Change, room: Room | None) -> Data:
+def change_data(change: CommitChange, room: Room | None) -> Data:
     """Return a change, with its address after the commit and, where they differ, the one before it.
 
     `diff` is a unified diff, for which `room` is taken; where there is none, `hint` says why.
@@ -67,7 +67,7 @@ def change_data(change: Change, room: Room | None) -> Data:
     return data if room is None else data | _diff_in(room, change)
 
 
-def diff_data(change: Change, most: int) -> dict[str, str]:
+def diff_data(change: CommitChange, most: int) -> dict[str, str]:
     """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
     from workspace.diff.unified import format_section_diff
 
@@ -78,7 +78,7 @@ def diff_data(change: Change, most: int) -> dict[str, str]:
     return {"diff": diff}
 
 
-def _diff_in(room: Room, change: Change) -> dict[str, str]:
+def _diff_in(room: Room, change: CommitChange) -> dict[str, str]:
     """Return the same as far as there is room for it."""
     if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
         return {"hint": "this page is full: ask with a smaller limit to see the diff"}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 _REF = "HEAD~1"
 
@@ -117,7 +117,7 @@ def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operat
     return RestoreDocument(file=file, commit=commit)
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     outcomes = [step.outcome for step in reversed(done) if step.outcome]
     last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
     if last is None:
@@ -139,7 +139,7 @@ def _next_step(context: Context, written: Written, done: Sequence[Step]) -> Next
     return NextStep(*seen, " this back with ", again)
 
 
-def _view(context: Context, written: Written, path: str, answer: Mapping[str, object]) -> Call | None:
+def _view(context: Context, written: WriteResult, path: str, answer: Mapping[str, object]) -> Call | None:
     if not path or written.document(path) is None:
         return list_call(context)
     slug = answer.get("slug")

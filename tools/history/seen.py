@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.history.commits import Change
+    from workspace.history.commits import CommitChange
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def remember_diff(context: Context, change: Change, diff: str) -> None:
+def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
     """Remember the sections, before a change and after it, all of whose lines a diff shows."""
     old, new = _shown_lines(diff)
     is_there = change.new.is_there

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tools.moved import Found
     from tools.tool import Context, Given
-    from workspace.history.commits import Change
+    from workspace.history.commits import CommitChange
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -133,7 +133,7 @@ def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: st
     return _Page(data, page.next, _after_changes(place, there, page.entries))
 
 
-def _told(context: Context, changes: Sequence[Change], *, diff: bool) -> list[Data]:
+def _told(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
     from tools.history.descriptions import Room, change_data
     from tools.history.seen import remember_diff
 
@@ -167,7 +167,7 @@ def _asked(there: Found) -> Data:
     return {field: value for field, value in _where(there).items() if value is not None}
 
 
-def _after_changes(place: Pinned, there: Found, changes: Sequence[Change]) -> NextStep:
+def _after_changes(place: Pinned, there: Found, changes: Sequence[CommitChange]) -> NextStep:
     newest = changes[0] if changes else None
     if newest is None or newest.old_path is None or newest.parent is None:
         return NextStep("See who wrote its lines: ", place.call("view_history", **_asked(there), blame=True))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, nearest_field
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def choose(prompts: Mapping[str, Prompt], name: str) -> Prompt:
     """Return the prompt of a name. Raises UnknownPrompt with the nearest."""
     prompt = prompts.get(name)
     if prompt is None:
-        near = nearest(name, prompts) if prompts else []
+        near = find_nearest(name, prompts) if prompts else []
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
         fix = f"Did you mean '{near[0]}'?" if near else "prompts/list names those there are."
         raise UnknownPrompt(f"no prompt '{shown}'", fix=fix, nearest=near)

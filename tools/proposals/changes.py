@@ -11,7 +11,7 @@ from tools.history.descriptions import commit_data
 from tools.pages import cut
 from tools.tool import call
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.tool import Context, Data
     from workspace.diff.changes import DocumentChange
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes, ProposedCommit
+    from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
 ROOM = 40_000
 
@@ -47,7 +47,9 @@ class Page(NamedTuple):
     next: int | None
 
 
-def page_of_all(context: Context, changes: Changes, proposal: str, first: int, room: int = ROOM) -> Page:
+def page_of_all(
+    context: Context, changes: CommitChanges, proposal: str, first: int, room: int = ROOM
+) -> Page:
     """Return the documents from one on that there is room for; the first is cut if it does not fit alone."""
     from workspace.diff.changes import DocumentKind
     from workspace.diff.formats import format_data, format_markdown
@@ -85,7 +87,7 @@ def page_of_all(context: Context, changes: Changes, proposal: str, first: int, r
 
 
 def page_of_one(
-    context: Context, changes: Changes, file: str, slug: str | None, offset: int, room: int = ROOM
+    context: Context, changes: CommitChanges, file: str, slug: str | None, offset: int, room: int = ROOM
 ) -> Page:
     """Return what changes in one document, or one section of it, and how both versions are read whole.
 
@@ -96,7 +98,7 @@ def page_of_one(
     one = next((one for one in changes.documents if file in (one.path, one.old_path)), None)
     if one is None:
         paths = sorted({path for one in changes.documents for path in (one.path, one.old_path) if path})
-        raise _not_changed(f"'{file[:200]}'", nearest(file, paths) or paths[:5], "file")
+        raise _not_changed(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
     if slug is not None:
         one = _narrowed(one, slug)
     versions = _versions(context, changes, one, slug)
@@ -107,12 +109,12 @@ def page_of_one(
 
 def _narrowed(one: DocumentChange, slug: str) -> DocumentChange:
     """Return what happened in a section and below it."""
-    from workspace.proposals.review.changes import within
+    from workspace.proposals.review.changes import select_section
 
-    found = within(one, slug)
+    found = select_section(one, slug)
     if found is None:
         addresses = list(dict.fromkeys(change.section for change in one.sections))
-        close = nearest(slug, addresses) or addresses[:5]
+        close = find_nearest(slug, addresses) or addresses[:5]
         raise _not_changed(f"'{slug[:200]}' of '{one.path[:200]}'", close, "slug")
     return found
 
@@ -137,7 +139,9 @@ def _entry(one: DocumentChange, data: Data) -> Data:
     return dict(documents[0]) if isinstance(documents, list) and documents else {"path": one.path}
 
 
-def _versions(context: Context, changes: Changes, one: DocumentChange, slug: str | None) -> dict[str, str]:
+def _versions(
+    context: Context, changes: CommitChanges, one: DocumentChange, slug: str | None
+) -> dict[str, str]:
     """The calls that read a document, or a section, before and after: a change tells a few lines of each."""
     from workspace.diff.changes import DocumentKind
 

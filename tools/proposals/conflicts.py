@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools.arguments import Arguments, InvalidArguments, explain, without_nulls
-from workspace.merge.conflict import Choice, Resolution, UnitId, UnitKind
-from workspace.nearest import nearest
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _VERSIONS = ("base", "ours", "theirs")
 _MOST = 100
 _LONGEST = 20_000  # characters of one version
 _EACH = 10  # conflicts that an example decides one by one
-CHOICES = tuple(choice.value for choice in Choice)
+CHOICES = tuple(choice.value for choice in ResolutionChoice)
 
 
 class _Decided(Arguments):
@@ -101,20 +101,20 @@ def read_resolutions(
     Raises InvalidArguments, which names the wrong one.
     """
     found: dict[str, dict[UnitId, Resolution]] = {}
-    wide: list[tuple[int, _Decided, Choice]] = []
+    wide: list[tuple[int, _Decided, ResolutionChoice]] = []
     for place, item in enumerate(items):
         if not isinstance(item, dict):
             raise _wrong(place, "is no object")
         fields = {name: value for name, value in without_nulls(item).items() if name not in _SHOWN_ONLY}
         decided = _read(place, fields)
-        choice = Choice(_known(place, "choice", decided.choice, CHOICES))
+        choice = ResolutionChoice(_known(place, "choice", decided.choice, CHOICES))
         if decided.kind is None:
             wide.append((place, decided, choice))
             continue
         unit = UnitId(UnitKind(_known(place, "kind", decided.kind, _KINDS)), decided.where, decided.part)
-        if choice is Choice.CONTENT and decided.content is None:
+        if choice is ResolutionChoice.CONTENT and decided.content is None:
             raise _wrong(place, "has no 'content'", 'Give the text that is to stand there; "" removes it.')
-        if choice is not Choice.CONTENT and decided.content is not None:
+        if choice is not ResolutionChoice.CONTENT and decided.content is not None:
             raise _wrong(place, f"has 'content' and chooses '{choice}'", "Choose 'content', or leave it out.")
         content = decided.content.encode("utf-8", "replace") if decided.content else None
         of_file = found.setdefault(decided.file, {})
@@ -129,12 +129,12 @@ def read_resolutions(
 def _decide_all(
     place: int,
     decided: _Decided,
-    choice: Choice,
+    choice: ResolutionChoice,
     conflicts: Sequence[FileConflict],
     found: dict[str, dict[UnitId, Resolution]],
 ) -> None:
     """Decide what is in conflict in a file, or a section, and not decided yet."""
-    if choice is Choice.CONTENT:
+    if choice is ResolutionChoice.CONTENT:
         raise _wrong(place, "gives content, and does not say for which conflict", "Give 'kind' too.")
     meant = [
         one.conflict.unit
@@ -143,7 +143,7 @@ def _decide_all(
     ]
     if not meant:
         files = list(dict.fromkeys(one.path for one in conflicts))
-        near = nearest(decided.file, files) or files[:1]
+        near = find_nearest(decided.file, files) or files[:1]
         fix = f"There is one in '{near[0]}'." if near else "Refresh without resolutions: nothing conflicts."
         raise _wrong(place, "names no conflict", fix)
     for unit in meant:
@@ -166,7 +166,7 @@ def _read(place: int, fields: Mapping[str, object]) -> _Decided:
 
 def _known(place: int, field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        near = nearest(value, known)
+        near = find_nearest(value, known)
         fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(known)}."
         raise _wrong(place, f"has an unknown {field} '{value[:50]}'", fix)
     return value

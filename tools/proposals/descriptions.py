@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tools.tool import Context, Data
-    from workspace.proposals.actions.actions import Proposing
+    from workspace.proposals.actions.actions import ProposalActions
     from workspace.proposals.events import Author
     from workspace.proposals.proposal import Comment, Proposal
 
@@ -107,16 +107,16 @@ def date(time: datetime) -> str:
 
 def possible(proposal: Proposal) -> tuple[str, ...]:
     """Return the actions that a proposal's state allows, the likeliest first."""
-    from workspace.proposals.proposal import State
+    from workspace.proposals.proposal import ProposalState
 
     match proposal.state:
-        case State.MERGED:
+        case ProposalState.MERGED:
             return ("comment",)
-        case State.CLOSED:
+        case ProposalState.CLOSED:
             return ("reopen", "comment")
-        case State.GONE:
+        case ProposalState.GONE:
             return ("close", "comment")
-        case State.APPROVED:
+        case ProposalState.APPROVED:
             return ("merge", "comment", "refresh", "request_changes", "edit", "close")
         case _:
             return ("submit", "comment", "refresh", "approve", "request_changes", "merge", "edit", "close")
@@ -128,7 +128,7 @@ def first_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
     return [{"proposal": one.id, "title": visible(one.words.title)} for one in found[:most]]
 
 
-def announced(proposing: Proposing, proposal: Proposal) -> tuple[Data, list[str]]:
+def announced(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
     """`pull_request` with its `url`, `number` and whether it is `new`, and hints of what did not work.
 
     Both are empty where no forge is asked for. A forge that fails undoes nothing.

@@ -18,7 +18,7 @@ from tools.proposals.descriptions import comment_data, head
 from tools.proposals.review_state import review_data, void_of
 from tools.tool import Answer, Call, NextStep, call
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def view_comment(
         for reply in thread.replies:
             if reply.id == id:
                 return _view_reply(context, proposal, thread, reply, offset)
-    close = nearest(id, [*_ids(proposal)])
+    close = find_nearest(id, [*_ids(proposal)])
     raise CommentNotFound(
         f"no comment and no review of this proposal has the id '{id[:60]}'",
         fix=f"Name one of these: {', '.join(close)}." if close else "Take an id that view_proposal shows.",

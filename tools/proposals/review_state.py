@@ -10,16 +10,16 @@ from tools.proposals.conflicts import conflicts_data
 from tools.proposals.descriptions import author_data, date, shown_words
 from tools.tool import call
 from tools.write_target import listed
-from workspace.proposals.approvals import why_void
+from workspace.proposals.approvals import find_void_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import Context, Data
-    from workspace.proposals.actions.merge_gate import Block, Demand
+    from workspace.proposals.actions.merge_gate import Demand, MergeBlocker
     from workspace.proposals.approvals import Void
     from workspace.proposals.proposal import BoundReview, Proposal
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.proposals.review.checks import CheckResult
 
 _MOST_REVIEWS = 20
@@ -35,7 +35,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     void: Mapping[str, Void] = {}
     if proposal.is_open:
         # Imported here because most answers say nothing of a policy.
-        from workspace.proposals.actions.merge_gate import may_merge
+        from workspace.proposals.actions.merge_gate import find_merge_obstacle
 
         workspace = context.workspace
         preview = workspace.reviewing().preview(proposal)
@@ -49,7 +49,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
         void = lacking.void
         if lacking.judgement is not None:
             data["demands"] = [_demand(demand) for demand in lacking.demands]
-            last = may_merge(lacking.judgement, context.person)
+            last = find_merge_obstacle(lacking.judgement, context.person)
             if last is not None and last not in blocks:
                 blocks.append(last)
         data["missing"] = [block_data(block) for block in blocks]
@@ -65,13 +65,13 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     return data
 
 
-def block_data(block: Block) -> Data:
+def block_data(block: MergeBlocker) -> Data:
     """Return why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
     only = {"only_clients": True} if block.only_clients else {}
     return {"code": block.code, "message": visible(block.message), **only}
 
 
-def _changes_data(changes: Changes) -> Data:
+def _changes_data(changes: CommitChanges) -> Data:
     from workspace.diff.formats import format_data
 
     return {**format_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
@@ -111,7 +111,7 @@ def _check(check: CheckResult) -> Data:
 
 def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) -> Data:
     """Return a verdict: whether it holds, and why not."""
-    review, void = bound.review, why_void(bound, void_by)
+    review, void = bound.review, find_void_reason(bound, void_by)
     return {
         "review": review.id,
         "verdict": review.verdict.value,

@@ -19,17 +19,17 @@ from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, overlaps_of
 from tools.writer import arguments_of, follow
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
-from workspace.writing.idempotency import digest_of
+from workspace.writing.idempotency import compute_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tools.tool import Context, Given
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions.actions import Proposing
-    from workspace.proposals.actions.register import Acted
+    from workspace.proposals.actions.actions import ProposalActions
+    from workspace.proposals.actions.register import ActionResult
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
 
@@ -114,7 +114,7 @@ def likely(given: Mapping[str, object]) -> Action | None:
     """Return the action that a wrong call most likely means."""
     name = given.get("action")
     if isinstance(name, str) and name:
-        near = nearest(name, ACTIONS)
+        near = find_nearest(name, ACTIONS)
         return ACTIONS.get(name) or (ACTIONS[near[0]] if near else None)
     return next((action for action in _ALL if set(action.decisive) & given.keys()), None)
 
@@ -122,7 +122,7 @@ def likely(given: Mapping[str, object]) -> Action | None:
 def _named(name: str) -> Action:
     found = ACTIONS.get(name)
     if found is None:
-        near = nearest(name, ACTIONS)
+        near = find_nearest(name, ACTIONS)
         fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(ACTIONS)}."
         raise InvalidArguments(f"no action '{name[:100]}'", fix=fix, field="action", nearest=near)
     return found
@@ -145,23 +145,29 @@ SEEN = ("commit", "target_commit")
 """What conflicts are shown with, and their resolutions sent with: the commits that they are of."""
 
 
-def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> Acted:
+def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> ActionResult:
     """Do with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
-    from workspace.proposals.events import Verdict
+    from workspace.proposals.events import ReviewDecision
 
     proposing = context.workspace.proposing()
     name, request = proposal.id, asked.idempotency_key
     actor = actor_of(context, _TOOL)
     text = asked.text or ""
-    acts: Mapping[str, Callable[[], Acted]] = {
+    acts: Mapping[str, Callable[[], ActionResult]] = {
         "submit": partial(proposing.submit, name, actor, request=request),
         "comment": partial(_comment, context, proposing, proposal, asked),
         "refresh": partial(_refresh, context, proposing, proposal, asked),
         "approve": partial(
-            proposing.review, name, actor, Verdict.APPROVE, text, commit=asked.commit, request=request
+            proposing.review, name, actor, ReviewDecision.APPROVE, text, commit=asked.commit, request=request
         ),
         "request_changes": partial(
-            proposing.review, name, actor, Verdict.REQUEST_CHANGES, text, commit=asked.commit, request=request
+            proposing.review,
+            name,
+            actor,
+            ReviewDecision.REQUEST_CHANGES,
+            text,
+            commit=asked.commit,
+            request=request,
         ),
         "merge": partial(proposing.merge, name, actor, commit=asked.commit, request=request),
         "close": partial(proposing.close, name, actor, text, request=request),
@@ -174,8 +180,8 @@ def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposal
 
 
 def _comment(
-    context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
-) -> Acted:
+    context: Context, proposing: ProposalActions, proposal: Proposal, asked: UpdateProposalArguments
+) -> ActionResult:
     file, slug = asked.file, asked.slug
     if file is not None:
         at = proposal.landing.tip if proposal.landing is not None else proposal.tip
@@ -194,10 +200,10 @@ def _comment(
 
 
 def _refresh(
-    context: Context, proposing: Proposing, proposal: Proposal, asked: UpdateProposalArguments
-) -> Acted:
+    context: Context, proposing: ProposalActions, proposal: Proposal, asked: UpdateProposalArguments
+) -> ActionResult:
     from tools.proposals.conflicts import read_resolutions
-    from workspace.proposals.actions.refresh import Decisions
+    from workspace.proposals.actions.refresh import RefreshDecisions
 
     items = asked.resolutions or ()
     seen = {
@@ -212,11 +218,11 @@ def _refresh(
         )
     decisions = None
     if items or seen:
-        decisions = Decisions(
+        decisions = RefreshDecisions(
             lambda conflicts: read_resolutions(items, conflicts),
             seen.get("commit"),
             seen.get("target_commit"),
-            digest_of(_TOOL, {"resolutions": items, **seen}),
+            compute_digest(_TOOL, {"resolutions": items, **seen}),
         )
     return proposing.refresh(proposal.id, actor_of(context, _TOOL), decisions, request=asked.idempotency_key)
 
@@ -328,7 +334,7 @@ def _run(context: Context, given: Given) -> Answer:
     return _answer(context, action, acted)
 
 
-def _answer(context: Context, action: Action, acted: Acted) -> Answer:
+def _answer(context: Context, action: Action, acted: ActionResult) -> Answer:
     proposal = acted.proposal
     note_commit(acted.commit, proposal=proposal.id)  # an earlier call with the same key may have made it
     data: Data = {
@@ -357,7 +363,7 @@ def _answer(context: Context, action: Action, acted: Acted) -> Answer:
     return Answer({**data, "next_step": _next_step(context, action.name, acted)})
 
 
-def _next_step(context: Context, action: str, acted: Acted) -> NextStep:
+def _next_step(context: Context, action: str, acted: ActionResult) -> NextStep:
     proposal = acted.proposal
     view = call("view_proposal", proposal=proposal.id)
     match action:
@@ -377,7 +383,7 @@ def _next_step(context: Context, action: str, acted: Acted) -> NextStep:
             return NextStep("See where it stands, and what is missing to merge it, with ", view)
 
 
-def _explained(context: Context, proposing: Proposing, given: Given) -> Answer:
+def _explained(context: Context, proposing: ProposalActions, given: Given) -> Answer:
     """Return the answer to a call that names no proposal: the actions, and the proposals to choose from."""
     if set(given) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")

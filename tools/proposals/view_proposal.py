@@ -16,7 +16,7 @@ from tools.proposals.descriptions import head, in_brief, possible
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import beginning, overlaps_of
 from tools.writer import arguments_of
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mappin
     """
     state = asked.state or "any"
     if state not in STATES:
-        near = nearest(state, STATES)
+        near = find_nearest(state, STATES)
         fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(STATES)}."
         raise InvalidArguments(f"no state '{state[:50]}'", fix=fix, field="state", nearest=near)
     every = context.workspace.proposing().all()

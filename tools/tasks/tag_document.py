@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Given
     from workspace.edits import Operation
-    from workspace.writing.plan import Step
-    from workspace.writing.write import Written
+    from workspace.writing.plan import PlanStep
+    from workspace.writing.write import WriteResult
 
 
 class TagDocumentArguments(WriteFields):
@@ -69,7 +69,7 @@ def _build(context: Context, item: Given) -> Operation:
     )
 
 
-def _next_step(context: Context, written: Written, done: Sequence[Step]) -> NextStep:
+def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     tags = last.answer.get("tags") if last else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):

@@ -32,7 +32,7 @@ from pydantic import (
     model_validator,
 )
 
-from workspace.globs import Glob, problem
+from workspace.globs import Glob, find_problem
 
 
 class Dialect(StrEnum):
@@ -52,7 +52,7 @@ def _inside(value: str) -> str:
 
 def _glob(value: str) -> str:
     # A destination may begin with a slash, which no path does.
-    reason = problem(value.removeprefix("/"))
+    reason = find_problem(value.removeprefix("/"))
     if reason:
         raise ValueError(f"'{value[:100] if value.isprintable() else ascii(value[:100])}' {reason}")
     return value
@@ -121,7 +121,7 @@ def _visible(text: str) -> str:
 
 
 def _protection_glob(value: str) -> str:
-    reason = problem(value) or _unreachable(value)
+    reason = find_problem(value) or _unreachable(value)
     if reason:
         raise ValueError(f"'{_visible(value)}' {reason}")
     return value
@@ -350,7 +350,7 @@ def _rule(name: str) -> str:
 
 
 def _validation_glob(text: str) -> str:
-    if reason := problem(text):
+    if reason := find_problem(text):
         raise ValueError(f"the glob {reason}")
     return text
 

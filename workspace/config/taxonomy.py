@@ -265,7 +265,7 @@ class _Reading(NamedTuple):
                     "override", number, f"has no '{name}'", "An override needs a glob to match, and metadata."
                 )
         match = table["match"]
-        reason = globs.problem(match) if isinstance(match, str) else "is no text"
+        reason = globs.find_problem(match) if isinstance(match, str) else "is no text"
         if reason is not None:
             self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
         return ValueOverride(Glob.compile(match), self._metadata(table, number))

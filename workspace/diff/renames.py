@@ -35,7 +35,7 @@ class Renames:
         self.gone: Blobs = {}
         self.come: Blobs = {}
         self.changed: dict[str, tuple[str, str]] = {}
-        for change in trees.changes(git, old, new):
+        for change in trees.diff_trees(git, old, new):
             before = change.old.id if change.old and change.old.is_blob else None
             after = change.new.id if change.new and change.new.is_blob else None
             if before == after or not is_document(change.path):

@@ -22,7 +22,7 @@ from workspace.document.addresses import (
 from workspace.document.headings import PREAMBLE
 from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,7 +116,9 @@ def _removed_error(document: Document, section: Section) -> SectionNotFound:
         f"the section '{section.key}' of {document.path} is gone: another writer removed, moved or retitled "
         "it meanwhile",
         fix="View the document again to see what there is now.",
-        candidates=nearest(section.key, known) or [name for name in known if name != PREAMBLE][:5] or known,
+        candidates=find_nearest(section.key, known)
+        or [name for name in known if name != PREAMBLE][:5]
+        or known,
         wanted=section.key,
     )
 

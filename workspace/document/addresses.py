@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workspace.document.headings import PREAMBLE
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import make_heading_slug
-from workspace.nearest import _NEAREST, nearest
+from workspace.nearest import _NEAREST, find_nearest
 from workspace.paths import MAX_PATH
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
     raise TaskNotFound(
         f"the section '{section.address}' of {document.path} has no task [{index}]; {last}",
         fix="They are counted from 0." if known else "Name the section alone, or add a task first.",
-        among=Among(Listed.TASKS, document.path, section.key) if known else None,
+        among=SuggestionSource(HintKind.TASKS, document.path, section.key) if known else None,
         tasks=known[:50],
     )
 
@@ -169,7 +169,7 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
     """Return the error for a slug that names no section, with the nearest addresses."""
     known = [section.address for section in document.sections]
     renamed = [section for section in document.sections if _titled(document, section) == slug]
-    close = [section.key for section in renamed] or nearest(slug, known)
+    close = [section.key for section in renamed] or find_nearest(slug, known)
     among = None
     if renamed:
         fix = f"Use '{close[0]}': the section of that title has this address."
@@ -177,7 +177,7 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         fix = f"Did you mean '{close[0]}'?"
     elif known:
         fix = "Name a section that it has."
-        among = Among(Listed.SECTIONS, document.path)
+        among = SuggestionSource(HintKind.SECTIONS, document.path)
     else:
         fix = "The document has no sections yet: name it alone, or add a section first."
     shown = slug if len(slug) <= 200 else slug[:200] + "…"

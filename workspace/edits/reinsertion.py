@@ -37,8 +37,8 @@ from workspace.edits.transplant import (
     plan_addresses,
 )
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import Graph, first_parents
-from workspace.history.moves import MOST, Following
+from workspace.git.ancestry import Graph, walk_first_parents
+from workspace.history.moves import MAX_COMMITS, Tracker
 from workspace.markdown.lines import decode_with_newlines
 from workspace.snapshot.snapshot import check_pointer
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from workspace.edits.section_place import SectionPlace
     from workspace.git.ancestry import Node
     from workspace.git.reader import GitReader
-    from workspace.history.moves import Place
+    from workspace.history.moves import SectionPosition
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.snapshot import Snapshot
 
@@ -228,7 +228,7 @@ def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Nod
     """
     graph = Graph(git)
     found: list[Node] = []
-    for node in first_parents(graph.node, git.boundary, newer, most=MOST):
+    for node in walk_first_parents(graph.node, git.boundary, newer, most=MAX_COMMITS):
         found.append(node)
         if node.id == older:
             return found
@@ -239,10 +239,10 @@ class HistoryTracer:
     """Places and versions of one workspace, whose settings say what a document is; versions are read once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._following = Following(snapshot.git, snapshot.config.is_document, _READ)
+        self._following = Tracker(snapshot.git, snapshot.config.is_document, _READ)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
-    def follow(self, way: Sequence[Node], place: Place) -> Place | None:
+    def follow(self, way: Sequence[Node], place: SectionPosition) -> SectionPosition | None:
         """Return what a place of the first state is in the last; None where it is gone, or cannot be told."""
         for old, new in pairwise(state.tree for state in way):
             later = place if old == new else self._following.step(place, old, new)

@@ -14,9 +14,9 @@ from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.links.survival import OffsetMap
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.edits.undo_text import PreservedLines
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
-    from workspace.history.moves import Place
+    from workspace.history.moves import SectionPosition
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -101,7 +101,7 @@ class RestoreDocument(Operation):
             list_commits_between,
             read_version,
         )
-        from workspace.history.moves import Place
+        from workspace.history.moves import SectionPosition
         from workspace.snapshot.overlay import PathExists
         from workspace.snapshot.snapshot import Snapshot
 
@@ -111,7 +111,7 @@ class RestoreDocument(Operation):
             raise tip.not_found(path)
         way = list_commits_between(tip.git, tip.commit, self.commit)
         if is_there and tip.entry(path) is not None:
-            origin = HistoryTracer(tip).follow(way, Place(path))
+            origin = HistoryTracer(tip).follow(way, SectionPosition(path))
             if origin is not None:
                 found = read_version(then, origin.path, tip.config)
                 if found is not None:
@@ -121,10 +121,10 @@ class RestoreDocument(Operation):
             raise NotAtRef(
                 f"'{path}' was not there at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it was.",
-                among=Among(Listed.COMMITS, path),
+                among=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
-        later = HistoryTracer(tip).follow([*reversed(way)], Place(path))
+        later = HistoryTracer(tip).follow([*reversed(way)], SectionPosition(path))
         if later is not None and later.path != path:
             if is_there:
                 raise PathExists(
@@ -222,7 +222,7 @@ class RestoreSection(DocumentOperation):
 
     def _found(self, overlay: Overlay) -> _Found:
         from workspace.edits.reinsertion import HistoryTracer, list_commits_between
-        from workspace.history.moves import Place
+        from workspace.history.moves import SectionPosition
         from workspace.snapshot.snapshot import Snapshot
 
         tip = overlay.snapshot
@@ -233,7 +233,7 @@ class RestoreSection(DocumentOperation):
             now = resolve_section(document, self.slug)
         except SectionNotFound as error:
             old, section = self._at_ref(then, tip, way, document.path)
-            later = HistoryTracer(tip).follow([*reversed(way)], Place(old.path, old, section))
+            later = HistoryTracer(tip).follow([*reversed(way)], SectionPosition(old.path, old, section))
             if later is not None and later.section is not None:
                 raise error  # it was renamed or moved, and has an address of its own now
             return _Found(document, None, old, section)
@@ -244,11 +244,11 @@ class RestoreSection(DocumentOperation):
 
     def _origin(
         self, overlay: Overlay, way: Sequence[Node], document: Document, now: Section
-    ) -> Place | None:
+    ) -> SectionPosition | None:
         """Return where a section stood at the commit; None where that cannot be told."""
         from workspace.diff.sections import Evidence, SectionMatch
         from workspace.edits.reinsertion import HistoryTracer
-        from workspace.history.moves import Place
+        from workspace.history.moves import SectionPosition
 
         tip, path = overlay.snapshot, document.path
         if now.is_preamble or tip.entry(path) is None:
@@ -257,16 +257,16 @@ class RestoreSection(DocumentOperation):
         section: Section | None = now
         if overlay.is_laid(path):
             section = SectionMatch(document, committed, Evidence.TEXT).successor(now)
-        return HistoryTracer(tip).follow(way, Place(path, committed, section)) if section else None
+        return HistoryTracer(tip).follow(way, SectionPosition(path, committed, section)) if section else None
 
     def _at_ref(
         self, then: Snapshot, tip: Snapshot, way: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
         """Return the document as it was, and the section of the same address in it. Raises NotAtRef."""
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
-        from workspace.history.moves import Place
+        from workspace.history.moves import SectionPosition
 
-        place = HistoryTracer(tip).follow(way, Place(path)) if tip.entry(path) else None
+        place = HistoryTracer(tip).follow(way, SectionPosition(path)) if tip.entry(path) else None
         path = place.path if place else path
         old = read_version(then, path, tip.config)
         known = [item.key for item in old.sections] if old else []
@@ -279,9 +279,9 @@ class RestoreSection(DocumentOperation):
         raise NotAtRef(
             f"{what} was not there at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it was.",
-            among=Among(Listed.COMMITS, path, self.slug),
+            among=SuggestionSource(HintKind.COMMITS, path, self.slug),
             ref=self.commit,
-            candidates=nearest(self.slug, known) or known[:5],
+            candidates=find_nearest(self.slug, known) or known[:5],
         )
 
 
@@ -372,7 +372,7 @@ class Undo(Operation):
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
         short = self.commit[:SHORT_ID_LENGTH]
-        if tip.commit is None or not tip.git.descends(tip.commit, self.commit):
+        if tip.commit is None or not tip.git.is_descendant(tip.commit, self.commit):
             raise NotInHistory(
                 f"the commit {short} is not in the history of this branch, so there is nothing to take back",
                 fix="Choose a commit of this branch.",

@@ -37,7 +37,7 @@ from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_named_place, find_place
 from workspace.edits.text import UpdateContent
-from workspace.errors import Among, Listed
+from workspace.errors import HintKind, SuggestionSource
 from workspace.links.link import display_destination
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm
@@ -397,6 +397,6 @@ def _target(overlay: Overlay, path: str) -> Document:
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{meant} that document, then send the call again.",
-            among=Among(Listed.MISSING, path),
+            among=SuggestionSource(HintKind.MISSING, path),
             candidates=close,
         ) from error

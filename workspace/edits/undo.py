@@ -11,7 +11,7 @@ from workspace.edits.reinsertion import HistoryTracer, list_commits_between
 from workspace.edits.undo_text import NOTHING, PreservedLines, RevertedText, revert_text
 from workspace.errors import WorkspaceError
 from workspace.git import trees
-from workspace.history.moves import Place
+from workspace.history.moves import SectionPosition
 from workspace.links.survival import OffsetMap, PreservedSpan
 from workspace.snapshot.snapshot import check_pointer
 
@@ -93,7 +93,7 @@ class CommitUndo:
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
         made: dict[str, str] = {}
-        for change in trees.changes(self._git, old, new):
+        for change in trees.diff_trees(self._git, old, new):
             sides = [entry for entry in (change.old, change.new) if entry]
             if not self._config.is_document(change.path) or not all(entry.is_blob for entry in sides):
                 self.left_alone.append(change.path)
@@ -232,7 +232,7 @@ class CommitUndo:
         moved = self._overlay.now_at(path)
         if moved is not None or self._overlay.is_laid(path):
             return moved
-        place = self._tracing.follow([*reversed(self._way())], Place(path))
+        place = self._tracing.follow([*reversed(self._way())], SectionPosition(path))
         now = place.path if place else None
         if now is None or self._overlay.find(now) is not None:
             return now

@@ -1,23 +1,23 @@
 """Git: the only package that imports `pygit2`.
 
-ancestry.py         commits and the paths in their trees, read as bytes, and the walks along commits
-housekeeping.py     objects that no ref names yet, kept from a `git gc` that runs
+ancestry.py         commits and tree entries parsed from bytes, and walks over commits
+housekeeping.py     protection of objects that no ref names yet from a running `git gc`
 index_file.py       Git's index (gitformat-index) as a value
-loose.py            loose objects (gitrepository-layout, "objects"), read with a look at whether they …
-merge_bases.py      where two lines of history part
-messages.py         commit messages
-objects.py          Git's commits and trees as values, and their bytes as Git writes them (git-scm …
-pack_reader.py      reading the objects of a folder that is no repository
-packs.py            objects written into a pack beside others (git-scm, "pack-format"), and which …
-patches.py          patches
+loose.py            loose objects (gitrepository-layout, "objects"), checked before they are read
+merge_bases.py      best common ancestors of two commits, as `git merge-base --all` finds them
+messages.py         commit messages: a subject, a list of changes, and trailers that identify the caller
+objects.py          Git's commits and trees as values, and their encoding (git-scm "Git Internals", 10.2)
+pack_reader.py      a reader of the packs in a folder that is not a repository
+packs.py            pack files (git-scm, "pack-format")
+patches.py          line matching between two versions of a text, as Git compares them (libgit2's xdiff)
 private_folder.py   the private folder of a repository
-reader.py           reading a repository
+reader.py           a read-only view of a repository: objects, branches, work trees and configuration
 remotes/            exchanges with remote repositories, in a process of their own
-repository.py       A repository is found and opened, refused with the reason, or made
-sharing.py          with whom Git shares a repository
-store.py            writing objects into a repository, and bytes as its work trees hold them
-tips.py             where branches are
-tree_comparison.py  trees compared as bytes
-trees.py            trees compared and rewritten by the ids of their entries, so that work follows …
-worktrees.py        which work trees stand on a branch, read from the files that Git keeps for each …
+repository.py       finding, opening and creating a repository, and the reasons for refusing one
+sharing.py          the sharing of a repository with its group: the setting `core.sharedRepository`
+store.py            a repository opened for writing objects
+tips.py             the tips of branches: local ones, and those of remotes as last fetched
+tree_comparison.py  a comparison of trees as bytes
+trees.py            comparison and rewriting of trees by the ids of their entries
+worktrees.py        the work trees of a repository and their branches
 """

@@ -1,4 +1,4 @@
-"""Commits and the paths in their trees, read as bytes, and the walks along commits.
+"""Commits and tree entries parsed from bytes, and walks over commits.
 
 Only what a walk needs is parsed: a commit's tree, parents and time, and one entry of each tree on the way to
 a path (git-scm "Git Internals", 10.2). So ten thousand commits take a fifth of a second.
@@ -64,7 +64,7 @@ class Objects(Protocol):
     def tree_data(self, id: str, loose: frozenset[str]) -> bytes: ...
 
 
-def first_parents(
+def walk_first_parents(
     read: Callable[[str], C], boundary: Callable[[], Collection[str]], tip: str, *, most: int | None = None
 ) -> Iterator[C]:
     """Yield a commit and its first-parent history, newest first, as `read` returns each of them.
@@ -122,7 +122,7 @@ class Graph:
         found: list[Node] = []
         old = 0
         with suppress(DamagedRepository):
-            for node in first_parents(self.node, frozenset, tip, most=most):
+            for node in walk_first_parents(self.node, frozenset, tip, most=most):
                 old = old + 1 if since is not None and node.time < since - SLACK else 0
                 if old > ASTRAY:
                     break
@@ -159,7 +159,7 @@ class Graph:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the repository holds only the last commits."""
+        """Return True if the repository holds only the last commits."""
         return self._git.is_shallow
 
     def blob(self, tree: str, path: str) -> str | None:
@@ -173,12 +173,12 @@ class Graph:
         return self._found.get((tree, path, depth), self._find, tree, path, depth)
 
     def _find(self, tree: str, path: str, depth: int) -> str | None:
-        route = route_of(path)
+        route = build_route(path)
         found = find_entry(self._git.tree_data(tree, self._loose), route[depth])
         return found if found is None or depth + 1 == len(route) else self._below(found, path, depth + 1)
 
 
-def descends(
+def is_descendant(
     parents: Callable[[str], Sequence[str]], id: str, ancestor: str, until: Collection[str | None]
 ) -> bool:
     """Return True if a commit is another or has it among its ancestors, without looking behind `until`."""
@@ -194,7 +194,7 @@ def descends(
     return False
 
 
-def reached(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
+def select_reachable(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
     """Return those of the wanted commits that are `start` or an ancestor of it, if they can be read.
 
     What is older than all of them is hardly looked at, so the cost follows what came after them.
@@ -220,7 +220,7 @@ def reached(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> tuple[Set[str], bool]:
+def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> tuple[Set[str], bool]:
     """Return the commits that a tip has and a base has not (git-rev-list `tip ^base`), `most` at most.
 
     The second value is True if there are more. The youngest are read first (git: commit-reach.c). Of commits
@@ -253,11 +253,11 @@ def commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> t
                     open_ends.add(parent)
     # A clock that lied may have let one pass before the base's way to it was seen.
     found = own - theirs
-    return (found - reached(graph, base, found) if base is not None else found), bool(open_ends)
+    return (found - select_reachable(graph, base, found) if base is not None else found), bool(open_ends)
 
 
 @lru_cache(maxsize=256)
-def route_of(path: str) -> Route:
+def build_route(path: str) -> Route:
     """Return a path as it is looked for in trees."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
     kinds = [*[_FOLDER] * (len(names) - 1), _FILES]

@@ -1,4 +1,4 @@
-"""Objects that no ref names yet, kept from a `git gc` that runs: packs with a `.keep` file.
+"""Protection of objects that no ref names yet from a running `git gc`: packs with a `.keep` file.
 
 `git gc --prune=now` reads the refs first and removes objects later, so it would remove those of a commit that
 a branch came to in between. It removes no pack that has a `.keep` file (git-repack, git-prune); `git fetch`
@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from workspace.git.loose import repeat_while_pruned, unpack_loose
-from workspace.git.packs import DRAFT, KEEP, Packed, read_whole_objects, write_pack
+from workspace.git.packs import DRAFT, KEEP, PackedObject, read_whole_objects, write_pack
 
 _MARK = "docyard: while this git gc runs: "
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -28,7 +28,7 @@ _MAX_SMALL_PACK_BYTES = 1 << 20
 _STALE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
 
 
-def running_gc(common_dir: Path) -> str | None:
+def identify_running_gc(common_dir: Path) -> str | None:
     """Return what identifies the `git gc` that runs, by its lock `gc.pid`; None if none does.
 
     The lock of a process that died does not count, nor one that is older than twelve hours: Git itself
@@ -78,10 +78,10 @@ def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: 
     folder = common_dir / "objects" / "pack"
     mark = f"{_MARK}{gc}\n".encode()
 
-    def objects() -> Iterator[Packed]:
+    def objects() -> Iterator[PackedObject]:
         for file in files:
             for id, _, kind, data in unpack_loose(file):
-                yield Packed(kind, id, data)
+                yield PackedObject(kind, id, data)
 
     repeat_while_pruned(lambda: write_pack(folder, objects(), len(files), durable, keep=mark))
     # The objects are kept by now, in however many packs.
@@ -104,7 +104,7 @@ def _join_packs(folder: Path, mark: str, durable: bool) -> None:
                 small.append(keep)
     if len(small) < _MAX_SMALL_PACKS:
         return
-    objects: dict[str, Packed] = {}
+    objects: dict[str, PackedObject] = {}
     for keep in small:
         objects |= {one.id: one for one in read_whole_objects(keep.with_suffix(".pack"))}
     joined = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
@@ -123,7 +123,7 @@ def release_packs(common_dir: Path) -> None:
     with suppress(OSError):
         names = os.listdir(common_dir / "objects" / "pack")
         found = [name for name in names if name.endswith((KEEP, DRAFT))]
-        gc = running_gc(common_dir) if found else None
+        gc = identify_running_gc(common_dir) if found else None
         for name in found:
             path = common_dir / "objects" / "pack" / name
             with suppress(OSError):  # such as a pipe of this name

@@ -1,4 +1,4 @@
-"""Git's index (gitformat-index) as a value: its bytes, read entry by entry and changed by splicing.
+"""Git's index (gitformat-index) as a value, read entry by entry and changed by splicing bytes.
 
 libgit2 parses and writes all of an index of 10,000 files in 10 ms; most of a batch would be spent there. Here
 the entries of one that is known are not read again, and those that do not change are not written again.
@@ -45,19 +45,19 @@ EXTENDED = 0x4000
 """The flag that two more bytes of flags follow."""
 
 
-def fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
+def build_fixed_part(new: tuple[str, int], name: bytes, extended: int) -> bytes:
     """Return the bytes before the name; zeros for what stat(2) says of the file have Git look at it again."""
     id, mode = new
     flags = min(len(name), LONG) | extended
     return bytes(24) + mode.to_bytes(4, "big") + bytes(12) + bytes.fromhex(id) + flags.to_bytes(2, "big")
 
 
-def padded(entry: bytes) -> bytes:
+def pad_entry(entry: bytes) -> bytes:
     """Return an entry of version 2 or 3, which ends with one to eight zeros."""
     return entry + bytes(8 - len(entry) % 8)
 
 
-def compressed(name: bytes, previous: bytes) -> bytes:
+def compress_name(name: bytes, previous: bytes) -> bytes:
     """Return a name as version 4 has it: how much of the one before goes, and what follows instead."""
     pairs = zip(name, previous, strict=False)
     shared = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(name), len(previous)))
@@ -80,17 +80,17 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     return value, position + 1
 
 
-def flags_of(fixed: bytes | bytearray) -> int:
+def read_flags(fixed: bytes | bytearray) -> int:
     """Return the flags in the fixed part of an entry."""
     return fixed[60] << 8 | fixed[61]
 
 
-def checksum(data: bytes) -> bytes:
+def compute_checksum(data: bytes) -> bytes:
     """Return the checksum of what stands before it."""
     return sha1(data, usedforsecurity=False).digest()
 
 
-def signed(*parts: bytes | memoryview) -> bytes:
+def append_checksum(*parts: bytes | memoryview) -> bytes:
     """Return an index of these parts, with its checksum."""
     digest = sha1(usedforsecurity=False)
     for part in parts:
@@ -101,7 +101,7 @@ def signed(*parts: bytes | memoryview) -> bytes:
 _OBJECT_ID = 20  # bytes of a tree's id
 
 
-def invalidated(trees: bytes, paths: Iterable[bytes]) -> bytes:
+def invalidate_folders(trees: bytes, paths: Iterable[bytes]) -> bytes:
     """Return the cache without the ids of the folders of these paths.
 
     Raises ValueError if it cannot be read.
@@ -219,14 +219,14 @@ class IndexFile:
     @classmethod
     def empty(cls) -> IndexFile:
         """Return an index without entries."""
-        return cls(signed(_HEADER.pack(b"DIRC", 2, 0)))
+        return cls(append_checksum(_HEADER.pack(b"DIRC", 2, 0)))
 
     def __len__(self) -> int:
         return len(self._entries.names)
 
     @property
-    def conflicted(self) -> bool:
-        """Whether a path is unmerged."""
+    def is_conflicted(self) -> bool:
+        """Return True if a path is unmerged."""
         return self._entries.conflicted
 
     def entry(self, path: str) -> IndexEntry | None:
@@ -236,7 +236,7 @@ class IndexFile:
             return None
         start = self._entries.offsets[at]
         fixed = self.data[start : start + FIXED + 2]
-        flags = int.from_bytes(fixed[62:64], "big") if flags_of(fixed) & EXTENDED else 0
+        flags = int.from_bytes(fixed[62:64], "big") if read_flags(fixed) & EXTENDED else 0
         return IndexEntry(
             fixed[_ID].hex(),
             int.from_bytes(fixed[_MODE], "big"),
@@ -244,7 +244,7 @@ class IndexFile:
             bool(flags & _SKIP_WORKTREE),
         )
 
-    def changed(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
+    def with_changes(self, changes: Mapping[str, tuple[str, int] | None]) -> IndexFile:
         """Return the index with entries of these blobs and modes, or without the paths that have None.
 
         A changed entry says nothing of the file's times, so Git compares the file itself at its next look.
@@ -267,22 +267,24 @@ class IndexFile:
                 at = self._find(name)
                 assert at is not None
                 start = self._entries.offsets[at]
-                flags = flags_of(self.data[start : start + FIXED]) & EXTENDED
-                entry = fixed_part(written[name], name, flags) + (b"\0\0" if flags else b"")
+                flags = read_flags(self.data[start : start + FIXED]) & EXTENDED
+                entry = build_fixed_part(written[name], name, flags) + (b"\0\0" if flags else b"")
                 parts += (view[position:start], entry)
                 position = start + len(entry)
-            return IndexFile(signed(*parts, view[position : self._entries.end], extensions), self._entries)
-        return IndexFile(self._rebuilt(removed, written, extensions))
+            return IndexFile(
+                append_checksum(*parts, view[position : self._entries.end], extensions), self._entries
+            )
+        return IndexFile(self._rebuild(removed, written, extensions))
 
-    def _rebuilt(
+    def _rebuild(
         self, removed: list[bytes], written: Mapping[bytes, tuple[str, int]], extensions: bytes
     ) -> bytes:
         """Return the bytes with entries come and gone, in order of their names."""
-        spliced = self._compressed_again if self._version == 4 else self._spliced
+        spliced = self._recompress if self._version == 4 else self._splice
         count, parts = spliced({*removed, *written}, written)
-        return signed(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
+        return append_checksum(_HEADER.pack(b"DIRC", self._version, count), *parts, extensions)
 
-    def _spliced(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
+    def _splice(self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]) -> tuple[int, list[bytes]]:
         entries = self._entries
         bounds = [*entries.offsets, entries.end]
         parts: list[bytes] = []
@@ -295,11 +297,11 @@ class IndexFile:
                 position = bounds[at + 1]
                 count -= 1
             if name in written:
-                parts.append(padded(fixed_part(written[name], name, 0) + name))
+                parts.append(pad_entry(build_fixed_part(written[name], name, 0) + name))
                 count += 1
         return count, [*parts, self.data[position : entries.end]]
 
-    def _compressed_again(
+    def _recompress(
         self, gone: set[bytes], written: Mapping[bytes, tuple[str, int]]
     ) -> tuple[int, list[bytes]]:
         """Return every entry of version 4, where each name is told by the one before it."""
@@ -309,11 +311,11 @@ class IndexFile:
             for name, start in zip(entries.names, entries.offsets, strict=True)
             if name not in gone
         ]
-        merged += [(name, fixed_part(new, name, 0)) for name, new in written.items()]
+        merged += [(name, build_fixed_part(new, name, 0)) for name, new in written.items()]
         parts: list[bytes] = []
         previous = b""
         for name, head in sorted(merged):
-            parts += (head, compressed(name, previous))
+            parts += (head, compress_name(name, previous))
             previous = name
         return len(merged), parts
 
@@ -336,7 +338,7 @@ class IndexFile:
             at += 1
 
     def _head(self, start: int) -> bytes:
-        extended = flags_of(self.data[start : start + FIXED]) & EXTENDED
+        extended = read_flags(self.data[start : start + FIXED]) & EXTENDED
         return self.data[start : start + FIXED + (2 if extended else 0)]
 
     def _parse(self) -> _Entries:
@@ -345,7 +347,7 @@ class IndexFile:
         if magic != b"DIRC" or version not in (2, 3, 4):
             raise ValueError
         # Git leaves the checksum out where `index.skipHash` is set.
-        if data[-CHECKSUM:] not in (checksum(data[:-CHECKSUM]), bytes(CHECKSUM)):
+        if data[-CHECKSUM:] not in (compute_checksum(data[:-CHECKSUM]), bytes(CHECKSUM)):
             raise ValueError
         names: list[bytes] = []
         offsets: list[int] = []
@@ -389,6 +391,6 @@ class IndexFile:
                     "Git's index is of a kind that only Git reads", fix="git sparse-checkout disable"
                 )
             if name == b"TREE":
-                content = invalidated(content, changed)
+                content = invalidate_folders(content, changed)
             if name in (b"TREE", b"REUC"):
                 yield _EXTENSION.pack(name, len(content)) + content

@@ -1,4 +1,4 @@
-"""Loose objects (gitrepository-layout, "objects"), read with a look at whether they are whole.
+"""Loose objects (gitrepository-layout, "objects"), checked before they are read.
 
 libgit2 never returns from one that is cut off in the middle, as a loss of power leaves it, so it is not asked
 for any that was not looked at here.
@@ -41,8 +41,8 @@ class LargeObject(Exception):
     """A loose object of more bytes than were asked for."""
 
 
-def loose_path(common_dir: Path, id: str) -> Path:
-    """Return where an object stands, if it is loose."""
+def build_loose_path(common_dir: Path, id: str) -> Path:
+    """Return the path of the file that holds an object if it is loose."""
     return Path(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
@@ -84,13 +84,13 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
 
 
 def set_aside(common_dir: Path, id: str) -> bool:
-    """Move an object that is loose and broken to where a person can still look at it; whether it was one."""
+    """Rename the file of a broken loose object so that a person can still read it; True if it was one."""
     try:
         read_loose(common_dir, id)
     except BrokenObject:
         aside = make_subfolder(common_dir, Path(BROKEN_OBJECTS).name)
         with suppress(FileNotFoundError):
-            os.rename(loose_path(common_dir, id), free_name(aside / id))
+            os.rename(build_loose_path(common_dir, id), find_free_name(aside / id))
         return True
     return False
 
@@ -100,7 +100,7 @@ def is_loose(common_dir: Path, id: str) -> bool:
     return os.path.exists(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
-def loose_file(common_dir: Path, id: str) -> bytes | None:
+def read_loose_file(common_dir: Path, id: str) -> bytes | None:
     """Return the file of a loose object as it is stored; None if the object is not loose."""
     try:
         with open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", "rb") as stream:
@@ -146,7 +146,7 @@ def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
 
 def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> None:
     """Write the file of a loose object, whatever packs hold it. Errors: OSError."""
-    target = loose_path(common_dir, id)
+    target = build_loose_path(common_dir, id)
 
     def write() -> None:
         target.parent.mkdir(exist_ok=True)
@@ -186,8 +186,8 @@ def repeat_while_pruned(write: Callable[[], T]) -> T:
     return write()
 
 
-def free_name(path: Path) -> Path:
-    """The path itself, or the first of `path.1`, `path.2`, … that does not exist: nothing is replaced."""
+def find_free_name(path: Path) -> Path:
+    """Return the path, or the first of `path.1`, `path.2`, … that does not exist."""
     number, found = 0, path
     while os.path.lexists(found):
         number += 1

@@ -1,4 +1,4 @@
-"""Where two lines of history part: their best common ancestors, as `git merge-base --all` finds them.
+"""Best common ancestors of two commits, as `git merge-base --all` finds them.
 
 A best common ancestor is one that no other common ancestor descends from. There are several where two lines
 were merged into each other and went on (a criss-cross).
@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import Node, descends
+from workspace.git.ancestry import Node, is_descendant
 
 _ONE, _OTHER, _STALE = 1, 2, 4
 _BOTH = _ONE | _OTHER
 
 
 class ShallowHistory(WorkspaceError):
-    """The history was cut off when it was cloned, before it tells where two lines part."""
+    """The merge bases cannot be found because the clone is shallow."""
 
     code: ClassVar[str] = "SHALLOW_HISTORY"
 
@@ -36,24 +36,24 @@ class Ancestry(NamedTuple):
     boundary: frozenset[str]
 
 
-def best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tuple[str, ...]:
-    """The best common ancestors of two commits, the youngest first; none if their histories are unrelated.
+def find_best_common_ancestors(one: str, other: str, ancestry: Ancestry) -> tuple[str, ...]:
+    """Return the best common ancestors of two commits, newest first; empty for unrelated histories.
 
     Only what came after the ancestors is read, and what is out of order by its time. Raises ShallowHistory
     where the answer would depend on what a shallow clone does not have.
     """
     if one == other:
         return (one,)
-    found = _common(one, other, ancestry)
+    found = _paint_down_to_common(one, other, ancestry)
 
     def is_older(id: str, rest: str) -> bool:
-        return descends(lambda at: ancestry.read(at).parents, rest, id, ancestry.boundary)
+        return is_descendant(lambda at: ancestry.read(at).parents, rest, id, ancestry.boundary)
 
     return tuple(id for id in found if not any(is_older(id, rest) for rest in found if rest != id))
 
 
-def _common(one: str, other: str, ancestry: Ancestry) -> list[str]:
-    """Common ancestors, all the best among them (git: commit-reach.c, paint_down_to_common).
+def _paint_down_to_common(one: str, other: str, ancestry: Ancestry) -> list[str]:
+    """Return common ancestors, all the best among them (git: commit-reach.c, paint_down_to_common).
 
     Each commit passes on to its parents which of the two it was reached from. What descends from a common
     ancestor is stale, and where only such commits wait, the walk is over.

@@ -1,4 +1,4 @@
-"""Commit messages: a subject, what was done, and trailers that say who asked."""
+"""Commit messages: a subject, a list of changes, and trailers that identify the caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CLIENT = 100
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-def commit_message(
+def format_commit_message(
     summaries: Sequence[str],
     *,
     paths: Sequence[str],
@@ -25,19 +25,21 @@ def commit_message(
     client: str,
     trailers: Mapping[str, str] | None = None,
 ) -> str:
-    """The caller's own words if there are any, else the one thing that was done, or how many and where.
+    """Return the caller's message, or a summary of the operations, with its trailers.
 
     The last paragraph holds the trailers and nothing that a caller could have worded; the values of
     `trailers` are lines of visible ASCII.
     """
-    subject, body = what_was_done(summaries, paths=paths, message=message)
-    told = {"Docyard-Tool": tool, "Docyard-Client": client_name(client), **(trailers or {})}
+    subject, body = summarize_operations(summaries, paths=paths, message=message)
+    told = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
     last = "\n".join(f"{name}: {value}" for name, value in told.items())
-    return "\n\n".join(part for part in (_short(subject), body, last) if part) + "\n"
+    return "\n\n".join(part for part in (_shorten_subject(subject), body, last) if part) + "\n"
 
 
-def what_was_done(summaries: Sequence[str], *, paths: Sequence[str], message: str | None) -> tuple[str, str]:
-    """What a commit's message says first, however long, and a list of what was done, which may be empty."""
+def summarize_operations(
+    summaries: Sequence[str], *, paths: Sequence[str], message: str | None
+) -> tuple[str, str]:
+    """Return the first part of a commit message, of any length, and a list of changes, perhaps empty."""
     words = _clean(message or "").strip()[:MAX_MESSAGE]
     single = len(summaries) == 1
     place = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
@@ -47,7 +49,7 @@ def what_was_done(summaries: Sequence[str], *, paths: Sequence[str], message: st
 
 
 def read_trailers(message: str) -> dict[str, str]:
-    """The trailers of a commit's message: `Name: value` lines of its last paragraph, if it is not its first.
+    """Return a message's trailers: `Name: value` lines of its last paragraph, unless that is also the first.
 
     Other lines there are passed over (git-cherry-pick adds some), and so is a name that stands there twice.
     """
@@ -57,7 +59,7 @@ def read_trailers(message: str) -> dict[str, str]:
     return {name: value for name, colon, value in lines if colon and times[name] == 1}
 
 
-def client_name(client: str) -> str:
+def clean_client_name(client: str) -> str:
     """Return a client's name on one line, at most 100 characters; `unknown` if nothing is left of it."""
     return " ".join(_clean(client).split())[:MAX_CLIENT] or "unknown"
 
@@ -66,23 +68,23 @@ def _clean(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
-def _short(subject: str) -> str:
-    """A subject that fits the line that Git's tools show; what a caller wrote over several lines stays."""
+def _shorten_subject(subject: str) -> str:
+    """Return a subject that fits the line that Git's tools show; the rest moves to the body."""
     if "\n" in subject or len(subject) <= MAX_SUBJECT:
         return subject
     return subject[: MAX_SUBJECT - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT - 1 :].lstrip()
 
 
-PERSON = "Docyard-Person"
+PERSON_TRAILER = "Docyard-Person"
 """The trailer that names the token by which it was known who asked for a commit."""
 
 
-HAND = "Docyard-Hand"
+DECIDED_BY_TRAILER = "Docyard-Hand"
 """The trailer of a commit whose author is known by Git alone, and has decided what it says."""
 
 
-TRAILER = "Docyard-Proposal"
+PROPOSAL_TRAILER = "Docyard-Proposal"
 
 
-REFRESH = "Docyard-Refresh"
+REFRESH_TRAILER = "Docyard-Refresh"
 """The trailer of a merge that took the target into a proposal, and not a proposal into its target."""

@@ -1,4 +1,4 @@
-"""Git's commits and trees as values, and their bytes as Git writes them (git-scm "Git Internals", 10.2)."""
+"""Git's commits and trees as values, and their encoding (git-scm "Git Internals", 10.2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PERSON = re.compile(r"(.*?) ?<([^>]*)>(?: (-?\d+) ([-+])(\d\d)(\d\d))?.*")
 _UNSAFE_IN_NAMES = re.compile(r"[\x00-\x20\x7f<>]+")
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One line of a tree: a name, the 40-digit id of an object, and a mode such as 0o100644.
 
     A tuple, not a dataclass: there is one for each file of a workspace, and tuples are three times faster.
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
     @property
     def is_blob(self) -> bool:
-        """Whether this is a regular file, executable or not; links and submodules are not."""
+        """Return True for a regular file, executable or not; links and submodules are not."""
         return self.mode & 0o170000 == 0o100000
 
 
@@ -63,7 +63,7 @@ class Signature:
     offset: int = 0
 
     def line(self) -> str:
-        """The form in commits and reflogs, `Name <email> 1700000000 +0100`, cleaned as Git cleans it."""
+        """Return the form in commits and reflogs, `Name <email> 1700000000 +0100`, cleaned as in Git."""
         sign = "-" if self.offset < 0 else "+"
         zone = f"{sign}{abs(self.offset) // 60:02}{abs(self.offset) % 60:02}"
         return f"{_clean(self.name) or 'unknown'} <{_clean(self.email)}> {max(self.time, 0)} {zone}"
@@ -81,16 +81,16 @@ class Commit:
     message: str
 
 
-def parse_tree(data: bytes) -> tuple[Entry, ...]:
+def parse_tree(data: bytes) -> tuple[TreeEntry, ...]:
     """Return the entries of a tree object, in its order; names that are not UTF-8 hold surrogate escapes."""
     return tuple(
-        Entry(name.decode("utf-8", "surrogateescape"), raw.hex(), _MODES.get(mode) or int(mode, 8))
+        TreeEntry(name.decode("utf-8", "surrogateescape"), raw.hex(), _MODES.get(mode) or int(mode, 8))
         for mode, name, raw in _TREE_ENTRY.findall(data)
     )
 
 
-def tree_bytes(entries: Iterable[Entry]) -> bytes:
-    """A tree object's bytes, sorted by Git's rule: a folder sorts as if its name ended with a slash."""
+def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
+    """Return a tree object's bytes, sorted by Git's rule: a folder sorts as if it ended with a slash."""
     rows = []
     for name, id, mode in entries:
         raw = name.encode("utf-8", "surrogateescape")
@@ -105,33 +105,33 @@ def parse_commit(id: str, data: bytes) -> Commit:
     for line in head.split(b"\n"):
         name, _, value = line.partition(b" ")
         fields.setdefault(name, []).append(value)
-    encoding = _last(fields, b"encoding").decode("ascii", "replace") or "utf-8"
+    encoding = _find_last(fields, b"encoding").decode("ascii", "replace") or "utf-8"
     try:
         "".encode(encoding)
     except LookupError:
         encoding = "utf-8"
     return Commit(
         id,
-        _last(fields, b"tree").decode("ascii"),
+        _find_last(fields, b"tree").decode("ascii"),
         tuple(parent.decode("ascii") for parent in fields.get(b"parent", ())),
-        _person(_last(fields, b"author").decode(encoding, "replace")),
-        _person(_last(fields, b"committer").decode(encoding, "replace")),
+        _parse_person(_find_last(fields, b"author").decode(encoding, "replace")),
+        _parse_person(_find_last(fields, b"committer").decode(encoding, "replace")),
         message.decode(encoding, "replace"),
     )
 
 
-def object_id(kind: str, data: bytes) -> str:
+def hash_object(kind: str, data: bytes) -> str:
     """Return the id that an object of these bytes has; `kind` is "blob", "tree" or "commit"."""
     header = b"%s %d\0" % (kind.encode(), len(data))
     return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
 
 
-def blob_id(data: bytes) -> str:
+def hash_blob(data: bytes) -> str:
     """Return the id that a blob of these bytes has."""
-    return object_id("blob", data)
+    return hash_object("blob", data)
 
 
-def commit_bytes(
+def encode_commit(
     tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
 ) -> bytes:
     """Return a commit object's bytes; the message loses NULs and ends with one line break."""
@@ -141,11 +141,11 @@ def commit_bytes(
     return ("\n".join(lines) + f"\n\n{text}\n").encode("utf-8", "replace")
 
 
-def _last(fields: dict[bytes, list[bytes]], name: bytes) -> bytes:
+def _find_last(fields: dict[bytes, list[bytes]], name: bytes) -> bytes:
     return fields.get(name, [b""])[-1]
 
 
-def _person(line: str) -> Signature:
+def _parse_person(line: str) -> Signature:
     found = _PERSON.fullmatch(line)
     if found is None:
         return Signature(line, "", 0)

@@ -1,4 +1,4 @@
-"""Reading the objects of a folder that is no repository: packs, and one tree that is all there is to read.
+"""A reader of the packs in a folder that is not a repository; one tree stands for all commits.
 
 There are no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
 id as it is read, so where the folder came from does not matter to what an id stands for.

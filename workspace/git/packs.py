@@ -1,4 +1,4 @@
-"""Objects written into a pack beside others (git-scm, "pack-format"), and which objects a pack has.
+"""Pack files (git-scm, "pack-format"): writing objects into one, and listing the objects of one.
 
 Objects are stored whole, not as differences: libgit2's own writer takes six times as long, and needs each
 object as a loose file first.
@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace.git.objects import object_id
+from workspace.git.objects import hash_object
 
 DRAFT = ".draft"
 KEEP = ".keep"
@@ -34,7 +34,7 @@ class ObjectChanged(Exception):
         self.id = id
 
 
-class Packed(NamedTuple):
+class PackedObject(NamedTuple):
     """An object to be stored: its kind ("blob", "tree" or "commit"), its id, and its bytes."""
 
     kind: str
@@ -42,13 +42,17 @@ class Packed(NamedTuple):
     data: bytes
 
 
-class _Place(NamedTuple):
+class _ObjectPlace(NamedTuple):
     offset: int
     crc: int
 
 
 def write_pack(
-    folder: Path, objects: Iterable[Packed], count: int, durable: bool = False, keep: bytes | None = None
+    folder: Path,
+    objects: Iterable[PackedObject],
+    count: int,
+    durable: bool = False,
+    keep: bytes | None = None,
 ) -> str:
     """Write a pack of `count` different objects, with its index, and give its name without a suffix.
 
@@ -63,7 +67,7 @@ def write_pack(
     placed: list[Path] = []
     try:
         places, digest = _write_objects(draft, objects, count, durable)
-        _write(index, _index(places, digest), durable)
+        _write(index, _encode_index(places, digest), durable)
         name = f"pack-{digest.hex()}"
         is_new = not (folder / f"{name}.idx").exists()
         moves = [(draft, ".pack"), (index, ".idx")]
@@ -86,7 +90,7 @@ def write_pack(
                 file.unlink()
 
 
-def read_whole_objects(pack: Path) -> Iterator[Packed]:
+def read_whole_objects(pack: Path) -> Iterator[PackedObject]:
     """Yield the objects of a pack that `write_pack` wrote. Raises OSError, and ValueError for any other."""
     data = pack.read_bytes()
     names = {number: kind for kind, number in _KINDS.items()}
@@ -104,11 +108,11 @@ def read_whole_objects(pack: Path) -> Iterator[Packed]:
         if kind is None or not reader.eof:
             raise ValueError("the pack has an object that is not stored whole")
         offset = len(data) - len(reader.unused_data)
-        yield Packed(kind, object_id(kind, content), content)
+        yield PackedObject(kind, hash_object(kind, content), content)
 
 
-def packed_ids(index: Path) -> frozenset[str]:
-    """Read the ids of a pack's objects from its index. Raises OSError, and ValueError if it is none."""
+def read_packed_ids(index: Path) -> frozenset[str]:
+    """Read the ids of a pack's objects from its index. Raises OSError, and ValueError for another file."""
     data = index.read_bytes()
     names = len(_IDX) + _FAN_OUT
     if not data.startswith(_IDX) or len(data) < names:
@@ -120,21 +124,21 @@ def packed_ids(index: Path) -> frozenset[str]:
 
 
 def _write_objects(
-    file: Path, objects: Iterable[Packed], count: int, durable: bool
-) -> tuple[Mapping[bytes, _Place], bytes]:
-    places: dict[bytes, _Place] = {}
+    file: Path, objects: Iterable[PackedObject], count: int, durable: bool
+) -> tuple[Mapping[bytes, _ObjectPlace], bytes]:
+    places: dict[bytes, _ObjectPlace] = {}
     with file.open("wb") as stream:
         header = struct.pack(">4sII", b"PACK", 2, count)
         stream.write(header)
         digest = hashlib.sha1(header, usedforsecurity=False)
         offset = len(header)
         for kind, id, data in objects:
-            if object_id(kind, data) != id:
+            if hash_object(kind, data) != id:
                 raise ObjectChanged(id)
-            stored = bytes(_sized(_KINDS[kind], len(data))) + zlib.compress(data)
+            stored = bytes(_encode_size(_KINDS[kind], len(data))) + zlib.compress(data)
             stream.write(stored)
             digest.update(stored)
-            places[bytes.fromhex(id)] = _Place(offset, zlib.crc32(stored))
+            places[bytes.fromhex(id)] = _ObjectPlace(offset, zlib.crc32(stored))
             offset += len(stored)
         if len(places) != count:
             raise ValueError("a pack of other objects than were counted")
@@ -145,8 +149,8 @@ def _write_objects(
     return places, digest.digest()
 
 
-def _sized(kind: int, size: int) -> Iterator[int]:
-    """Write what stands before an object: four bits of its size beside the kind, then seven at a time."""
+def _encode_size(kind: int, size: int) -> Iterator[int]:
+    """Return an object's header: four bits of its size with the kind, then seven bits a byte."""
     byte, size = kind << 4 | size & 15, size >> 4
     while size:
         yield byte | 128
@@ -154,7 +158,7 @@ def _sized(kind: int, size: int) -> Iterator[int]:
     yield byte
 
 
-def _index(places: Mapping[bytes, _Place], pack: bytes) -> bytes:
+def _encode_index(places: Mapping[bytes, _ObjectPlace], pack: bytes) -> bytes:
     ids = sorted(places)
     counts = [0] * 256
     for id in ids:

@@ -1,4 +1,4 @@
-"""Patches: which lines two versions of a text share, as Git compares them (libgit2's xdiff)."""
+"""Line matching between two versions of a text, as Git compares them (libgit2's xdiff)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The private folder of a repository: `docyard/` in its Git directory, which other users cannot enter.
+"""The private folder of a repository: `docyard/` in its Git directory, closed to other users.
 
 Its locks are taken by `flock`, for which a file only has to be opened. Another user who can read the
 repository could hold them for ever and stop all writes. So no other user may reach them, except the group
@@ -23,28 +23,28 @@ FOLDER = "docyard"
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-class Access(NamedTuple):
+class FolderModes(NamedTuple):
     """The modes of the folder, and of a lock in it."""
 
     folder: int
     file: int
 
 
-PRIVATE = Access(0o700, 0o600)
-GROUP = Access(0o2770, 0o660)
+PRIVATE = FolderModes(0o700, 0o600)
+GROUP = FolderModes(0o2770, 0o660)
 
 
-def access_to(common_dir: Path) -> Access:
-    """Return the modes that the private folder of a repository is to have."""
+def determine_modes(common_dir: Path) -> FolderModes:
+    """Return the modes that the private folder of a repository must have."""
     return GROUP if is_group_shared(common_dir) else PRIVATE
 
 
 def make_private_folder(common_dir: Path) -> Path:
-    """Return the private folder, made if need be; one that others can enter is closed to them.
+    """Return the private folder, created if missing; one that others can enter is closed to them.
 
     Only its owner can do that, so one of another user stays as it is. Raises OSError, for a link too.
     """
-    folder, access = common_dir / FOLDER, access_to(common_dir)
+    folder, access = common_dir / FOLDER, determine_modes(common_dir)
     try:
         status = folder.lstat()
     except FileNotFoundError:
@@ -59,7 +59,7 @@ def make_private_folder(common_dir: Path) -> Path:
 
 
 def make_subfolder(common_dir: Path, name: str) -> Path:
-    """Return a folder in the private folder, made if need be. Raises OSError."""
+    """Return a folder in the private folder, created if missing. Raises OSError."""
     path = make_private_folder(common_dir) / name
     make_shared_folder(path)
     return path
@@ -87,10 +87,10 @@ def share(path: Path) -> None:
 
 
 def open_lock(common_dir: Path, name: str) -> int:
-    """Open a lock in the private folder, made if need be, and return its descriptor. Raises OSError."""
+    """Open a lock in the private folder, created if missing, and return its descriptor. Raises OSError."""
     file = make_private_folder(common_dir) / name
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    wanted = access_to(common_dir).file
+    wanted = determine_modes(common_dir).file
     status = os.fstat(handle)
     if stat.S_IMODE(status.st_mode) != wanted and status.st_uid == os.geteuid():
         with suppress(OSError):  # a file system without modes; the folder above has none either
@@ -99,22 +99,22 @@ def open_lock(common_dir: Path, name: str) -> int:
 
 
 def is_open_to_others(common_dir: Path) -> bool:
-    """Return True if users can enter the private folder who should not."""
+    """Return True if unauthorized users can enter the private folder."""
     try:
         mode = stat.S_IMODE((common_dir / FOLDER).lstat().st_mode)
     except OSError:
         return False
-    return bool(mode & ~access_to(common_dir).folder & 0o077)
+    return bool(mode & ~determine_modes(common_dir).folder & 0o077)
 
 
 def is_closed_to_us(common_dir: Path) -> bool:
-    """Return True if the private folder is another user's, who does not let this process in."""
+    """Return True if the private folder belongs to another user and this process cannot enter it."""
     folder = common_dir / FOLDER
     return folder.is_dir() and not os.access(folder, os.X_OK)
 
 
-def _set_modes(common_dir: Path, folder: Path, access: Access) -> None:
-    """Return the folder its modes, and the folders and locks that lie in it."""
+def _set_modes(common_dir: Path, folder: Path, access: FolderModes) -> None:
+    """Set the modes of the folder, and of the folders and locks in it."""
     group = common_dir.stat().st_gid
     if access == GROUP and not _give(folder, group):
         access = PRIVATE  # its group would be another than the one that shares the repository

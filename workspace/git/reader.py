@@ -1,4 +1,4 @@
-"""Reading a repository: its objects, branches, work trees and configuration.
+"""A read-only view of a repository: objects, branches, work trees and configuration.
 
 A `GitReader` has no method that writes, so a read-only server that holds one cannot. It may be shared by
 threads: each call takes the repository's lock, because libgit2's handles are not safe to share without one.
@@ -24,13 +24,13 @@ from pygit2.enums import ObjectType, ReferenceType
 
 from workspace.errors import WorkspaceError
 from workspace.git import objects, worktrees
-from workspace.git.ancestry import Graph, descends
+from workspace.git.ancestry import Graph, is_descendant
 from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
-from workspace.git.merge_bases import Ancestry, best_common_ancestors
-from workspace.git.objects import Commit, Entry, Head
-from workspace.git.repository import DamagedRepository, missing, open_repository
+from workspace.git.merge_bases import Ancestry, find_best_common_ancestors
+from workspace.git.objects import Commit, Head, TreeEntry
+from workspace.git.repository import DamagedRepository, missing_object_error, open_repository
 from workspace.git.tree_comparison import TreeComparison
-from workspace.git.worktrees import Worktree, common_dir_of
+from workspace.git.worktrees import Worktree, find_common_dir
 
 _LOOKED_AT = 50_000
 
@@ -71,35 +71,37 @@ class ObjectReader:
 
         Who reads thousands says in which folders loose objects are, as of before.
         """
-        return self._passed(id, "commit", loose) or self._stored(id, ObjectType.COMMIT)
+        return self._passed(id, "commit", loose) or self._read_stored(id, ObjectType.COMMIT)
 
-    def tree(self, id: str) -> tuple[Entry, ...]:
+    def tree(self, id: str) -> tuple[TreeEntry, ...]:
         """Return a tree's entries, in Git's order."""
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
     def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
         """Return a tree's bytes, as `commit_data` gives those of a commit."""
-        return self._passed(id, "tree", loose) or self._stored(id, ObjectType.TREE)
+        return self._passed(id, "tree", loose) or self._read_stored(id, ObjectType.TREE)
 
     def loose_folders(self) -> frozenset[str]:
-        """The first two digits that the ids of loose objects have (gitrepository-layout, "objects")."""
+        """Return the first two digits of the ids of loose objects (gitrepository-layout, "objects")."""
         try:
             return frozenset(name for name in os.listdir(self.common_dir / "objects") if len(name) == 2)
         except OSError:  # the repository is gone, and so are the objects that will be asked for
             return frozenset()
 
-    def entry(self, tree: str, name: str) -> Entry | None:
+    def entry(self, tree: str, name: str) -> TreeEntry | None:
         """Return the entry of one name in a tree, found without reading the others; None if there is none."""
         with self._lock:
             try:
                 found = self._tree(tree)[name]
             except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is no path
                 return None
-            return Entry(name, str(found.id), int(found.filemode))
+            return TreeEntry(name, str(found.id), int(found.filemode))
 
-    def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-        """The entries of each of two trees that the other does not have; None stands for an empty tree."""
-        return self._comparison.differing(one, other)
+    def compare_trees(
+        self, one: str | None, other: str | None
+    ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
+        """Return the entries that only the one and only the other tree has; None stands for an empty tree."""
+        return self._comparison.compare(one, other)
 
     def blob(self, id: str) -> bytes:
         """Return a blob's bytes."""
@@ -123,12 +125,12 @@ class ObjectReader:
             return self._ask(id, lambda: self._repo.odb.read_header(id))[1]
 
     def has(self, id: str) -> bool:
-        """Return True if an object of any kind is here."""
+        """Return True if the repository has an object of any kind with this id."""
         with self._lock:
             return id in self._repo.odb
 
     def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
-        """Return those of some objects that are in no file and in no pack now.
+        """Return the objects that are in no file and in no pack now.
 
         libgit2 answers `has` also from its cache of objects, and from packs that were removed since. So the
         repository is opened again, but only if one of the objects has no file of its own.
@@ -139,8 +141,8 @@ class ObjectReader:
         stored = self._opened().odb
         return [id for id in absent if id not in stored]
 
-    def peeled(self, id: str) -> tuple[str, str]:
-        """What an object is, or a tag names in the end: its kind ("commit", "tree" or "blob") and its id."""
+    def peel(self, id: str) -> tuple[str, str]:
+        """Return the kind ("commit", "tree" or "blob") and id of an object, or of a tag's final target."""
         for _ in range(_TAGS):
             with self._lock:
                 self._look_at(id)
@@ -179,10 +181,10 @@ class ObjectReader:
                 raise self._missing(id)
             self._know(id)
             return loose[1]
-        return self._stored(id, kind, most)
+        return self._read_stored(id, kind, most)
 
-    def _stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
-        """An object's bytes as libgit2 reads them: from a pack, or from another repository's objects."""
+    def _read_stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
+        """Return an object's bytes as libgit2 reads them: from a pack, or from an alternate."""
         with self._lock:
             if most is not None and self._ask(id, lambda: self._repo.odb.read_header(id))[1] > most:
                 raise LargeObject(id)
@@ -192,7 +194,7 @@ class ObjectReader:
         return data
 
     def _ask(self, id: str, read: Callable[[], T]) -> T:
-        """Return what `read` gets of an object from libgit2, again where Git has repacked meanwhile."""
+        """Return what `read` gets of an object from libgit2; repeat it if Git has repacked meanwhile."""
         for _ in range(_ATTEMPTS):
             try:
                 return read()
@@ -232,15 +234,15 @@ class ObjectReader:
         self._know(id)
 
     def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
-        """Kind and bytes of an object that is in no pack; None if there is none of this id."""
+        """Return kind and bytes of an object that is in no pack; None if there is no such object."""
         try:
             return read_loose(self.common_dir, id, most)
         except BrokenObject:
             raise self._missing(id) from None
 
     def _missing(self, id: str) -> DamagedRepository:
-        """Return the error for an object that is not there, or is not what its place asks for."""
-        return missing(id)
+        """Return the error for a missing object, or one of an unexpected kind."""
+        return missing_object_error(id)
 
     def _know(self, id: str) -> None:
         """Remember that an object is whole."""
@@ -264,7 +266,7 @@ class AmbiguousId(WorkspaceError):
     code: ClassVar[str] = "AMBIGUOUS_ID"
 
 
-def object_named(repo: pygit2.Repository, name: str) -> str | None:
+def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
     """Return the id of what a name stands for; None if that is nothing. Raises AmbiguousId.
 
     A ref comes before the beginning of an id, and a whole id before a ref, as in Git.
@@ -288,7 +290,7 @@ def object_named(repo: pygit2.Repository, name: str) -> str | None:
         return None
 
 
-def short_names(repo: pygit2.Repository) -> tuple[str, ...]:
+def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
     """Return the names of branches, tags and remote branches, as people write them; sorted."""
     names = (name.decode("utf-8", "surrogateescape") for name in repo.raw_listall_references())
     return tuple(
@@ -317,13 +319,13 @@ class GitReader(ObjectReader):
     def __init__(self, path: Path) -> None:
         repo = open_repository(path)
         self.git_dir = Path(repo.path or "")
-        super().__init__(repo, common_dir_of(self.git_dir))
+        super().__init__(repo, find_common_dir(self.git_dir))
         self._path = path
         self.worktree = Path(repo.workdir) if repo.workdir else None
         self.bare = repo.is_bare
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
-        """Return another process that is given a reader opens the repository for itself."""
+        """Return a form that another process opens again by path."""
         return GitReader, (self.common_dir,)
 
     def _opened(self) -> pygit2.Repository:
@@ -349,32 +351,32 @@ class GitReader(ObjectReader):
         return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
 
     def tip(self, branch: str) -> str | None:
-        """Return the id of a local branch's commit, read afresh; None if it is unborn or a symbolic ref."""
+        """Return the id of a local branch's commit, read again; None if it is unborn or a symbolic ref."""
         with self._lock:
             return self._target(_HEADS + branch)
 
     def commit_at(self, ref: str) -> str | None:
-        """What a ref of this whole name holds, read afresh; None if there is none, or it is symbolic."""
+        """Return the commit of a ref of this full name, read again; None if it is missing or symbolic."""
         with self._lock:
             return self._target(ref)
 
     def other_tips(self, branch: str) -> frozenset[str]:
-        """Return the ids that all refs but this branch hold, read afresh."""
+        """Return the ids that all refs but this branch hold, read again."""
         with self._lock:
             names = self._repo.listall_references()
             found = {self._target(name) for name in names if name != _HEADS + branch}
         return frozenset(id for id in found if id is not None)
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
-        """The best common ancestors of two commits (git-merge-base), the youngest first; none if unrelated.
+        """Return the best common ancestors of two commits (git-merge-base), newest first; empty if unrelated.
 
         Raises ShallowHistory, DamagedRepository.
         """
-        return best_common_ancestors(one, other, Ancestry(Graph(self).node, self.boundary()))
+        return find_best_common_ancestors(one, other, Ancestry(Graph(self).node, self.boundary()))
 
-    def descends(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
+    def is_descendant(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
         """Return True if a commit has another among its ancestors, without looking behind `until`."""
-        return descends(Graph(self).parents, id, ancestor, {until})
+        return is_descendant(Graph(self).parents, id, ancestor, {until})
 
     def is_branch_name(self, branch: str) -> bool:
         """Return True if Git accepts this as a branch's name (git-check-ref-format)."""
@@ -392,13 +394,13 @@ class GitReader(ObjectReader):
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the history was cut off when the repository was cloned (`git clone --depth`)."""
+        """Return True if the history was cut off when the repository was cloned (`git clone --depth`)."""
         return (self.common_dir / "shallow").exists()
 
     def ref_names(self) -> tuple[str, ...]:
         """Return the names of branches, tags and remote branches, as people write them; sorted."""
         with self._lock:
-            return short_names(self._repo)
+            return list_short_names(self._repo)
 
     def find_object(self, name: str) -> str | None:
         """Return the id of what a branch, a tag, a ref or the beginning of an id names; else None.
@@ -406,7 +408,7 @@ class GitReader(ObjectReader):
         Raises AmbiguousId.
         """
         with self._lock:
-            return object_named(self._repo, name)
+            return find_named_object(self._repo, name)
 
     def uncommitted(self) -> tuple[str, ...]:
         """Return the paths at which the work tree is not as HEAD has it, ignored files left out; sorted.
@@ -422,7 +424,7 @@ class GitReader(ObjectReader):
                 return ()
 
     def config(self, name: str) -> str | None:
-        """A value of Git's configuration, such as `core.autocrlf`, the system's and the user's included."""
+        """Return a value of Git's configuration, such as `core.autocrlf`, from all levels."""
         with self._lock:
             try:
                 return str(self._repo.config[name])
@@ -455,11 +457,11 @@ class GitReader(ObjectReader):
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
         """Return every work tree, main or linked, in which a branch is checked out or being rebased."""
-        return worktrees.worktrees_of(branch, self.common_dir, self._main)
+        return worktrees.find_worktrees(branch, self.common_dir, self._main)
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:
         """Return the work tree, main or linked, that a Git directory belongs to; None if it has none."""
-        return worktrees.worktree_at(git_dir, self.common_dir, self._main)
+        return worktrees.find_worktree(git_dir, self.common_dir, self._main)
 
     @cached_property
     def _main(self) -> Path | None:

@@ -1,7 +1,4 @@
-"""A repository is found and opened, refused with the reason, or made.
-
-Which repositories Docyard opens, and why it refuses the others.
-"""
+"""Finding, opening and creating a repository, and the reasons for refusing one."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from workspace.errors import WorkspaceError
-from workspace.git.worktrees import common_dir_of, is_same
+from workspace.git.worktrees import find_common_dir, is_same_path
 
 # These change how files or configuration are read, in ways that libgit2 follows.
 _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"}
@@ -29,7 +26,7 @@ class NotARepository(WorkspaceError):
 
 
 class UnsupportedRepository(WorkspaceError):
-    """A Git repository of a kind that Docyard does not open; `reason` says which."""
+    """A Git repository of a kind that Docyard does not open; `reason` names it."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
@@ -38,7 +35,7 @@ class UnsupportedRepository(WorkspaceError):
         self.reason = reason
 
 
-def not_a_repository(path: Path) -> NotARepository:
+def not_a_repository_error(path: Path) -> NotARepository:
     """Return the error for a path in which no repository was found."""
     if not path.exists():
         return NotARepository("this folder does not exist", fix="Name an existing folder.")
@@ -48,15 +45,15 @@ def not_a_repository(path: Path) -> NotARepository:
     )
 
 
-def unreadable_config() -> UnsupportedRepository:
+def unreadable_config_error() -> UnsupportedRepository:
     """Return the error for a configuration file that cannot be parsed."""
     return UnsupportedRepository(
         "its configuration cannot be read", fix="Run `git config --list` there and mend what it reports."
     )
 
 
-def unsupported(settings: Mapping[str, str]) -> UnsupportedRepository | None:
-    """Return why a repository with this local configuration (lower-case names) cannot be served, if so."""
+def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRepository | None:
+    """Return the reason why a repository with this local configuration (lower-case names) is unsupported."""
     if settings.get("extensions.objectformat", "sha1").lower() != "sha1":
         return UnsupportedRepository(
             "it uses SHA-256 object names", fix="Use a repository with SHA-1 object names."
@@ -81,7 +78,7 @@ def unsupported(settings: Mapping[str, str]) -> UnsupportedRepository | None:
     return None
 
 
-def refused(git_dir: Path) -> UnsupportedRepository:
+def describe_refusal(git_dir: Path) -> UnsupportedRepository:
     """Return why libgit2 refused a repository whose configuration is one that Docyard serves."""
     if hasattr(os, "geteuid") and git_dir.stat().st_uid != os.geteuid():
         return UnsupportedRepository(
@@ -91,23 +88,25 @@ def refused(git_dir: Path) -> UnsupportedRepository:
     return UnsupportedRepository("it is damaged", fix="Run `git status` and `git fsck` there.")
 
 
-def foreign(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedRepository | None:
-    """Return why a repository that was found from `path` reaches for what is not its own, if it does.
+def describe_foreign_repository(
+    path: Path, git_dir: Path, workdir: str | None
+) -> UnsupportedRepository | None:
+    """Return why a repository that was found from `path` refers to files of another one, if it does.
 
     Its files are to be where its `.git` is, or below. A Git directory that the user names itself may have
     them anywhere, as Git allows. What it shares with others (`commondir`) is to list it as a work tree.
     """
-    common_dir = common_dir_of(git_dir)
-    if not is_same(git_dir, common_dir) and not is_same(git_dir.parent, common_dir / "worktrees"):
+    common_dir = find_common_dir(git_dir)
+    if not is_same_path(git_dir, common_dir) and not is_same_path(git_dir.parent, common_dir / "worktrees"):
         return UnsupportedRepository(
             "its Git folder uses that of another repository",
             fix="Remove the file `commondir` from its Git folder, or name the other repository.",
         )
-    home = _home(path, git_dir)
+    home = _find_home(path, git_dir)
     if workdir is None or home is None:
         return None
     folder = Path(workdir)
-    if any(is_same(above, home) for above in (folder, *folder.parents)):
+    if any(is_same_path(above, home) for above in (folder, *folder.parents)):
         return None
     return UnsupportedRepository(
         "its files would be in a folder that is not its own (`core.worktree` or a `gitdir` file says so)",
@@ -115,8 +114,8 @@ def foreign(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedReposi
     )
 
 
-def _home(path: Path, git_dir: Path) -> Path | None:
-    """The folder whose `.git` led to a Git directory; None if that was named itself, under another name."""
+def _find_home(path: Path, git_dir: Path) -> Path | None:
+    """Return the folder whose `.git` led to a Git directory; None if it was named itself by another name."""
     here, inside = path.resolve(), git_dir.resolve()
     if here.is_relative_to(inside):
         return inside.parent if inside.name == ".git" else None
@@ -135,7 +134,7 @@ pygit2.settings.cache_max_size(16 << 20)
 
 
 class DamagedRepository(WorkspaceError):
-    """An object or a ref that ought to be in the repository is missing or broken."""
+    """An object or a ref of the repository is missing or broken."""
 
     code: ClassVar[str] = "DAMAGED_REPO"
 
@@ -145,14 +144,14 @@ class DamagedRepository(WorkspaceError):
         super().__init__(message, fix=fix, **details)
 
 
-def missing(id: str) -> DamagedRepository:
-    """Return the error for an object that is not there, or is not what its place asks for."""
+def missing_object_error(id: str) -> DamagedRepository:
+    """Return the error for a missing object, or one of an unexpected kind."""
     return DamagedRepository("an object of the repository is missing or broken", id=id)
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """Turn libgit2's failures to write into OSError, with the system's reason where libgit2 tells it."""
+def translate_write_errors() -> Iterator[None]:
+    """Raise libgit2's failures to write as OSError, with the system's reason where libgit2 reports it."""
     try:
         yield
     except (OSError, pygit2.GitError) as error:
@@ -170,31 +169,31 @@ def open_repository(path: Path) -> pygit2.Repository:
     except (KeyError, ValueError, pygit2.GitError):
         found = None
     if not found:
-        raise not_a_repository(path)
+        raise not_a_repository_error(path)
     git_dir = Path(found)
     settings: dict[str, str] = {}
     try:
-        for file in (common_dir_of(git_dir) / "config", git_dir / "config.worktree"):
+        for file in (find_common_dir(git_dir) / "config", git_dir / "config.worktree"):
             if file.exists():
                 settings |= {entry.name: entry.value or "" for entry in pygit2.Config(str(file))}
     except (ValueError, OSError, pygit2.GitError):
-        raise unreadable_config() from None
-    refusal = unsupported(settings)
+        raise unreadable_config_error() from None
+    refusal = describe_unsupported_settings(settings)
     if refusal is not None:
         raise refusal
     try:
         # Not `found`: a Git directory that stands apart does not know its work tree.
         repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
-        raise refused(git_dir) from None
-    refusal = foreign(path, git_dir, repo.workdir)
+        raise describe_refusal(git_dir) from None
+    refusal = describe_foreign_repository(path, git_dir, repo.workdir)
     if refusal is not None:
         raise refusal
     return repo
 
 
 def initialise(path: Path, branch: str | None = None) -> None:
-    """Make a repository in a folder, which is made too. Nothing is committed; no template or hook is copied.
+    """Create a repository in a folder, and the folder. Nothing is committed; no template or hook is copied.
 
     Its branch is the one given, else the user's `init.defaultBranch`, else `main`. Errors: OSError if the
     folder cannot be written.

@@ -1,4 +1,4 @@
-"""With whom Git shares a repository: the setting `core.sharedRepository`."""
+"""The sharing of a repository with its group: the setting `core.sharedRepository`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def is_group_shared(common_dir: Path) -> bool:
 @lru_cache(maxsize=64)
 def _is_shared(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
     """Read the setting again only if the repository's configuration is another file."""
-    return shares_with_group(_setting(common_dir))
+    return is_shared_with_group(_read_setting(common_dir))
 
 
-def shares_with_group(value: str | None) -> bool:
+def is_shared_with_group(value: str | None) -> bool:
     """Return True if a value of the setting lets the group read and write; None stands for no setting."""
     if value is None:
         return False
@@ -47,7 +47,7 @@ def shares_with_group(value: str | None) -> bool:
     return mode & 0o600 == 0o600 and mode & _MAY_READ_AND_WRITE == _MAY_READ_AND_WRITE
 
 
-def _setting(common_dir: Path) -> str | None:
+def _read_setting(common_dir: Path) -> str | None:
     try:
         value = pygit2.Repository(str(common_dir)).config["core.sharedRepository"]
     except (KeyError, ValueError, pygit2.GitError):

@@ -1,6 +1,6 @@
-"""Writing objects into a repository, and bytes as its work trees hold them. No ref is moved here.
+"""A repository opened for writing objects, with the conversion of files for its work trees.
 
-What Git knows of a work tree's files: which are staged or ignored; and where two histories part.
+No ref is moved here. Also: staged and ignored files of a work tree, and the merge base of two commits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pygit2.enums import BlobFilter, FilterMode, ObjectType
 from workspace.errors import WorkspaceError
 from workspace.git import objects
 from workspace.git.index_file import IndexFile
-from workspace.git.loose import loose_file, pack_loose, repeat_while_pruned, set_aside, write_loose
-from workspace.git.objects import Entry, Signature
+from workspace.git.loose import pack_loose, read_loose_file, repeat_while_pruned, set_aside, write_loose
+from workspace.git.objects import Signature, TreeEntry
 from workspace.git.reader import GitReader
-from workspace.git.repository import DamagedRepository, open_repository, writing
+from workspace.git.repository import DamagedRepository, open_repository, translate_write_errors
 from workspace.git.worktrees import Worktree
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class ReadOnly(WorkspaceError):
         super().__init__("this workspace is served read-only", fix=fix)
 
 
-def writable(git: GitReader) -> GitStore:
-    """Return a repository as one that can be written to. Raises ReadOnly."""
+def require_writable(git: GitReader) -> GitStore:
+    """Return a repository opened for writing. Raises ReadOnly."""
     if not isinstance(git, GitStore):
         raise ReadOnly
     return git
@@ -57,7 +57,7 @@ class GitStore(GitReader):
         self._recording = threading.local()
 
     @contextmanager
-    def recording(self, *, durable: bool) -> Iterator[dict[str, bytes]]:
+    def record_objects(self, *, durable: bool) -> Iterator[dict[str, bytes]]:
         """Collect the objects that this thread writes during the block: their loose files, by id.
 
         Each of them gets a file of its own, even if a pack has the object: no ref may name that pack's copy,
@@ -74,13 +74,13 @@ class GitStore(GitReader):
         """Write a blob and return its id."""
         return self._write(ObjectType.BLOB, data)
 
-    def put_tree(self, entries: Iterable[Entry]) -> str:
+    def put_tree(self, entries: Iterable[TreeEntry]) -> str:
         """Write a tree of entries in any order and return its id."""
-        return self._write(ObjectType.TREE, objects.tree_bytes(entries))
+        return self._write(ObjectType.TREE, objects.encode_tree(entries))
 
-    def edit_tree(self, tree: str | None, changes: Mapping[str, Entry | None]) -> str | None:
+    def edit_tree(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
         """Write a tree with entries set, or removed (None), and return its id; None if nothing is left."""
-        with self._lock, writing():
+        with self._lock, translate_write_errors():
             builder = self._repo.TreeBuilder(self._tree(tree)) if tree else self._repo.TreeBuilder()
             for name, entry in changes.items():
                 if entry is not None:
@@ -91,13 +91,13 @@ class GitStore(GitReader):
                 return None
 
             def write() -> str:
-                with writing():
+                with translate_write_errors():
                     return str(builder.write())
 
             def data() -> bytes:
                 entries = {entry.name: entry for entry in self.tree(tree)} if tree else {}
                 after = {**entries, **changes}
-                return objects.tree_bytes(entry for entry in after.values() if entry is not None)
+                return objects.encode_tree(entry for entry in after.values() if entry is not None)
 
             id = repeat_while_pruned(write)
             if set_aside(self.common_dir, id):
@@ -109,11 +109,11 @@ class GitStore(GitReader):
         self, tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
     ) -> str:
         """Write a commit and return its id; no ref moves."""
-        data = objects.commit_bytes(tree, parents, author, committer, message)
+        data = objects.encode_commit(tree, parents, author, committer, message)
         return self._write(ObjectType.COMMIT, data)
 
     def at(self, worktree: Worktree) -> GitStore:
-        """Return the same repository seen from one of its work trees, whose attributes and settings count."""
+        """Return the same repository as seen from a work tree, whose attributes and settings count."""
         if worktree.git_dir == self.git_dir:
             return self
         with self._lock:
@@ -122,7 +122,7 @@ class GitStore(GitReader):
             return self._stores[worktree.git_dir]
 
     def index_file(self, data: bytes) -> IndexFile:
-        """Return Git's index of these bytes; the last one is not parsed again.
+        """Return Git's index of these bytes; the last index is cached.
 
         Raises what `IndexFile` raises.
         """
@@ -132,12 +132,12 @@ class GitStore(GitReader):
             return self._index
 
     def remember_index(self, index: IndexFile) -> None:
-        """Take this for the last index, which was just written."""
+        """Cache the index that was just written."""
         with self._lock:
             self._index = index
 
     def refresh(self) -> None:
-        """Follow changes of the settings for the ends of lines: libgit2 reads them once for a repository."""
+        """Apply changed settings for line endings: libgit2 reads them once for a repository."""
         with self._lock:
             rules = self._line_rules()
             if rules != self._rules:
@@ -149,13 +149,13 @@ class GitStore(GitReader):
             self.config(f"core.{name}") for name in ("autocrlf", "eol", "safecrlf", "attributesFile")
         )
 
-    def foreign_filter(self, path: str) -> bool:
+    def has_foreign_filter(self, path: str) -> bool:
         """Return True if Git would run a program or change the encoding when it checks this path out."""
         with self._lock:
             names = ("filter", "working-tree-encoding")
             return any(isinstance(self._repo.get_attr(path, name), str) for name in names)
 
-    def checked_out(self, id: str, path: str) -> bytes:
+    def convert_to_worktree(self, id: str, path: str) -> bytes:
         """Return a blob's bytes as Git writes them to a path of the work tree, by its end-of-line rules."""
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
@@ -167,11 +167,11 @@ class GitStore(GitReader):
             with pygit2.BlobIO(blob, as_path=path, flags=BlobFilter(0)) as stream:
                 return bytes(stream.read())
 
-    def checked_in(self, data: bytes, file: Path, path: str) -> str | None:
-        """The id of the blob that Git would make of a file's bytes; None where Git refuses (safecrlf)."""
+    def hash_worktree_file(self, data: bytes, file: Path, path: str) -> str | None:
+        """Return the id of the blob that Git would make of a file; None where Git refuses (safecrlf)."""
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_ODB) is None:
-                return objects.blob_id(data)
+                return objects.hash_blob(data)
             # Text that has CR in the index is left alone, so the index must be the present one.
             self._repo.index.read(force=False)
             try:
@@ -180,10 +180,10 @@ class GitStore(GitReader):
                 return None
 
     def _write(self, kind: ObjectType, data: bytes) -> str:
-        id = objects.object_id(kind.name.lower(), data)
+        id = objects.hash_object(kind.name.lower(), data)
 
         def write() -> None:
-            with writing():
+            with translate_write_errors():
                 self._repo.odb.write(kind, data)
 
         with self._lock:
@@ -198,7 +198,7 @@ class GitStore(GitReader):
         files: dict[str, bytes] | None = getattr(self._recording, "files", None)
         if files is None:
             return
-        file = loose_file(self.common_dir, id)
+        file = read_loose_file(self.common_dir, id)
         if file is None:
             file = pack_loose(kind.name.lower(), data())
             write_loose(self.common_dir, id, file, durable=self._recording.durable)
@@ -212,8 +212,8 @@ _fsync_users = 0
 
 
 @contextmanager
-def durable_objects(durable: bool = True) -> Iterator[None]:
-    """While it lasts, objects are synced to disk as they are written.
+def sync_written_objects(durable: bool = True) -> Iterator[None]:
+    """Sync objects to disk as they are written, during the block.
 
     libgit2 has one such switch for the process, so it stays on until the last durable writer has left.
     """
@@ -233,7 +233,7 @@ def durable_objects(durable: bool = True) -> Iterator[None]:
                 pygit2.settings.enable_fsync_gitdir(False)
 
 
-def staged(git: GitReader) -> dict[str, Entry]:
+def read_staged_entries(git: GitReader) -> dict[str, TreeEntry]:
     """Return the entries of Git's index by path; of one that is in conflict, the last version.
 
     Raises DamagedRepository if the index cannot be read.
@@ -243,7 +243,7 @@ def staged(git: GitReader) -> dict[str, Entry]:
             index = git._repo.index
             index.read(False)
             return {
-                entry.path: Entry(entry.path.rpartition("/")[2], str(entry.id), int(entry.mode))
+                entry.path: TreeEntry(entry.path.rpartition("/")[2], str(entry.id), int(entry.mode))
                 for entry in index
             }
         except (OSError, ValueError, pygit2.GitError):
@@ -253,7 +253,7 @@ def staged(git: GitReader) -> dict[str, Entry]:
 
 
 def is_ignored(git: GitReader, path: str) -> bool:
-    """Whether Git ignores a path that it does not track; that of a folder ends with a slash (gitignore)."""
+    """Return True if Git ignores an untracked path; that of a folder ends with a slash (gitignore)."""
     with git._lock:
         try:
             return git._repo.path_is_ignored(path)
@@ -261,8 +261,8 @@ def is_ignored(git: GitReader, path: str) -> bool:
             return False
 
 
-def merge_base(git: GitReader, one: str, other: str) -> str | None:
-    """Return the best common ancestor of two commits (git-merge-base); None if their histories have none."""
+def find_merge_base(git: GitReader, one: str, other: str) -> str | None:
+    """Return the best common ancestor of two commits (git-merge-base); None if they have none."""
     with git._lock:
         try:
             found = git._repo.merge_base(one, other)

@@ -1,4 +1,4 @@
-"""Where branches are: in this repository, and as they were when they were fetched last."""
+"""The tips of branches: local ones, and those of remotes as last fetched."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class Tips:
     def __init__(self, git: GitReader) -> None:
         self._git = git
 
-    def here(self, branch: str) -> str | None:
+    def find_local(self, branch: str) -> str | None:
         """Return the commit of a local branch; None if there is none, or none that can be read."""
         with suppress(DamagedRepository):
             return self._git.tip(branch)
         return None
 
-    def fetched(self, branch: str) -> tuple[str, ...]:
+    def list_fetched(self, branch: str) -> tuple[str, ...]:
         """Return the different commits that remotes had the branch at, that of `origin` first."""
         names = self._remote_names.get(branch, ())
         found = (self._commit(f"refs/remotes/{name}") for name in names)
         return tuple(dict.fromkeys(id for id in found if id is not None))
 
-    def of(self, branch: str) -> str | None:
+    def find(self, branch: str) -> str | None:
         """Return the commit of a local branch; where there is none, as in a fresh clone, of a remote's."""
-        return self.here(branch) or next(iter(self.fetched(branch)), None)
+        return self.find_local(branch) or next(iter(self.list_fetched(branch)), None)
 
     @cached_property
     def _remote_names(self) -> dict[str, Sequence[str]]:
-        """The remote branches that may be of each name: `origin/topic/one` is of `topic/one`."""
+        """Return the remote branches by the local name they may have: `origin/topic/one` by `topic/one`."""
         found: dict[str, list[str]] = {}
         for name in self._git.ref_names():
             found.setdefault(name.partition("/")[2], []).append(name)
@@ -51,7 +51,7 @@ class Tips:
     def _commit(self, ref: str) -> str | None:
         try:
             id = self._git.find_object(ref)
-            kind, id = self._git.peeled(id) if id is not None else ("", "")
+            kind, id = self._git.peel(id) if id is not None else ("", "")
         except DamagedRepository:
             return None
         return id if kind == "commit" else None

@@ -1,4 +1,4 @@
-"""Trees compared as bytes: what both have is never parsed, which is a tenth of the work of reading it."""
+"""A comparison of trees as bytes: common entries are never parsed, which takes a tenth of the time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from workspace.git import objects
-from workspace.git.objects import Entry
+from workspace.git.objects import TreeEntry
 from workspace.lru_cache import LRUCache
 
 KEPT = 50_000
@@ -23,7 +23,7 @@ class _Rows(NamedTuple):
     ordered: tuple[bytes, ...]
     distinct: frozenset[bytes]
 
-    def but(self, others: frozenset[bytes]) -> tuple[Entry, ...]:
+    def but(self, others: frozenset[bytes]) -> tuple[TreeEntry, ...]:
         own = self.distinct - others
         if len(own) > _FEW:
             rows = [row for row in self.ordered if row in own]
@@ -36,7 +36,7 @@ _EMPTY = _Rows((), frozenset())
 
 
 class TreeComparison:
-    """Says what each of two trees has that the other does not. Safe to use from threads.
+    """A comparison of trees by their entries. Safe in several threads.
 
     `read` gives the bytes of a tree by its id; what it raises goes to whoever asked.
     """
@@ -45,8 +45,10 @@ class TreeComparison:
         self._read = read
         self._cache: LRUCache[str, _Rows] = LRUCache(KEPT, lambda rows: len(rows.ordered))
 
-    def differing(self, one: str | None, other: str | None) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
-        """The entries of each that the other does not have, in Git's order; None stands for an empty tree."""
+    def compare(
+        self, one: str | None, other: str | None
+    ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
+        """Return the entries that only one of them has, in Git's order; None stands for an empty tree."""
         left, right = (self._cache.get(id, self._rows, id) if id else _EMPTY for id in (one, other))
         return left.but(right.distinct), right.but(left.distinct)
 

@@ -1,4 +1,4 @@
-"""Trees compared and rewritten by the ids of their entries, so that work follows what changed."""
+"""Comparison and rewriting of trees by the ids of their entries; unchanged folders are skipped."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git.objects import FILE_MODE, TREE_MODE, Entry
+from workspace.git.objects import FILE_MODE, TREE_MODE, TreeEntry
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 
 
 class PathBlocked(WorkspaceError):
-    """Something that is not a regular file stands at a path that would be written, or above it."""
+    """A path to be written, or a folder above it, is not a regular file or folder."""
 
     code: ClassVar[str] = "PATH_BLOCKED"
 
-    def __init__(self, path: str, entry: Entry) -> None:
+    def __init__(self, path: str, entry: TreeEntry) -> None:
         kind = "a folder" if entry.is_tree else "a file" if entry.is_blob else "a link or a submodule"
         super().__init__(
             f"`{path}` is {kind}, so this cannot be written", fix="Choose another path.", path=path
         )
 
 
-class Whole(NamedTuple):
-    """What is to stand at a path, of any kind and mode: an entry of another tree; None clears the path."""
+class WholeEntry(NamedTuple):
+    """The entry to place at a path, of any kind and mode: one of another tree; None clears the path."""
 
-    entry: Entry | None
+    entry: TreeEntry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class TreeChange:
     """A path at which two trees differ; `old` or `new` is None where the path does not exist."""
 
     path: str
-    old: Entry | None
-    new: Entry | None
+    old: TreeEntry | None
+    new: TreeEntry | None
 
 
-def walk(git: GitReader, tree: str) -> Iterator[tuple[str, Entry]]:
+def walk_tree(git: GitReader, tree: str) -> Iterator[tuple[str, TreeEntry]]:
     """Yield every path below a tree that is not a folder, with its entry, in Git's order."""
     stack = [("", iter(git.tree(tree)))]
     while stack:
@@ -53,7 +53,7 @@ def walk(git: GitReader, tree: str) -> Iterator[tuple[str, Entry]]:
             stack.pop()
 
 
-def find(git: GitReader, tree: str, path: str) -> Entry | None:
+def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
     """Return the entry at a path, which may be a folder; None if there is none."""
     *folders, last = path.split("/")
     for folder in folders:
@@ -64,7 +64,7 @@ def find(git: GitReader, tree: str, path: str) -> Entry | None:
     return git.entry(tree, last)
 
 
-def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
+def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
     """Yield the paths at which two trees differ, folders opened up; None stands for an empty tree.
 
     Only folders whose ids differ are read, so the cost follows the change and not the size of the trees.
@@ -72,7 +72,7 @@ def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeCh
     stack = [("", old, new)] if old != new else []
     while stack:
         prefix, left, right = stack.pop()
-        one_side, other_side = git.differing(left, right)
+        one_side, other_side = git.compare_trees(left, right)
         before = {entry.name: entry for entry in one_side}
         after = {entry.name: entry for entry in other_side}
         folders = []
@@ -89,7 +89,7 @@ def changes(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeCh
         stack.extend(reversed(folders))
 
 
-def rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | Whole | None]) -> str:
+def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None]) -> str:
     """Write the tree that has these blobs at these paths (None removes one), and return its id.
 
     An existing file keeps its mode; folders that become empty vanish; removing what is not there is nothing.
@@ -102,10 +102,10 @@ def rewrite(store: GitStore, tree: str | None, changes: Mapping[str, str | Whole
 
 
 def _rewrite(
-    store: GitStore, tree: str | None, changes: Mapping[str, str | Whole | None], prefix: str
+    store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None], prefix: str
 ) -> str | None:
-    here: dict[str, str | Whole | None] = {}
-    below: dict[str, dict[str, str | Whole | None]] = {}
+    here: dict[str, str | WholeEntry | None] = {}
+    below: dict[str, dict[str, str | WholeEntry | None]] = {}
     for path, id in changes.items():
         name, slash, rest = path.partition("/")
         if slash:
@@ -129,7 +129,7 @@ def _rewrite(
                 continue
             raise PathBlocked(prefix + name, entry)
         folder = _rewrite(store, entry.id if entry else None, inner, f"{prefix}{name}/")
-        after[name] = Entry(name, folder, TREE_MODE) if folder else None
+        after[name] = TreeEntry(name, folder, TREE_MODE) if folder else None
     for name, id in here.items():
         if id is None or _removes(id):
             continue
@@ -137,13 +137,13 @@ def _rewrite(
         if entry is not None and (entry.is_tree or (isinstance(id, str) and not entry.is_blob)):
             raise PathBlocked(prefix + name, entry)
         if isinstance(id, str):
-            after[name] = Entry(name, id, entry.mode if entry else FILE_MODE)
+            after[name] = TreeEntry(name, id, entry.mode if entry else FILE_MODE)
         elif id.entry is not None:
-            after[name] = Entry(name, id.entry.id, id.entry.mode)
+            after[name] = TreeEntry(name, id.entry.id, id.entry.mode)
     if after == before:
         return tree
     return store.edit_tree(tree, after)
 
 
-def _removes(change: str | Whole | None) -> bool:
-    return change is None or (isinstance(change, Whole) and change.entry is None)
+def _removes(change: str | WholeEntry | None) -> bool:
+    return change is None or (isinstance(change, WholeEntry) and change.entry is None)

@@ -1,4 +1,4 @@
-"""Which work trees stand on a branch, read from the files that Git keeps for each (gitrepository-layout)."""
+"""The work trees of a repository and their branches, read from Git's files (gitrepository-layout)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Worktree:
     git_dir: Path
 
 
-def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Worktree, ...]:
-    """Every work tree in which a branch is checked out, or from which one is being rebased or bisected.
+def find_worktrees(branch: str, common_dir: Path, main: Path | None) -> tuple[Worktree, ...]:
+    """Return the work trees in which a branch is checked out, or from which it is rebased or bisected.
 
     `main` is the main work tree's folder, if there is one. Linked work trees whose folder is gone are left
     out, unless they are locked (git-worktree, "prunable").
@@ -56,51 +56,51 @@ def worktrees_of(branch: str, common_dir: Path, main: Path | None) -> tuple[Work
         ForeignWorktree: the folder of one of them is another repository's.
     """
     found = (
-        worktree_at(git_dir, common_dir, main)
-        for git_dir in git_dirs(common_dir)
-        if _returns_to(git_dir, branch, common_dir)
+        find_worktree(git_dir, common_dir, main)
+        for git_dir in list_git_dirs(common_dir)
+        if _will_return_to(git_dir, branch, common_dir)
     )
     return tuple(worktree for worktree in found if worktree is not None)
 
 
-def worktree_at(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
-    """The work tree of a Git directory, whatever it has checked out; None if it has none, or it is gone.
+def find_worktree(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
+    """Return the work tree of a Git directory, whatever is checked out; None if it has none or it is missing.
 
     Raises:
         ForeignWorktree: the folder is another repository's.
     """
     if git_dir == common_dir:
-        if main is not None and main.is_dir() and not _belongs(main, common_dir):
+        if main is not None and main.is_dir() and not _is_main_worktree(main, common_dir):
             raise ForeignWorktree(main)
         return Worktree(main, common_dir) if main is not None else None
     pointer = read_line(git_dir / "gitdir")
     dot_git = git_dir / pointer
-    if pointer and dot_git.exists() and not _leads_to(dot_git, git_dir):
+    if pointer and dot_git.exists() and not _is_pointer_to(dot_git, git_dir):
         raise ForeignWorktree(dot_git.parent)
     if pointer and (dot_git.exists() or (git_dir / "locked").exists()):
         return Worktree(dot_git.parent, git_dir)
     return None
 
 
-def heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
+def find_heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
     """Return the Git directories, a bare repository's included, whose HEAD points to a branch."""
-    return tuple(git_dir for git_dir in git_dirs(common_dir) if _is_on(git_dir, branch, common_dir))
+    return tuple(git_dir for git_dir in list_git_dirs(common_dir) if _is_on(git_dir, branch, common_dir))
 
 
-def git_dirs(common_dir: Path) -> tuple[Path, ...]:
-    """Return the Git directories of all work trees: the common one, and one for each that is linked to it."""
+def list_git_dirs(common_dir: Path) -> tuple[Path, ...]:
+    """Return the Git directories of all work trees: the common one, and one for each linked work tree."""
     try:
         return common_dir, *sorted((common_dir / "worktrees").iterdir())
     except (FileNotFoundError, NotADirectoryError):  # Git removes it with the last of them
         return (common_dir,)
 
 
-def operation(git_dir: Path) -> str | None:
-    """Return what a person has begun in a work tree and not finished, such as "a merge"; None if nothing."""
+def find_unfinished_operation(git_dir: Path) -> str | None:
+    """Return the unfinished Git operation of a work tree, such as "a merge"; None if there is none."""
     return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
 
 
-def common_dir_of(git_dir: Path) -> Path:
+def find_common_dir(git_dir: Path) -> Path:
     """Return the Git directory that a work tree's own Git directory shares with the others; often itself."""
     pointer = read_line(git_dir / "commondir")
     return (git_dir / pointer).resolve() if pointer else git_dir
@@ -114,7 +114,7 @@ def read_line(path: Path) -> str:
         return ""
 
 
-def is_same(one: Path, two: Path) -> bool:
+def is_same_path(one: Path, two: Path) -> bool:
     """Return True if two paths lead to one file or folder."""
     try:
         return one.samefile(two)
@@ -122,26 +122,26 @@ def is_same(one: Path, two: Path) -> bool:
         return False
 
 
-def _belongs(main: Path, common_dir: Path) -> bool:
-    """Return True if a folder is the main work tree of a Git directory, which stands in it or apart."""
+def _is_main_worktree(main: Path, common_dir: Path) -> bool:
+    """Return True if a folder is the main work tree of a Git directory, inside it or separate."""
     dot_git = main / ".git"
     if dot_git.exists():
-        return _leads_to(dot_git, common_dir)
-    return common_dir.name != ".git" or is_same(main, common_dir.parent)
+        return _is_pointer_to(dot_git, common_dir)
+    return common_dir.name != ".git" or is_same_path(main, common_dir.parent)
 
 
-def _leads_to(dot_git: Path, git_dir: Path) -> bool:
+def _is_pointer_to(dot_git: Path, git_dir: Path) -> bool:
     """Return True if a `.git`, a folder or a file with a pointer, leads to a Git directory."""
     if dot_git.is_dir():
-        return is_same(dot_git, git_dir)
+        return is_same_path(dot_git, git_dir)
     pointer = read_line(dot_git)
-    return pointer.startswith("gitdir:") and is_same(
+    return pointer.startswith("gitdir:") and is_same_path(
         dot_git.parent / pointer.removeprefix("gitdir:").strip(), git_dir
     )
 
 
 def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
-    """Whether HEAD is a symbolic ref of a branch, if need be by way of others such as an alias of it."""
+    """Return True if HEAD is a symbolic ref of a branch, directly or through other symbolic refs."""
     head = git_dir / "HEAD"
     # As older Gits wrote it, and `core.preferSymlinkRefs` still does.
     line = f"ref: {os.readlink(head)}" if head.is_symlink() else read_line(head)
@@ -155,8 +155,8 @@ def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
     return False
 
 
-def _returns_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
-    """Return True if a work tree stands on a branch, or will stand there after its rebase or bisection."""
+def _will_return_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
+    """Return True if a work tree is on a branch, or will be after its rebase or bisection."""
     if _is_on(git_dir, branch, common_dir):
         return True
     rebasing = (read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name"))

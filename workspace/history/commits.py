@@ -1,10 +1,7 @@
-"""A change of a document or section, as one commit made it.
+"""Changes of a document or section by commit, and the description of a commit: author, time and client.
 
-What a commit says of itself: who, when, in which words, and by which client.
-
-Which proposal brought a commit that does not say so itself, as one that a person made on its branch.
-
-It is told by the merge commit on the way of first parents with which the commit came, and by its trailer.
+The proposal of a commit without its own trailer is that of the merge on the first-parent history which
+brought the commit.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit
     from workspace.git.reader import GitReader
-    from workspace.history.places import Place, Versions
+    from workspace.history.places import TextRange, Versions
 
 CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"
 
@@ -31,8 +28,8 @@ KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What a commit did to the document or section that is followed.
+class CommitChange:
+    """The change that a commit made to the followed document or section.
 
     `kind` is one of KINDS; `renamed` and `moved` may change its text, too. `path` and `fragment` are its
     address after the commit, or the one that it had, if it was removed. `old_path` and `old_fragment` are
@@ -40,11 +37,11 @@ class Change:
     when they are asked for: None where there is nothing, or more than is read.
     """
 
-    told: Told
+    told: CommitInfo
     parent: str | None
     kind: str
-    old: Place
-    new: Place
+    old: TextRange
+    new: TextRange
     versions: Versions
 
     @property
@@ -128,8 +125,8 @@ class Change:
         return self.told.proposal
 
 
-def kind_of(old: Place, new: Place, versions: Versions, *, is_elsewhere: bool) -> str:
-    """Return what happened between two places of the same thing, the older perhaps in another document."""
+def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_elsewhere: bool) -> str:
+    """Return the kind of change between two places of one thing, perhaps in different documents."""
     if not new.is_there:
         return REMOVED
     if not old.is_there:
@@ -138,13 +135,13 @@ def kind_of(old: Place, new: Place, versions: Versions, *, is_elsewhere: bool) -
         return MOVED
     if old.key is None or (old.path != new.path and old.key == new.key):
         return CHANGED if old.path == new.path else RENAMED
-    if _title(old, versions) != _title(new, versions):
+    if _find_title(old, versions) != _find_title(new, versions):
         return RENAMED
     # Where only the address differs, the section stands below another one, or that was renamed.
     return CHANGED if old.key == new.key else MOVED
 
 
-def _title(place: Place, versions: Versions) -> str | None:
+def _find_title(place: TextRange, versions: Versions) -> str | None:
     document = versions.document(place.path, place.blob or "")
     section = document.section_by_key(place.key or "") if document else None
     return section.title if section else None
@@ -154,8 +151,8 @@ _LATEST = 253_402_300_799  # the last second of the year 9999, past which no dat
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A commit's author, their time in UTC, its first line, and what its trailers say."""
+class CommitInfo:
+    """A commit's author, time in UTC, first line, and trailers."""
 
     commit: str
     author_name: str
@@ -167,10 +164,10 @@ class Told:
     proposal: str | None
 
 
-def told(commit: Commit) -> Told:
-    """Return what a commit says. Times out of the years 1970 to 9999 are shown as the nearest of these."""
+def describe_commit(commit: Commit) -> CommitInfo:
+    """Return the description of a commit. Years outside 1970 to 9999 are shown as the nearest of these."""
     trailers = read_trailers(commit.message)
-    return Told(
+    return CommitInfo(
         commit=commit.id,
         author_name=commit.author.name,
         author_email=commit.author.email,
@@ -191,13 +188,15 @@ DISCUSSION = "docyard/discussion"
 _MOST = 20_000  # commits that are looked at; what came before them is not told
 
 
-def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip: str) -> tuple[Change, ...]:
+def attribute_to_proposals(
+    changes: Sequence[CommitChange], git: GitReader, graph: Graph, tip: str
+) -> tuple[CommitChange, ...]:
     """Return the changes, found from a tip backward, each with the proposal that brought its commit."""
     silent = {change.commit for change in changes if change.proposal is None}
     if not silent or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
         return tuple(changes)
-    merges = _merges(graph, tip, silent)
-    said = {merge: told(git.commit(merge)).proposal for merge in {*merges.values()}}
+    merges = _find_merges(graph, tip, silent)
+    said = {merge: describe_commit(git.commit(merge)).proposal for merge in {*merges.values()}}
     return tuple(
         replace(change, told=replace(change.told, proposal=said[merges[change.commit]]))
         if change.commit in merges
@@ -206,8 +205,8 @@ def with_proposals(changes: Sequence[Change], git: GitReader, graph: Graph, tip:
     )
 
 
-def _merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
-    """The first merge on the way of first parents that had each of some commits, unless they are on it."""
+def _find_merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
+    """Return the first merge on the first-parent history that had each commit; commits on it are left out."""
     since = min(graph.time(commit) for commit in wanted)
     line = graph.first_parents(tip, most=_MOST, since=since)
     seen = {node.id for node in line}

@@ -1,4 +1,4 @@
-"""The history of documents and sections: which commits changed one, and who wrote each of its lines."""
+"""The history of documents and sections: the commits that changed one, and the author of each line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from workspace.document.addresses import SectionNotFound, read_fragment, resolve
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.history.blame import Blame, BlamedLine
-from workspace.history.commits import Told, told, with_proposals
-from workspace.history.places import Place, Versions, absent
-from workspace.history.walk import Station, Steps, Trail
+from workspace.history.commits import CommitInfo, attribute_to_proposals, describe_commit
+from workspace.history.places import TextRange, Versions, make_absent_range
+from workspace.history.walk import HistoryPoint, HistoryStepper, Trail
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentCache
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workspace.git.reader import GitReader
-    from workspace.history.commits import Change
+    from workspace.history.commits import CommitChange
     from workspace.snapshot.snapshot import Snapshot
 
-MOST = 100
+MAX_CHANGES = 100
 """Changes of one page."""
 
-LOOKED_AT = 12_000
+MAX_SCANNED_COMMITS = 12_000
 """Commits that one page looks at: the measure of its work, in which reading a version counts for several."""
 
-BLAMED = 120_000
+MAX_BLAMED_COMMITS = 120_000
 """Commits that a blame looks at; lines that are older are told of as far as it came."""
 
 _KEPT = 64  # addresses
@@ -41,7 +41,7 @@ _SHOWN = 5
 
 
 class NoHistory(WorkspaceError):
-    """What is served holds one state of the documents, and none that was before."""
+    """The served documents are one state without a history."""
 
     code: ClassVar[str] = "NO_HISTORY"
 
@@ -52,7 +52,7 @@ class NoHistory(WorkspaceError):
         )
 
 
-class Changes(NamedTuple):
+class ChangePage(NamedTuple):
     """A page of changes, newest first.
 
     `next` is what to give as `after` for the page that follows, None at the end. `complete` is False where
@@ -60,14 +60,14 @@ class Changes(NamedTuple):
     read.
     """
 
-    entries: tuple[Change, ...]
+    entries: tuple[CommitChange, ...]
     next: str | None
     complete: bool
     notes: tuple[str, ...]
 
 
 class History:
-    """The history that the commits of a repository tell. Safe in several threads.
+    """The history of documents in a repository's commits. Safe in several threads.
 
     What was found is kept by commit, path and section, and a page goes on where the one before it ended.
     """
@@ -95,15 +95,15 @@ class History:
         limit: int = 20,
         looked_at: int | None = None,
         progress: Callable[[int, int, str], None] | None = None,
-    ) -> Changes:
-        """What changed a document, or a section with its subsections, from the snapshot's commit backward.
+    ) -> ChangePage:
+        """Return the changes of a document, or a section with its subsections, before a snapshot's commit.
 
         It ends when so many commits were looked at; the same call again goes on from there.
         What is not there any more begins with its removal. A task's address stands for its section.
         Raises DocumentNotFound, SectionNotFound where nothing ever stood at the address, AmbiguousAddress,
         LimitExceeded, NotADocument.
         """
-        limit, looked_at = max(1, min(limit, MOST)), looked_at or LOOKED_AT
+        limit, looked_at = max(1, min(limit, MAX_CHANGES)), looked_at or MAX_SCANNED_COMMITS
         if snapshot.commit is None:
             raise snapshot.not_found(path)
         self._graph.look()
@@ -121,8 +121,10 @@ class History:
             seen = page[-1].seen if len(page) == limit else trail.seen
         if not page and not more and not first and not place.is_there and not trail.unread:
             raise self._unknown(snapshot, path, fragment)
-        entries = with_proposals([found.change for found in page], self._git, self._graph, snapshot.commit)
-        return Changes(
+        entries = attribute_to_proposals(
+            [found.change for found in page], self._git, self._graph, snapshot.commit
+        )
+        return ChangePage(
             entries,
             str(seen) if more else None,
             not is_early,
@@ -146,35 +148,39 @@ class History:
         if snapshot.commit is None or not place.is_there:
             raise self._unknown(snapshot, path, fragment)
         versions = self._versions(snapshot)
-        blame = Blame(self._graph, versions, Steps(self._graph, versions, snapshot.config.is_document))
-        start = Station(snapshot.commit, place)
-        return self._blames.get((snapshot.commit, *place.address), blame.of, start, BLAMED, progress)
+        blame = Blame(
+            self._graph, versions, HistoryStepper(self._graph, versions, snapshot.config.is_document)
+        )
+        start = HistoryPoint(snapshot.commit, place)
+        return self._blames.get(
+            (snapshot.commit, *place.address), blame.annotate, start, MAX_BLAMED_COMMITS, progress
+        )
 
-    def commit(self, id: str) -> Told:
-        """Return who made a commit, when, and by which client. Raises DamagedRepository."""
-        return told(self._git.commit(id))
+    def commit(self, id: str) -> CommitInfo:
+        """Return a commit's author, time and client. Raises DamagedRepository."""
+        return describe_commit(self._git.commit(id))
 
-    def _place(self, snapshot: Snapshot, path: str, fragment: str | None) -> Place:
-        """Return where an address leads in the snapshot; an absent place where it names nothing."""
+    def _place(self, snapshot: Snapshot, path: str, fragment: str | None) -> TextRange:
+        """Return the range of an address in the snapshot; an absent range if it names nothing."""
         name = read_fragment(fragment).section if fragment else None
         entry = snapshot.entry(path)
         if entry is None or not snapshot.config.is_document(path):
             if not snapshot.config.is_document(path):
                 raise snapshot.not_found(path)
-            return absent(path, name)
+            return make_absent_range(path, name)
         blob = snapshot.check_text(path)
         if name is None:
             snapshot.config.limits.check_document(path, self._git.blob_size(blob))
-            return Place(path, None, blob)
+            return TextRange(path, None, blob)
         document = snapshot.document(path)
         try:
             section = document.section_by_key(name) or resolve_section(document, name)
         except SectionNotFound:
-            return absent(path, name, blob)
+            return make_absent_range(path, name, blob)
         return self._versions(snapshot).place(path, blob, section)
 
     def _unknown(self, snapshot: Snapshot, path: str, fragment: str | None) -> WorkspaceError:
-        """Return the error for an address at which nothing is, or ever was."""
+        """Return the error for an address that names nothing and never did."""
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:
             return section_not_found(snapshot.document(path), read_fragment(fragment).section)
@@ -183,8 +189,8 @@ class History:
     def _versions(self, snapshot: Snapshot) -> Versions:
         return Versions(self._git, self._read, self._cache, snapshot.config.limits.document_bytes)
 
-    def _trail(self, snapshot: Snapshot, place: Place) -> tuple[Trail, Mapping[str, Trail]]:
-        """Return the trail of a place, and those of its address that began at other commits."""
+    def _trail(self, snapshot: Snapshot, place: TextRange) -> tuple[Trail, Mapping[str, Trail]]:
+        """Return the trail of a range, and those of its address that began at other commits."""
         assert snapshot.commit is not None
         # Which paths count as documents, and how much of one is read, is a part of what was found.
         config = snapshot.config
@@ -195,15 +201,15 @@ class History:
             trail = known.pop(snapshot.commit, None)
             if trail is None:
                 versions = self._versions(snapshot)
-                steps = Steps(self._graph, versions, snapshot.config.is_document)
-                start = Station(snapshot.commit, place)
+                steps = HistoryStepper(self._graph, versions, snapshot.config.is_document)
+                start = HistoryPoint(snapshot.commit, place)
                 trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, steps, start)
                 while len(trails) > _KEPT_STARTS:
                     trails.pop(next(iter(trails)))
         return trail, known
 
     def _notes(self, trail: Trail) -> tuple[str, ...]:
-        """Return what could not be read of a history that was followed to its end."""
+        """Return notes on unreadable parts of a history that was followed to its end."""
         notes: list[str] = []
         if trail.unread and self._graph.is_shallow:
             notes.append(

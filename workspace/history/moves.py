@@ -1,13 +1,4 @@
-"""Where a document or a section is now that stood at an address before: what the branch's history tells.
-
-The newest commit in which the address named something tells what is meant. From there it is carried forward,
-commit by commit, on the way of first parents (see `following`). An address that never named anything, and
-what cannot be told, was not moved. Neither was what was removed.
-
-What a place of one tree is in another: a document is followed by `renames`, a section by `section_pairs`.
-
-Two versions are compared, and neither of them needs to be the older one.
-"""
+"""Resolution of an old address to its current location, by the first-parent history."""
 
 from __future__ import annotations
 
@@ -33,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.snapshot.snapshot import Snapshot
 
-MOST = 1_000
+MAX_COMMITS = 1_000
 
 
 """First parents that are looked back on."""
@@ -42,8 +33,8 @@ MOST = 1_000
 _LOOKED_INTO = 100  # other documents of one step
 
 
-class Place(NamedTuple):
-    """Where something stands: at a path, and as this section of this version (None: the whole document)."""
+class SectionPosition(NamedTuple):
+    """A location: a path, and a section of this version (None: the whole document)."""
 
     path: str
     document: Document | None = None
@@ -55,8 +46,8 @@ class Place(NamedTuple):
         return self.path, self.section.key if self.section else None
 
 
-class Following:
-    """Steps from tree to tree. Versions are read once, and no more bytes of them than `budget`."""
+class Tracker:
+    """The tracking of locations from tree to tree. Versions are read once, at most `budget` bytes of them."""
 
     def __init__(self, git: GitReader, is_document: Callable[[str], bool], budget: int) -> None:
         self._git, self._is_document = git, is_document
@@ -64,8 +55,8 @@ class Following:
         self._documents: dict[tuple[str, str], Document | None] = {}
         self._entries: dict[tuple[str, str], str | None] = {}
 
-    def step(self, place: Place, old: str, new: str) -> Place | None:
-        """What a place of the tree `old` is in the tree `new`; None where it is gone, or cannot be told."""
+    def step(self, place: SectionPosition, old: str, new: str) -> SectionPosition | None:
+        """Return the location in the tree `new` of one in `old`; None if it is missing or ambiguous."""
         later = self.blob(new, place.path)
         if later is not None:
             if place.section is None or later == self.blob(old, place.path):
@@ -76,11 +67,11 @@ class Following:
         if path is None:
             return self._elsewhere(place, renames)
         if place.section is None:
-            return Place(path)
+            return SectionPosition(path)
         return self._within(place, path, renames.come[path]) or self._elsewhere(place, renames)
 
     def blob(self, tree: str, path: str) -> str | None:
-        """Return the blob at a path; folders that many trees share are looked into once."""
+        """Return the blob at a path; folders that many trees share are read once."""
         asked: list[tuple[str, str]] = []
         at: str | None = tree
         rest = path
@@ -96,7 +87,7 @@ class Following:
         return at
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version of a document; None for one that is not to be read, or is too much by now."""
+        """Return a version of a document; None for one that may not be read, or beyond the budget."""
         key = (path, blob)
         if key not in self._documents:
             self._documents[key] = self._read(path, blob)
@@ -118,15 +109,15 @@ class Following:
     def _renames(self, old: str, new: str) -> Renames:
         return Renames(self._git, old, new, self._is_document)
 
-    def _within(self, place: Place, path: str, blob: str) -> Place | None:
+    def _within(self, place: SectionPosition, path: str, blob: str) -> SectionPosition | None:
         """Return the same section in another version of its document."""
         document = self.document(path, blob)
         if document is None or place.document is None or place.section is None:
             return None
         section = SectionMatch(place.document, document, Evidence.TEXT).successor(place.section)
-        return Place(path, document, section) if section else None
+        return SectionPosition(path, document, section) if section else None
 
-    def _elsewhere(self, place: Place, renames: Renames) -> Place | None:
+    def _elsewhere(self, place: SectionPosition, renames: Renames) -> SectionPosition | None:
         """Return the same section in another document that differs between the same two trees."""
         if place.document is None or place.section is None or place.section.is_preamble:
             return None
@@ -135,10 +126,10 @@ class Following:
             return None
         others = self._beside(renames, words)
         found = find_moved_section(place.document, place.section, others, Evidence.TEXT)
-        return Place(found[0].path, *found) if found else None
+        return SectionPosition(found[0].path, *found) if found else None
 
     def _beside(self, renames: Renames, words: bytes) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the documents that differ and hold these words, as they were and as they became."""
+        """Yield the other changed documents that hold these words, before and after."""
         others = {**{path: (None, blob) for path, blob in renames.come.items()}, **renames.changed}
         if len(others) > _LOOKED_INTO:
             return
@@ -154,7 +145,7 @@ _REMEMBERED = 1_000
 
 
 class Move(NamedTuple):
-    """Where something stands now.
+    """The current location of a moved document or section.
 
     `fragment` is a section's key, None for a document; `commit` moved it last, None where no history tells.
     """
@@ -174,11 +165,11 @@ class Moves:
 
     @classmethod
     def of(cls, moved: Mapping[str, str]) -> Moves:
-        """Move by a list: for each old path of a document the one that it has now."""
+        """Return moves by a list: for each old path of a document its current path."""
         return _ListedMoves(moved)
 
     def find(self, tip: Snapshot, path: str, fragment: str | None = None) -> Move | None:
-        """Return where an address leads at a tip in which it names nothing; None if it was not moved.
+        """Return the current location of an address that names nothing at a tip; None if it was not moved.
 
         At most the last 1,000 commits are asked. What cannot be read of them tells nothing.
         """
@@ -189,14 +180,14 @@ class Moves:
     def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
         self._graph.look()
         try:
-            states = self._graph.first_parents(commit, most=MOST)
+            states = self._graph.first_parents(commit, most=MAX_COMMITS)
             return _Search(self._git, tip, states).find(path, fragment)
         except DamagedRepository:
             return None
 
 
 class _ListedMoves(Moves):
-    """Moves of documents that someone wrote down; sections keep the address that they have in theirs."""
+    """Moves of documents by a list; the addresses of sections within them stay."""
 
     def __init__(self, moved: Mapping[str, str]) -> None:
         self._moved = moved
@@ -207,12 +198,12 @@ class _ListedMoves(Moves):
             return None
         if fragment is None:
             return Move(new, None, None)
-        section = _resolved(tip.document(new), fragment)
+        section = _resolve(tip.document(new), fragment)
         return Move(new, section.key, None) if section else None
 
 
-def renamed_documents(tip: Snapshot, most: int = MOST) -> Mapping[str, str]:
-    """The old paths of documents that the last commits renamed, each with the path that it has at the tip."""
+def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str, str]:
+    """Return the old paths of documents that the last commits renamed, with their paths at the tip."""
     if tip.commit is None:
         return {}
     states = Graph(tip.git).first_parents(tip.commit, most=most)
@@ -236,7 +227,7 @@ class _Search:
 
     def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[Node]) -> None:
         self._tip, self._states = tip, states
-        self._following = Following(git, tip.config.is_document, _READ)
+        self._following = Tracker(git, tip.config.is_document, _READ)
 
     def find(self, path: str, fragment: str | None) -> Move | None:
         origin = self._origin(path, fragment)
@@ -257,8 +248,8 @@ class _Search:
             return None
         return Move(*place.address, moved)
 
-    def _origin(self, path: str, fragment: str | None) -> tuple[int, Place] | None:
-        """Return the youngest state in which an address named something, by its age, and what it named."""
+    def _origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
+        """Return the newest state in which an address named something: its age, and the location."""
         newer: str | None = None
         for age, state in enumerate(self._states):
             try:
@@ -269,15 +260,15 @@ class _Search:
                 continue
             newer = blob
             if fragment is None:
-                return age, Place(path)
+                return age, SectionPosition(path)
             document = self._following.document(path, blob)
-            section = _resolved(document, fragment) if document else None
+            section = _resolve(document, fragment) if document else None
             if section is not None:
-                return age, Place(path, document, section)
+                return age, SectionPosition(path, document, section)
         return None
 
 
-def _resolved(document: Document, fragment: str) -> Section | None:
+def _resolve(document: Document, fragment: str) -> Section | None:
     wanted = read_fragment(fragment)
     named = find_sections_by_name(document, wanted.section) if wanted.task is None else ()
     return document.section_by_key(fragment) or (named[0] if len(named) == 1 else None)

@@ -1,13 +1,11 @@
-"""Where a place of one commit was in its parent: the same place, another name, another document, or none.
+"""The origin of a text range in a parent commit: same place, renamed, in another document, or none.
 
-A document that came is the one that went, as `renames` tells. A section is followed by `section_pairs`,
-backward, to another document too.
+A new document is the one that was removed if `renames` matches them. A section is matched backward, also in
+other documents of the commit.
 
-Edits that concern no heading, told without a parse: most versions need none.
-
-An edit may make a heading or take one away only by lines that hold what headings, fences, quotes or HTML are
-made of, or by ending a list or a block of HTML around one. Both end by themselves at a blank line before one
-that is not indented (CommonMark 0.31 §5.2, §4.6), so it is enough to look from the edit to there.
+An edit may add or remove a heading only by lines with the characters of headings, fences, quotes or HTML, or
+by ending a list or a block of HTML around one. Both end at a blank line before a line that is not indented
+(CommonMark 0.31 §5.2, §4.6), so only the lines from the edit to there are checked, without a parse.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
-from workspace.history.places import Place, absent, section_of
+from workspace.history.places import TextRange, find_section, make_absent_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,15 +41,15 @@ _BLOCK = 1 << 12
 _BOM = b"\xef\xbb\xbf"
 
 
-class Edit(NamedTuple):
-    """Where two versions differ, and no heading does: [first, last) became [first, end) of the other."""
+class ByteEdit(NamedTuple):
+    """The difference of two versions without a change of headings: [first, last) became [first, end)."""
 
     first: int
     last: int
     end: int
 
-    def moved(self, start: int, stop: int) -> tuple[int, int] | None:
-        """The bytes that a section at [start, stop) has in the other version; None if that is not sure.
+    def map_range(self, start: int, stop: int) -> tuple[int, int] | None:
+        """Return the range of a section at [start, stop) in the other version; None if it is uncertain.
 
         An edit where a section stops is its own: a heading there would be next to the edit.
         """
@@ -63,12 +61,12 @@ class Edit(NamedTuple):
         return (start, stop + move) if self.first > start and self.last <= stop else None
 
 
-def edit_between(new: bytes, old: bytes) -> Edit | None:
-    """Return the edit from one version of a text back to another; None where it may concern a heading."""
-    first = common_prefix(new, old)
+def find_heading_free_edit(new: bytes, old: bytes) -> ByteEdit | None:
+    """Return the edit from one version back to another; None if it may affect a heading."""
+    first = measure_common_prefix(new, old)
     # Looked at as whole lines: what a line means depends on how it begins.
     first = new.rfind(b"\n", 0, first) + 1
-    size = common_suffix(new, old, first)
+    size = measure_common_suffix(new, old, first)
     last, end = len(new) - size, len(old) - size
     rest = _REST.search(new, last)
     tail = rest.start() - last if rest else size
@@ -78,14 +76,14 @@ def edit_between(new: bytes, old: bytes) -> Edit | None:
     is_above = not _has_words(new, 0, first) or new.removeprefix(_BOM).startswith(b"---")
     if is_above and not (_has_words(new, first, last) and _has_words(old, first, end)):
         return None
-    return Edit(first, last, end)
+    return ByteEdit(first, last, end)
 
 
 def _has_words(text: bytes, first: int, last: int) -> bool:
     return bool(text[first:last].removeprefix(_BOM).strip())
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
+def measure_common_prefix(one: bytes, other: bytes) -> int:
     """Return how many bytes two texts begin with alike."""
     most = min(len(one), len(other))
     at = 0
@@ -96,18 +94,18 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return at + next(compress(count(), pairs), min(_BLOCK, most - at))
 
 
-def common_suffix(one: bytes, other: bytes, prefix: int) -> int:
-    """Return how many bytes two texts end with alike, beside those that they begin with."""
+def measure_common_suffix(one: bytes, other: bytes, prefix: int) -> int:
+    """Return how many bytes two texts end with alike, after a common prefix."""
     most = min(len(one), len(other)) - prefix
     at = 0
-    while at + _BLOCK <= most and _tail(one, at, _BLOCK) == _tail(other, at, _BLOCK):
+    while at + _BLOCK <= most and _read_tail(one, at, _BLOCK) == _read_tail(other, at, _BLOCK):
         at += _BLOCK
     size = min(_BLOCK, most - at)
-    pairs = map(ne, reversed(_tail(one, at, size)), reversed(_tail(other, at, size)))
+    pairs = map(ne, reversed(_read_tail(one, at, size)), reversed(_read_tail(other, at, size)))
     return at + next(compress(count(), pairs), size)
 
 
-def _tail(text: bytes, at: int, size: int) -> bytes:
+def _read_tail(text: bytes, at: int, size: int) -> bytes:
     return text[len(text) - at - size : len(text) - at]
 
 
@@ -133,15 +131,15 @@ _WORD = re.compile("[A-Za-z0-9]+")
 
 
 class Origin(NamedTuple):
-    """A place in a parent, perhaps in another document; `work` is what it took, in commits looked at."""
+    """A range in a parent, perhaps in another document; `work` is its cost, in commits scanned."""
 
-    place: Place
+    place: TextRange
     work: int
     is_elsewhere: bool
 
 
 class Origins:
-    """Finds places in parents, for one walk. `is_document` says which paths count."""
+    """The search for ranges in parents, for one walk. `is_document` selects the paths that count."""
 
     def __init__(self, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._versions = versions
@@ -149,13 +147,13 @@ class Origins:
         self._work = 0
         self._is_elsewhere = False
 
-    def of(self, place: Place, tree: str, parent: str, blob: str | None) -> Origin:
-        """Return where a place of a tree was in a parent's tree, which has `blob` at its path."""
+    def find(self, place: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
+        """Return the range in a parent's tree of one in a tree; the parent has `blob` at its path."""
         self._work, self._is_elsewhere = 0, False
         found = self._found(place, tree, parent, blob)
         return Origin(found, self._work, self._is_elsewhere)
 
-    def _found(self, place: Place, tree: str, parent: str, blob: str | None) -> Place:
+    def _found(self, place: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
         if blob == place.blob:
             return place
         if not place.is_there:
@@ -165,40 +163,40 @@ class Origins:
         renames = self._renames(parent, tree)
         path = self._renamed_from(renames, place.path)
         if path is None:
-            return self._elsewhere(place, renames) or absent(place.path, place.key)
+            return self._elsewhere(place, renames) or make_absent_range(place.path, place.key)
         if place.key is None:
-            return Place(path, None, renames.gone[path])
+            return TextRange(path, None, renames.gone[path])
         return self._same_section(place, path, renames.gone[path]) or self._missing(place, renames, path)
 
-    def _of_absent(self, place: Place, tree: str, parent: str, blob: str | None) -> Place:
-        """Return the place of a name that meant nothing: does it mean something in the parent?"""
+    def _of_absent(self, place: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
+        """Return the range of a name that named nothing: the parent may have it."""
         if blob is None:
             if place.blob is None or place.key is None:
-                return absent(place.path, place.key)
+                return make_absent_range(place.path, place.key)
             renames = self._renames(parent, tree)
             path = self._renamed_from(renames, place.path)
             if path is None:
-                return absent(place.path, place.key)
+                return make_absent_range(place.path, place.key)
             return self._named(path, place.key, renames.gone[path])
         return self._named(place.path, place.key, blob)
 
-    def _named(self, path: str, key: str | None, blob: str) -> Place:
+    def _named(self, path: str, key: str | None, blob: str) -> TextRange:
         if key is not None:
             self._work += _COMPARED
             data = self._versions.data(blob)
             if data is None or not _may_name(data, key):
-                return absent(path, key, blob)
+                return make_absent_range(path, key, blob)
             self._count(blob)
-        return self._versions.named(path, key, blob)
+        return self._versions.find_named(path, key, blob)
 
-    def _within(self, place: Place, tree: str, parent: str, blob: str) -> Place:
+    def _within(self, place: TextRange, tree: str, parent: str, blob: str) -> TextRange:
         """Return a section in another version of its document, or in another document."""
         self._work += _COMPARED
         old, new = self._versions.data(blob), self._versions.data(place.blob or "")
         if old is None or new is None:
-            return absent(place.path, place.key, blob)
-        edit = edit_between(new, old)
-        moved = edit.moved(place.start, place.end) if edit else None
+            return make_absent_range(place.path, place.key, blob)
+        edit = find_heading_free_edit(new, old)
+        moved = edit.map_range(place.start, place.end) if edit else None
         if moved is not None:
             return place._replace(blob=blob, start=moved[0], end=moved[1])
         found = self._same_section(place, place.path, blob)
@@ -206,11 +204,13 @@ class Origins:
             return found
         return self._missing(place, self._renames(parent, tree), place.path, blob)
 
-    def _missing(self, place: Place, renames: Renames, path: str, blob: str | None = None) -> Place:
-        """Return what is in none of the versions of its own document."""
-        return self._elsewhere(place, renames) or absent(path, place.key, blob or renames.gone[path])
+    def _missing(self, place: TextRange, renames: Renames, path: str, blob: str | None = None) -> TextRange:
+        """Return the range of a section that none of the versions of its own document has."""
+        return self._elsewhere(place, renames) or make_absent_range(
+            path, place.key, blob or renames.gone[path]
+        )
 
-    def _same_section(self, place: Place, path: str, blob: str) -> Place | None:
+    def _same_section(self, place: TextRange, path: str, blob: str) -> TextRange | None:
         new, section = self._section(place)
         old = self._document(path, blob)
         if new is None or section is None or old is None:
@@ -218,18 +218,18 @@ class Origins:
         found = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
         return self._versions.place(path, blob, found) if found else None
 
-    def _section(self, place: Place) -> tuple[Document | None, Section | None]:
-        """Return the section that stands at a place; an edit beside it may have changed its key meanwhile."""
+    def _section(self, place: TextRange) -> tuple[Document | None, Section | None]:
+        """Return the section at a range; an edit next to it may have changed its key meanwhile."""
         document = self._document(place.path, place.blob or "")
         if document is None or place.key is None:
             return document, None
         section = document.section_at(place.start)
         if section is None or section.start != place.start:
-            section = section_of(document, place.key)
+            section = find_section(document, place.key)
         return document, section
 
-    def _elsewhere(self, place: Place, renames: Renames) -> Place | None:
-        """Return the section of another document that the same commit took away."""
+    def _elsewhere(self, place: TextRange, renames: Renames) -> TextRange | None:
+        """Return the section of another document that the same commit removed."""
         if place.key is None:
             return None
         document, section = self._section(place)
@@ -245,7 +245,7 @@ class Origins:
         return self._versions.place(path, blob, found[1])
 
     def _beside(self, renames: Renames, path: str) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the other documents of a commit, as they became and as they were."""
+        """Yield the other changed documents of a commit, after and before."""
         others: dict[str, tuple[str, str | None]] = {
             **{gone: (blob, None) for gone, blob in renames.gone.items()},
             **{changed: (before, after) for changed, (before, after) in renames.changed.items()},
@@ -266,7 +266,7 @@ class Origins:
         self._work += _PARSED + self._versions.git.blob_size(blob) // _PER_STEP
 
     def _renamed_from(self, renames: Renames, path: str) -> str | None:
-        """Return the path that a document which came had before."""
+        """Return the old path of an added document."""
         blob = renames.come.get(path)
         if blob is None:
             return None
@@ -281,17 +281,19 @@ class Origins:
 
 
 def _may_name(data: bytes, key: str) -> bool:
-    """Whether a document may have a section of a name: the words of its slug stand in it, marks aside."""
-    return all(pattern.search(data) for pattern in _words(key))
+    """Return True if a document may have a section of a name: it contains the words of the slug."""
+    return all(pattern.search(data) for pattern in _find_slug_words(key))
 
 
 @lru_cache(maxsize=256)
-def _words(key: str) -> tuple[re.Pattern[bytes], ...]:
-    """The words of ASCII in an address' last part; what a slug leaves out may stand between two letters."""
+def _find_slug_words(key: str) -> tuple[re.Pattern[bytes], ...]:
+    """Return the ASCII words in an address' last part; a slug may leave out letters between two of them."""
     last = key.rpartition("/")[2][:_NAMED]
     words = [word for word in _WORD.findall(last) if not word.isdigit()]
-    return tuple(re.compile(b"[^A-Za-z0-9]{0,9}".join(map(_byte, word)), re.IGNORECASE) for word in words)
+    return tuple(
+        re.compile(b"[^A-Za-z0-9]{0,9}".join(map(_encode_letter, word)), re.IGNORECASE) for word in words
+    )
 
 
-def _byte(letter: str) -> bytes:
+def _encode_letter(letter: str) -> bytes:
     return letter.encode()

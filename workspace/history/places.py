@@ -1,4 +1,4 @@
-"""Places: where a document or section stands in one commit, by its bytes."""
+"""Text ranges: the bytes of a document or section in one commit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Read = Callable[[str, int], bytes | None]
 
 
-class Place(NamedTuple):
-    """What is followed: the bytes [start, end) of a blob at a path.
+class TextRange(NamedTuple):
+    """The followed text: the bytes [start, end) of a blob at a path.
 
     `key` is a section's, None for a document. A section counts with its subsections, the preamble alone.
     `blob` is None where nothing stood; what is followed then is its name.
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     @property
     def is_there(self) -> bool:
-        """Whether anything stood there: `end` is -1 for a document without the section."""
+        """Return True if the text exists: `end` is -1 for a document without the section."""
         return self.blob is not None and self.end >= 0
 
     @property
@@ -43,13 +43,13 @@ class Place(NamedTuple):
         return self.path, self.key
 
 
-def absent(path: str, key: str | None, blob: str | None = None) -> Place:
-    """Return the place of what is not there; `blob` is the document that lacks the section."""
-    return Place(path, key, blob, 0, -1)
+def make_absent_range(path: str, key: str | None, blob: str | None = None) -> TextRange:
+    """Return the range of a missing section; `blob` is the document without it."""
+    return TextRange(path, key, blob, 0, -1)
 
 
 class Versions:
-    """The versions of documents, read within a limit of bytes each. Safe in several threads.
+    """The versions of documents, each read up to a limit of bytes. Safe in several threads.
 
     `read` gives the bytes of a blob, None where they are more than so many. `is_cut` says that one was
     larger, and not read.
@@ -68,27 +68,27 @@ class Versions:
         self.is_cut |= data is None
         return data
 
-    def text(self, place: Place) -> bytes | None:
-        """Return the bytes at a place; None where there are none, or too many."""
+    def text(self, place: TextRange) -> bytes | None:
+        """Return the bytes of a range; None if it is absent or too large."""
         data = self.data(place.blob) if place.blob is not None and place.is_there else None
         if data is None:
             return None
         return data if place.key is None else data[place.start : place.end]
 
-    def size(self, place: Place) -> int:
-        """Return how many bytes stand at a place."""
+    def size(self, place: TextRange) -> int:
+        """Return the number of bytes of a range."""
         if place.blob is None or not place.is_there:
             return 0
         return self.git.blob_size(place.blob) if place.key is None else place.end - place.start
 
-    def line(self, place: Place) -> int:
-        """Return the line of its document on which a place begins, counted from 1."""
+    def line(self, place: TextRange) -> int:
+        """Return the line of its document on which a range begins, counted from 1."""
         if place.blob is None or place.start == 0:
             return 1
         return Lines(self.data(place.blob) or b"").line_at(place.start) + 1
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version, parsed; None for one that is too large, or no text."""
+        """Return a version, parsed; None if it is too large or not text."""
         if self.git.blob_size(blob) > self.most:
             self.is_cut = True
             return None
@@ -97,28 +97,28 @@ class Versions:
         except (NotADocument, LimitExceeded):
             return None
 
-    def place(self, path: str, blob: str, section: Section | None) -> Place:
-        """Return the place of a section of a version; None stands for all of it."""
+    def place(self, path: str, blob: str, section: Section | None) -> TextRange:
+        """Return the range of a section of a version; None selects the whole document."""
         if section is None:
-            return Place(path, None, blob)
-        return Place(path, section.key, blob, section.start, extent(section))
+            return TextRange(path, None, blob)
+        return TextRange(path, section.key, blob, section.start, find_section_end(section))
 
-    def named(self, path: str, key: str | None, blob: str) -> Place:
-        """The place of what a name means in a version; an absent one where it means nothing for sure."""
+    def find_named(self, path: str, key: str | None, blob: str) -> TextRange:
+        """Return the range of a name in a version; an absent one if the name is missing or ambiguous."""
         if key is None:
-            return Place(path, None, blob)
+            return TextRange(path, None, blob)
         document = self.document(path, blob)
-        section = section_of(document, key) if document is not None else None
-        return absent(path, key, blob) if section is None else self.place(path, blob, section)
+        section = find_section(document, key) if document is not None else None
+        return make_absent_range(path, key, blob) if section is None else self.place(path, blob, section)
 
 
-def section_of(document: Document, name: str) -> Section | None:
-    """The one section that a name means, that of a task for a task's address; None if there is no such."""
+def find_section(document: Document, name: str) -> Section | None:
+    """Return the section of a name, that of a task for a task's address; None if there is none."""
     known = document.section_by_key(name)
     found = (known,) if known else find_sections_by_name(document, read_fragment(name).section)
     return found[0] if len(found) == 1 else None
 
 
-def extent(section: Section) -> int:
-    """Where a section ends that counts with its subsections; the preamble does not hold the document."""
+def find_section_end(section: Section) -> int:
+    """Return the end of a section with its subsections; the preamble does not hold the document."""
     return section.end if section.is_preamble else section.tree_end

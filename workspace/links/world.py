@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
-from workspace.git.trees import walk
+from workspace.git.trees import walk_tree
 from workspace.snapshot.overlay import Overlay
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class OverlayFileTree:
 
     def _keeps_a_file(self, folder: str, tree: str) -> bool:
         return any(
-            self._laid.get(f"{folder}/{path}") is not False for path, _ in walk(self._snapshot.git, tree)
+            self._laid.get(f"{folder}/{path}") is not False for path, _ in walk_tree(self._snapshot.git, tree)
         )
 
 

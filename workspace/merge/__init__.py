@@ -1,15 +1,15 @@
 """The three-way merge of documents: section by section and block by block, with conflicts.
 
-blocks.py        texts in pieces
-commits.py       two commits merged
-conflict.py      what a merge could not decide, as data, and how a person or a client decides it
-criss_cross.py   what the merges of two documents over several bases have in common, unit by unit
-documents.py     two versions of a document merged, by what each did to a third
-front_matter.py  front matter merged key by key, lists item by item
-order.py         rows merged
-resolutions.py   new content that decides a conflict, written so that it stands where the unit stands
-sections.py      the three versions of a document, their sections known by ids that are the same in …
-text.py          the own text of a section, merged block by block
-trees.py         three trees made one
-world.py         the files after a merge, as links are resolved among them
+blocks.py        the blocks of a section's text, and their alignment between two versions
+commits.py       the merge of two commits
+conflict.py      the conflicts of a merge as data, and their resolution by a person or a client
+criss_cross.py   the merge of two documents over several bases (criss-cross), unit by unit
+documents.py     the three-way merge of a document: section by section, key by key
+front_matter.py  the merge of front matter
+order.py         the merge of sequences
+resolutions.py   new content that resolves a conflict, fitted to the position of its unit
+sections.py      the three versions of a document by sections, whose ids are equal in all of them
+text.py          the merge of a section's own text, block by block
+trees.py         the three-way merge of trees, file by file
+world.py         the files after a merge, for resolving links; nothing needs to be committed
 """

@@ -1,9 +1,7 @@
-"""Texts in pieces: the blocks of a section's text, each with what parts it from the one before it.
+"""The blocks of a section's text, and their alignment between two versions.
 
-Which block of a text became which of another version of it.
-
-Equal blocks are told by their bytes, tasks by their titles, and what else stands between those by its words.
-What was rewritten so much that nothing tells is a replacement: these blocks went, and others came.
+Equal blocks are matched by their bytes, tasks by their titles, and blocks between those by their words.
+A block rewritten beyond recognition counts as removed, and its replacement as added.
 """
 
 from __future__ import annotations
@@ -41,8 +39,8 @@ DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
 _FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 
 
-class Piece(NamedTuple):
-    """A block's bytes, those between it and what stands before it, and where it begins in its text.
+class TextBlock(NamedTuple):
+    """A block's bytes, the separator before it, and its start in the text.
 
     `children` are the blocks of a list item that stand below its `head`, which is its first paragraph. Each
     link definition and footnote is a piece.
@@ -53,76 +51,76 @@ class Piece(NamedTuple):
     start: int
     kind: BlockKind
     head: bytes
-    children: tuple[Piece, ...]
+    children: tuple[TextBlock, ...]
 
     @property
     def is_item(self) -> bool:
-        """Whether it is a list item."""
+        """Return True for a list item."""
         return self.kind is BlockKind.ITEM
 
     @property
     def label(self) -> bytes | None:
-        """What a link definition or a footnote is called."""
+        """The normalized label of a link definition or footnote."""
         found = None if self.is_item else DEFINITION.match(self.text)
-        return label_of(found) if found else None
+        return normalize_label(found) if found else None
 
     @property
     def series(self) -> Literal["item", "definition"] | None:
-        """Among what it stands without a blank line between: items of a list, or definitions."""
+        """The series that the block may continue without a blank line: list items, or definitions."""
         return "item" if self.is_item else "definition" if self.label else None
 
     @property
-    def said(self) -> bytes | None:
-        """What a list item says behind its mark, which may be a number; None for what is no item."""
+    def item_text(self) -> bytes | None:
+        """The text of a list item after its marker, which may be a number; None for another block."""
         return _MARK.sub(b"", self.text, count=1) if self.is_item else None
 
     @property
     def field(self) -> bytes | None:
-        """The name of a task's field (`note`), if it is a sub-item that gives one."""
+        """The name of a task's field (`note`), if this sub-item gives one."""
         found = _FIELD.match(self.head) if self.is_item else None
         return found[1].lower() if found else None
 
     @property
     def title(self) -> bytes | None:
-        """What a task is called; None for what is no task."""
-        found = task_parts(self.head) if self.is_item else None
+        """The title of a task; None for another block."""
+        found = split_task_head(self.head) if self.is_item else None
         return found[2].strip(BLANK) if found else None
 
 
-def label_of(definition: re.Match[bytes]) -> bytes:
-    """Return what a link definition or a footnote is called, in the form in which two names are compared."""
+def normalize_label(definition: re.Match[bytes]) -> bytes:
+    """Return the label of a link definition or footnote in the form in which labels are compared."""
     return b" ".join(definition[1].lower().split())
 
 
-def task_parts(head: bytes) -> tuple[bytes, bytes, bytes] | None:
+def split_task_head(head: bytes) -> tuple[bytes, bytes, bytes] | None:
     """Return the first paragraph of a task: up to its box, what is in the box, and the rest."""
     found = _TASK.fullmatch(head)
     return (found[1], found[2], found[3]) if found else None
 
 
-def head_parts(head: bytes) -> tuple[bytes, ...] | None:
+def split_item_head(head: bytes) -> tuple[bytes, ...] | None:
     """Return the first paragraph of a list item: its mark (a task's with its box apart), and the rest."""
     found = _MARK.match(head)
-    return task_parts(head) or ((found.group(), head[found.end() :]) if found else None)
+    return split_task_head(head) or ((found.group(), head[found.end() :]) if found else None)
 
 
-def pieces_of(data: bytes) -> tuple[Piece, ...]:
-    """Return the pieces of a text. Raises LimitExceeded for a text of too many blocks."""
-    return _pieces(data, parse_nested_blocks(data), 0) if data else ()
+def parse_blocks(data: bytes) -> tuple[TextBlock, ...]:
+    """Return the blocks of a text. Raises LimitExceeded for too many blocks."""
+    return _parse_blocks(data, parse_nested_blocks(data), 0) if data else ()
 
 
-def _pieces(data: bytes, blocks: Sequence[Block], position: int) -> tuple[Piece, ...]:
-    found: list[Piece] = []
+def _parse_blocks(data: bytes, blocks: Sequence[Block], position: int) -> tuple[TextBlock, ...]:
+    found: list[TextBlock] = []
     for block in blocks:
         head = data[block.start : block.end]
-        children: tuple[Piece, ...] = ()
+        children: tuple[TextBlock, ...] = ()
         if block.children:
             first, *rest = block.children
             head = data[block.start : first.end]
-            children = _pieces(data, rest, first.end)
+            children = _parse_blocks(data, rest, first.end)
         for start, end in _definitions(data, block):
             text = data[start:end]
-            found.append(Piece(text, data[position:start], start, block.kind, head, children))
+            found.append(TextBlock(text, data[position:start], start, block.kind, head, children))
             position = end
     return tuple(found)
 
@@ -136,10 +134,10 @@ def _definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
     return list(zip(starts, [*ends, block.end], strict=True))
 
 
-class Version(NamedTuple):
-    """The pieces of one version of a text by their ids, in order."""
+class BlockVersion(NamedTuple):
+    """The blocks of one version of a text by their ids, in order."""
 
-    pieces: Mapping[Id, Piece]
+    pieces: Mapping[Id, TextBlock]
 
     @property
     def ids(self) -> list[Id]:
@@ -157,7 +155,7 @@ _COMPARED = 2_500
 _LEAST = 1 / 3  # of the words of the longer of two blocks, to be versions of one
 
 
-class Run(NamedTuple):
+class ReplacedRun(NamedTuple):
     """Base blocks [start, end) that were replaced by the blocks [first, last) of the other version."""
 
     start: int
@@ -174,13 +172,13 @@ class Alignment(NamedTuple):
 
     origins: dict[int, int]
     after: dict[int, int]
-    replaced: tuple[Run, ...]
+    replaced: tuple[ReplacedRun, ...]
 
 
-def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
+def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
     """Pair the blocks of two versions."""
     origins: dict[int, int] = {}
-    first, last = _same_ends(base, other)
+    first, last = _count_equal_ends(base, other)
     origins.update((place, place) for place in range(first))
     shift = len(other) - len(base)
     origins.update((place + shift, place) for place in range(len(base) - last, len(base)))
@@ -189,7 +187,7 @@ def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
         _pair_unique(base, other, inner, origins, feature)
     for gap in _gaps(len(base), len(other), origins):
         _pair_gap(base, other, gap, origins)
-    replaced: list[Run] = []
+    replaced: list[ReplacedRun] = []
     after: dict[int, int] = {}
     taken = set(origins.values())
     for run in _gaps(len(base), len(other), origins):
@@ -200,7 +198,7 @@ def aligned(base: Sequence[Piece], other: Sequence[Piece]) -> Alignment:
     return Alignment(origins, after, tuple(replaced))
 
 
-def _same_ends(base: Sequence[Piece], other: Sequence[Piece]) -> tuple[int, int]:
+def _count_equal_ends(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> tuple[int, int]:
     """Return how many blocks are equal at the beginning, and how many of the rest at the end."""
     shortest = min(len(base), len(other))
     first = next((place for place in range(shortest) if base[place].text != other[place].text), shortest)
@@ -209,34 +207,34 @@ def _same_ends(base: Sequence[Piece], other: Sequence[Piece]) -> tuple[int, int]
     return first, last
 
 
-def _text(piece: Piece) -> Hashable:
+def _text(piece: TextBlock) -> Hashable:
     return piece.text
 
 
-def _said(piece: Piece) -> Hashable:
-    return piece.said
+def _said(piece: TextBlock) -> Hashable:
+    return piece.item_text
 
 
-def _label(piece: Piece) -> Hashable:
+def _label(piece: TextBlock) -> Hashable:
     return piece.label
 
 
-def _field(piece: Piece) -> Hashable:
+def _field(piece: TextBlock) -> Hashable:
     return piece.field
 
 
-def _title(piece: Piece) -> Hashable:
+def _title(piece: TextBlock) -> Hashable:
     return piece.title
 
 
 def _pair_unique(
-    base: Sequence[Piece],
-    other: Sequence[Piece],
+    base: Sequence[TextBlock],
+    other: Sequence[TextBlock],
     inner: tuple[range, range],
     origins: dict[int, int],
-    feature: Callable[[Piece], Hashable],
+    feature: Callable[[TextBlock], Hashable],
 ) -> None:
-    """Pair blocks of which a feature is found once on each side."""
+    """Pair blocks of which a feature occurs once on each side."""
     taken = set(origins.values())
     had = {place: feature(base[place]) for place in inner[0] if place not in taken}
     has = {place: feature(other[place]) for place in inner[1] if place not in origins}
@@ -247,24 +245,26 @@ def _pair_unique(
             origins[place] = known[value]
 
 
-def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[Run]:
-    """Yield what stands between the pairs that are in the same order on both sides."""
+def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
+    """Yield the stretches between the pairs that are in the same order on both sides."""
     row = [origins[place] for place in range(other) if place in origins]
     places = {origin: place for place, origin in origins.items()}
     start = first = 0
     for origin in find_longest_common_subsequence(range(size), row):
-        yield Run(start, origin, first, places[origin])
+        yield ReplacedRun(start, origin, first, places[origin])
         start, first = origin + 1, places[origin] + 1
-    yield Run(start, size, first, other)
+    yield ReplacedRun(start, size, first, other)
 
 
-def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: dict[int, int]) -> None:
-    """Pair what is left of a gap, in order: blocks with most words in common, or the only two."""
+def _pair_gap(
+    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
+) -> None:
+    """Pair the rest of a gap in order: blocks with most words in common, or the only two."""
     taken = set(origins.values()) if gap.start < gap.end else set()
     olds = [place for place in range(gap.start, gap.end) if place not in taken]
     news = [place for place in range(gap.first, gap.last) if place not in origins]
     if len(olds) == len(news) == 1:
-        if _are_of_a_kind(base[olds[0]], other[news[0]]):
+        if _have_same_kind(base[olds[0]], other[news[0]]):
             origins[news[0]] = olds[0]
         return
     if not olds or not news or len(olds) * len(news) > _COMPARED:
@@ -275,16 +275,16 @@ def _pair_gap(base: Sequence[Piece], other: Sequence[Piece], gap: Run, origins: 
         mine = _words(other[new])
         for index in range(floor, len(olds)):
             old = olds[index]
-            if _are_of_a_kind(base[old], other[new]) and measure_similarity(words[old], mine) >= _LEAST:
+            if _have_same_kind(base[old], other[new]) and measure_similarity(words[old], mine) >= _LEAST:
                 origins[new] = old
                 floor = index + 1
                 break
 
 
-def _words(piece: Piece) -> Counter[bytes]:
+def _words(piece: TextBlock) -> Counter[bytes]:
     """Return the words of a block, without the number of an item."""
-    return Counter(_WORD.findall(piece.text if piece.said is None else piece.said))
+    return Counter(_WORD.findall(piece.text if piece.item_text is None else piece.item_text))
 
 
-def _are_of_a_kind(old: Piece, new: Piece) -> bool:
+def _have_same_kind(old: TextBlock, new: TextBlock) -> bool:
     return (old.kind, old.field, old.label) == (new.kind, new.field, new.label)

@@ -1,7 +1,4 @@
-"""Two commits merged: their bases found, and what several bases do not agree on kept as a conflict.
-
-A merge as a commit: made of a branch's tip, and made again where another writer was first.
-"""
+"""The merge of two commits: the search for their bases, the merge over several bases, and its publication."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.branch import BranchNotFound
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.git.objects import FILE_MODE, blob_id
-from workspace.git.store import writable
+from workspace.git.objects import FILE_MODE, hash_blob
+from workspace.git.store import require_writable
 from workspace.merge.conflict import MergedDocument
-from workspace.merge.trees import PLACE, Decisions, Merge, file_at, merge_snapshots
+from workspace.merge.trees import PLACE, FileConflicts, Merge, find_file, merge_snapshots
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish_with_retry
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
@@ -22,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workspace.branch import Branch
-    from workspace.git.trees import Whole
+    from workspace.git.trees import WholeEntry
     from workspace.merge.trees import FileConflict, Merge, Resolutions
     from workspace.policy.tokens import Person
 
 
 class UnrelatedHistories(WorkspaceError):
-    """Two commits have no ancestor in common, so nobody can say what either side changed."""
+    """Two commits have no common ancestor, so the changes of each side are unknown."""
 
     code: ClassVar[str] = "UNRELATED_HISTORIES"
 
@@ -42,7 +39,7 @@ class UnrelatedHistories(WorkspaceError):
 
 
 def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None) -> Merge:
-    """Return what a merge of `theirs` makes of `ours`; nothing if ours has it already.
+    """Return the merge of `theirs` into `ours`; it is empty if ours already has theirs.
 
     Both are commits of one repository. Where they have several bases (a criss-cross), a unit of a document,
     or another file, is merged only if every base gives the same, because a base made of several would be
@@ -57,31 +54,31 @@ def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | N
         raise UnrelatedHistories(ours.commit, theirs.commit)
     resolutions = resolutions or {}
     merges = [merge_snapshots(ours.at(base), ours, theirs, resolutions) for base in bases]
-    return merges[0] if len(merges) == 1 else _agreed(merges, resolutions)._replace(bases=bases)
+    return merges[0] if len(merges) == 1 else _intersect_merges(merges, resolutions)._replace(bases=bases)
 
 
-def _agreed(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
-    """What several merges of the same commits have in common; the rest is in conflict, unit by unit."""
+def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
+    """Return the common result of several merges of the same commits; the rest is in conflict."""
     first, *others = merges
-    decisions = Decisions(first.ours.git, resolutions)
-    changes: dict[str, bytes | Whole] = {}
+    decisions = FileConflicts(first.ours.git, resolutions)
+    changes: dict[str, bytes | WholeEntry] = {}
     conflicts = []
     doubtful = set()
-    for path in sorted({path for merge in merges for path in (*merge.changes, *_conflicting(merge))}):
-        if all(_outcome(merge, path) == _outcome(first, path) for merge in others):
+    for path in sorted({path for merge in merges for path in (*merge.changes, *_find_conflicting(merge))}):
+        if all(_find_outcome(merge, path) == _find_outcome(first, path) for merge in others):
             if path in first.changes:
                 changes[path] = first.changes[path]
             conflicts += [found for found in first.conflicts if found.path == path]
             continue
         doubtful.add(path)
-        entries = (file_at(first.ours, path), file_at(first.theirs, path))
-        document = _agreed_document(merges, path, decisions)
+        entries = (find_file(first.ours, path), find_file(first.theirs, path))
+        document = _intersect_documents(merges, path, decisions)
         if document is not None:
             decisions.add(path, document)
-            if blob_id(document.data) != (entries[0].id if entries[0] else None):
+            if hash_blob(document.data) != (entries[0].id if entries[0] else None):
                 changes[path] = document.data
             continue
-        change = decisions.whole(path, None, *entries)
+        change = decisions.resolve_file(path, None, *entries)
         if change is not None:
             changes[path] = change
     moved = {old: new for old, new in first.moved.items() if not {old, new} & doubtful}
@@ -96,10 +93,12 @@ def _agreed(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
     )
 
 
-def _agreed_document(merges: Sequence[Merge], path: str, decisions: Decisions) -> MergedDocument | None:
-    """Return what merges agree on in a document that all of them have merged; None for a file as a whole."""
+def _intersect_documents(
+    merges: Sequence[Merge], path: str, decisions: FileConflicts
+) -> MergedDocument | None:
+    """Return the common result for a document that all merges have merged; None for a file taken whole."""
     ours, theirs = merges[0].ours, merges[0].theirs
-    entries = [file_at(side, path) for side in (ours, theirs)]
+    entries = [find_file(side, path) for side in (ours, theirs)]
     moved = {name for merge in merges for pair in merge.moved.items() for name in pair}
     if path in moved or decisions.is_decided(path) or any(e is None or e.mode != FILE_MODE for e in entries):
         return None
@@ -112,20 +111,22 @@ def _agreed_document(merges: Sequence[Merge], path: str, decisions: Decisions) -
         resolved = tuple(unit for name, unit in merge.resolved if name == path)
         results.append(MergedDocument(data, tuple(found), resolved))
     # Imported here because a server answers its first questions without reading a document.
-    from workspace.merge.criss_cross import agreed
+    from workspace.merge.criss_cross import intersect_documents
 
     try:
-        return agreed(results, ours.document(path), theirs.document(path), decisions.of(path))
+        return intersect_documents(
+            results, ours.document(path), theirs.document(path), decisions.select_resolutions(path)
+        )
     except (DocumentNotFound, LimitExceeded):
         return None
 
 
-def _conflicting(merge: Merge) -> list[str]:
+def _find_conflicting(merge: Merge) -> list[str]:
     return [found.path for found in merge.conflicts]
 
 
-def _outcome(merge: Merge, path: str) -> tuple[object, ...]:
-    """Return what a merge says of a path: what it makes of it, and which of its units are in conflict."""
+def _find_outcome(merge: Merge, path: str) -> tuple[object, ...]:
+    """Return a merge's result for a path, and its units that are in conflict."""
     units = {
         (found.conflict.unit, found.conflict.ours, found.conflict.theirs)
         for found in merge.conflicts
@@ -138,7 +139,7 @@ _NAMED = 5
 
 
 class MergeConflict(WorkspaceError):
-    """What both sides changed differently: `conflicts`, and the tip that they are in conflict with.
+    """Both sides changed the same units differently: `conflicts`, and the tip with which they conflict.
 
     `theirs` is the commit that was to be merged into it.
     """
@@ -159,8 +160,8 @@ class MergeConflict(WorkspaceError):
         self.tip, self.theirs = tip, theirs
 
 
-class Merged(NamedTuple):
-    """The commit that holds both sides, and how it was made; `is_new` is whether it was made just now."""
+class MergeResult(NamedTuple):
+    """The commit that holds both sides; `is_new` is True if this call made it."""
 
     commit: str
     merge: Merge
@@ -178,7 +179,7 @@ def commit_merge(
     check: Callable[[Merge], None] | None = None,
     confirm: Callable[[], None] | None = None,
     person: Person | None = None,
-) -> Merged:
+) -> MergeResult:
     """Merge a commit into a branch, as one commit with both as parents; nothing is rewritten.
 
     The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is made
@@ -190,7 +191,7 @@ def commit_merge(
     Raises MergeConflict, what `merge_commits` raises, ReadOnly, SigningRequired, Busy, and what `Publication`
     raises.
     """
-    store = writable(workspace.git)
+    store = require_writable(workspace.git)
 
     def merged(tip: str) -> Merge:
         merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs), resolutions)
@@ -222,7 +223,7 @@ def commit_merge(
 
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
     commit = None if merge.is_done else publish_with_retry(store, branch, build, durable=durable)
-    return Merged(commit or tip, merge, commit is not None)
+    return MergeResult(commit or tip, merge, commit is not None)
 
 
 def _tip(workspace: Branch, branch: str) -> str:

@@ -1,4 +1,4 @@
-"""What a merge could not decide, as data, and how a person or a client decides it.
+"""The conflicts of a merge as data, and their resolution by a person or a client.
 
 One value of three versions: that of the side that changed it.
 """
@@ -13,11 +13,11 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    Fit = Callable[["Conflict", bytes | None, bytes], bytes | None]
+    Fit = Callable[["UnitConflict", bytes | None, bytes], bytes | None]
 
 
 class UnitKind(StrEnum):
-    """What a unit of a merge is."""
+    """The kind of a unit of a merge."""
 
     DOCUMENT = "document"  # a document or file as a whole
     METADATA = "metadata"  # a key of the front matter
@@ -29,7 +29,7 @@ class UnitKind(StrEnum):
 
 
 class UnitId(NamedTuple):
-    """Names a unit within its document.
+    """The name of a unit within its document.
 
     `where` is a section's address, a task's (`tasks[0]`), a key of the front matter, or empty for the whole;
     as it is in base, else in ours, else in theirs. `part` counts the blocks of a section's text from 0, where
@@ -41,8 +41,8 @@ class UnitId(NamedTuple):
     part: str = ""
 
 
-class Conflict(NamedTuple):
-    """A unit that both sides changed, differently; each version is its bytes, None where it is not there.
+class UnitConflict(NamedTuple):
+    """A unit that both sides changed differently; each version is its bytes, None where it is missing.
 
     Two additions of the same name have no base. For a place, the bytes are the address of what it stands
     below, a line feed, and the address of what it stands behind (nothing for the first).
@@ -54,8 +54,8 @@ class Conflict(NamedTuple):
     theirs: bytes | None
 
 
-class Choice(StrEnum):
-    """Which version of a unit a merge takes."""
+class ResolutionChoice(StrEnum):
+    """The version of a unit that a merge takes."""
 
     OURS = "ours"
     THEIRS = "theirs"
@@ -63,31 +63,31 @@ class Choice(StrEnum):
 
 
 class Resolution(NamedTuple):
-    """How a conflict is decided: for one side, or by new `content` (None: the unit goes)."""
+    """The decision of a conflict: for one side, or by new `content` (None removes the unit)."""
 
-    choice: Choice
+    choice: ResolutionChoice
     content: bytes | None = None
 
 
 class InvalidResolution(WorkspaceError):
-    """A conflict cannot be decided in this way: a place, say, by new content."""
+    """The resolution does not apply to the conflict, such as new content for a position."""
 
     code = "INVALID_RESOLUTION"
 
 
 class MergedDocument(NamedTuple):
-    """What a merge made of a document; units in conflict stand in `data` as they do in ours.
+    """The merge of a document; units in conflict are in `data` as in ours.
 
     `resolved` are the conflicts that a resolution has decided.
     """
 
     data: bytes
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[UnitConflict, ...]
     resolved: tuple[UnitId, ...] = ()
 
 
 class Conflicts:
-    """The conflicts of one merge, as they are found, each decided by a resolution where there is one.
+    """The conflicts of one merge, collected during it, each decided by a resolution if there is one.
 
     `ending` is that of the document's lines, which new content is given too. `fit` writes new content so that
     it stands where the unit stands.
@@ -95,27 +95,27 @@ class Conflicts:
 
     def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit: Fit) -> None:
         self._resolutions, self._ending, self._fit = resolutions, ending, fit
-        self._found: dict[UnitId, Conflict] = {}
-        self._resolved: dict[UnitId, Conflict] = {}
+        self._found: dict[UnitId, UnitConflict] = {}
+        self._resolved: dict[UnitId, UnitConflict] = {}
 
-    def __iter__(self) -> Iterator[Conflict]:
+    def __iter__(self) -> Iterator[UnitConflict]:
         return iter(self._found.values())
 
     @property
     def resolved(self) -> tuple[UnitId, ...]:
-        """The units that resolutions have decided."""
+        """The units decided by resolutions."""
         return tuple(self._resolved)
 
     @property
-    def told(self) -> Iterator[bytes]:
-        """The versions of all units in conflict, and what was decided for them."""
+    def versions(self) -> Iterator[bytes]:
+        """The versions of all units in conflict, and their decisions."""
         for conflict in (*self._found.values(), *self._resolved.values()):
             resolution = self._resolutions.get(conflict.unit)
             content = None if resolution is None else resolution.content
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
-    def decide(self, conflict: Conflict) -> bytes | None:
-        """Return the bytes of a unit in conflict: what a resolution says, else ours.
+    def decide(self, conflict: UnitConflict) -> bytes | None:
+        """Return the bytes of a unit in conflict: those of a resolution, else ours.
 
         Raises InvalidResolution.
         """
@@ -125,39 +125,39 @@ class Conflicts:
             return conflict.ours
         self._resolved[conflict.unit] = conflict
         match resolution.choice:
-            case Choice.OURS:
+            case ResolutionChoice.OURS:
                 return conflict.ours
-            case Choice.THEIRS:
+            case ResolutionChoice.THEIRS:
                 return conflict.theirs
-            case Choice.CONTENT:
+            case ResolutionChoice.CONTENT:
                 return self._fit(conflict, resolution.content, self._ending)
 
     def is_new(self, unit: UnitId) -> bool:
         """Return True if a unit is decided by new content."""
         resolution = self._resolutions.get(unit)
-        return resolution is not None and resolution.choice is Choice.CONTENT
+        return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
 
-    def is_for_theirs(self, conflict: Conflict) -> bool:
-        """Return True if a unit that has no text of its own, such as a place, is decided for theirs.
+    def is_for_theirs(self, conflict: UnitConflict) -> bool:
+        """Return True if a unit without text of its own, such as a position, is decided for theirs.
 
         Raises InvalidResolution for new content.
         """
         resolution = self._resolutions.get(conflict.unit)
-        if resolution is not None and resolution.choice is Choice.CONTENT:
+        if resolution is not None and resolution.choice is ResolutionChoice.CONTENT:
             raise InvalidResolution(
                 f"the {conflict.unit.kind} of '{conflict.unit.where}' cannot be decided by new content",
                 fix="Choose 'ours' or 'theirs'.",
                 unit=conflict.unit,
             )
         self.decide(conflict)
-        return resolution is not None and resolution.choice is Choice.THEIRS
+        return resolution is not None and resolution.choice is ResolutionChoice.THEIRS
 
-    def saved(self) -> tuple[int, int]:
-        """Return how much was found by now, for `back_to`."""
+    def count(self) -> tuple[int, int]:
+        """Return the number of conflicts found so far, for `back_to`."""
         return len(self._found), len(self._resolved)
 
-    def back_to(self, saved: tuple[int, int]) -> None:
-        """Forget what was found since: it is a part of something larger that is in conflict."""
+    def truncate(self, saved: tuple[int, int]) -> None:
+        """Drop later conflicts: they are a part of a larger unit that is in conflict."""
         while len(self._found) > saved[0]:
             self._found.popitem()
         while len(self._resolved) > saved[1]:
@@ -180,8 +180,8 @@ Clash = Literal[_Clash.CLASH]
 T = TypeVar("T")
 
 
-def three_way(base: T, ours: T, theirs: T) -> T | Clash:
-    """Return the value that a merge takes, or CLASH."""
+def merge_values(base: T, ours: T, theirs: T) -> T | Clash:
+    """Return the merged value, or CLASH."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else CLASH

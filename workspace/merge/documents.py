@@ -1,21 +1,15 @@
-"""Two versions of a document merged, by what each did to a third: section by section, key by key.
+"""The three-way merge of a document: section by section, key by key.
 
-A pure function of bytes. What it makes is read again: it is the sections that it was made of, with each line
-that a side added and none that one removed, or the whole document is a conflict and stays as in ours. No line
-of it is invented.
+A pure function of bytes. The result is parsed again and verified: it has the expected sections, each line
+that a side added, and no line that a side removed. Otherwise the whole document is a conflict and stays as in
+ours. No line of it is invented.
 
-The lines of a merged document held against those of its versions: none is lost, and none comes back.
+The count of lines catches text that was both rewritten and moved: matching sees that as removed here and
+added elsewhere, and the merge would lose or repeat it.
 
-Units are known by what sections and blocks have in common, and what was rewritten and moved at once has too
-little of that: it counts as removed, and as added elsewhere. Where the other side removed it, or put it
-somewhere else, the merge would have it again, or twice. Only the lines tell.
-
-Names of links and footnotes that two sides of a merge gave to different things.
-
-A document has one space for these names, and of two definitions the first counts (CommonMark 0.31 §4.7): the
-links of the other side would lead elsewhere.
-
-Addresses that two sides of a merge gave to different sections.
+A document has one namespace for link definitions and footnotes, and the first of two definitions counts
+(CommonMark 0.31 §4.7). Names that both sides gave to different things are conflicts. So are addresses that
+both sides gave to different sections.
 """
 
 from __future__ import annotations
@@ -28,19 +22,34 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.document import Document
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BLANK, BOM, LINE_END_BYTES, LIST_MARKER_BYTES
-from workspace.merge.blocks import DEFINITION, label_of, pieces_of
-from workspace.merge.conflict import CLASH, Conflict, Conflicts, MergedDocument, UnitId, UnitKind, three_way
-from workspace.merge.front_matter import merged_metadata
-from workspace.merge.resolutions import at_level, fitted
-from workspace.merge.sections import heading_bytes, kept_sections, merged_heading, own_span, placed, sides
-from workspace.merge.text import Naming, is_costly, merged_text
+from workspace.merge.blocks import DEFINITION, normalize_label, parse_blocks
+from workspace.merge.conflict import (
+    CLASH,
+    Conflicts,
+    MergedDocument,
+    UnitConflict,
+    UnitId,
+    UnitKind,
+    merge_values,
+)
+from workspace.merge.front_matter import merge_metadata
+from workspace.merge.resolutions import fit_content, set_heading_level
+from workspace.merge.sections import (
+    build_versions,
+    find_own_span,
+    format_heading,
+    merge_heading,
+    merge_trees,
+    select_sections,
+)
+from workspace.merge.text import Naming, is_costly, merge_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workspace.document.document import Document
     from workspace.merge.conflict import Resolution
-    from workspace.merge.sections import Id, Placed, Side
+    from workspace.merge.sections import Id, MergedTree, SectionVersion
 
 _ANCHOR = re.compile(
     rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
@@ -54,19 +63,19 @@ _MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \
 _SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 
 
-def is_accounted(
+def has_no_lost_line(
     base: Document | None, ours: Document, theirs: Document, merged: Document, told: Iterable[bytes]
 ) -> bool:
-    """Return True if each line that a side added is there, and each that it removed is gone.
+    """Return True if each line that a side added is present, and each that it removed is absent.
 
     Lines of front matter, those that say nothing (a fence, a rule) and those that are `told` in a conflict
     are left out. Of a line that stood several times in base, and that both sides have, they may have removed
     or added the same one or two, so its number may be anything between the versions'.
     """
-    was, mine, yours, kept = (_lines(document) for document in (base, ours, theirs, merged))
+    was, mine, yours, kept = (_list_lines(document) for document in (base, ours, theirs, merged))
     common = was & mine & yours & kept
-    was, mine, yours, kept = (_said(lines - common) for lines in (was, mine, yours, kept))
-    left_out = {said for text in told for said in _said(Counter(text.splitlines()))}
+    was, mine, yours, kept = (_normalize_lines(lines - common) for lines in (was, mine, yours, kept))
+    left_out = {said for text in told for said in _normalize_lines(Counter(text.splitlines()))}
     for line in (was | mine | yours | kept).keys() - left_out:
         both = mine[line] + yours[line] - was[line]
         one, other = sorted((mine[line], yours[line]))
@@ -78,15 +87,15 @@ def is_accounted(
     return True
 
 
-def _lines(document: Document | None) -> Counter[bytes]:
+def _list_lines(document: Document | None) -> Counter[bytes]:
     """Return the lines of a document below its front matter."""
     if document is None:
         return Counter()
     return Counter(document.data[document.front_matter_end :].removeprefix(BOM).splitlines())
 
 
-def _said(lines: Counter[bytes]) -> Counter[bytes]:
-    """Return what lines say, without what a merge may write anew."""
+def _normalize_lines(lines: Counter[bytes]) -> Counter[bytes]:
+    """Return lines without the parts that a merge may rewrite."""
     found: Counter[bytes] = Counter()
     for line, times in lines.items():
         marks = _MARKS.match(line)
@@ -96,17 +105,19 @@ def _said(lines: Counter[bytes]) -> Counter[bytes]:
     return found
 
 
-def disputed_definitions(base: Side | None, ours: Side, theirs: Side) -> set[Id]:
-    """The sections of theirs that define a name anew which ours defines anew elsewhere, as something else.
+def find_disputed_definitions(
+    base: SectionVersion | None, ours: SectionVersion, theirs: SectionVersion
+) -> set[Id]:
+    """Return the sections of theirs that redefine a name which ours redefines elsewhere, differently.
 
     What both define in one section is a conflict of its text. Raises LimitExceeded.
     """
-    labels = _labels(ours.document) & _labels(theirs.document)
+    labels = _find_labels(ours.document) & _find_labels(theirs.document)
     if base is not None:
-        labels -= _labels(base.document)
+        labels -= _find_labels(base.document)
     if not labels:
         return set()
-    mine, yours = _definitions(ours, labels), _definitions(theirs, labels)
+    mine, yours = _find_definitions(ours, labels), _find_definitions(theirs, labels)
     return {
         id
         for label, found in yours.items()
@@ -115,27 +126,33 @@ def disputed_definitions(base: Side | None, ours: Side, theirs: Side) -> set[Id]
     }
 
 
-def _labels(document: Document) -> set[bytes]:
-    """Return what may be a name: it is not told yet whether it stands in a fence."""
-    return {label_of(found) for found in DEFINITION.finditer(document.data)}
+def _find_labels(document: Document) -> set[bytes]:
+    """Return possible labels: some may be inside a code fence."""
+    return {normalize_label(found) for found in DEFINITION.finditer(document.data)}
 
 
-def _definitions(side: Side, labels: set[bytes]) -> dict[bytes, dict[Id, list[bytes]]]:
-    """Return what the sections of a side say that some names mean: by name, and then by section."""
+def _find_definitions(side: SectionVersion, labels: set[bytes]) -> dict[bytes, dict[Id, list[bytes]]]:
+    """Return the definitions of some names in a side's sections: by name, and then by section."""
     found: dict[bytes, dict[Id, list[bytes]]] = {}
     for id in side.sections:
         text = side.text(id)
-        if is_costly(text) or not any(label_of(item) in labels for item in DEFINITION.finditer(text)):
+        if is_costly(text) or not any(normalize_label(item) in labels for item in DEFINITION.finditer(text)):
             continue
-        for piece in pieces_of(text):
+        for piece in parse_blocks(text):
             if piece.label in labels:
                 # Of two in one section the first counts.
                 found.setdefault(piece.label, {}).setdefault(id, piece.text.split())
     return found
 
 
-def clashing(document: Document, row: Sequence[Id], base: Side | None, ours: Side, theirs: Side) -> set[Id]:
-    """Return the sections of theirs whose address, or name below their parent, one of ours took as well.
+def find_clashing_sections(
+    document: Document,
+    row: Sequence[Id],
+    base: SectionVersion | None,
+    ours: SectionVersion,
+    theirs: SectionVersion,
+) -> set[Id]:
+    """Return the sections of theirs whose address, or name below their parent, ours also uses.
 
     `row` are the ids of the document's sections that have bytes, in order.
     """
@@ -149,15 +166,15 @@ def clashing(document: Document, row: Sequence[Id], base: Side | None, ours: Sid
     clashes: set[Id] = set()
     for ids in groups.values():
         if len(ids) > 1:
-            mine = [id for id in ids if _is_named_anew(id, base, ours)]
-            yours = [id for id in ids if _is_named_anew(id, base, theirs)]
+            mine = [id for id in ids if _is_newly_named(id, base, ours)]
+            yours = [id for id in ids if _is_newly_named(id, base, theirs)]
             if any(id not in yours for id in mine):
                 clashes.update(id for id in yours if id not in mine)
     return clashes
 
 
-def _is_named_anew(id: Id, base: Side | None, side: Side) -> bool:
-    """Return True if a side added a section, or gave it the name that it has."""
+def _is_newly_named(id: Id, base: SectionVersion | None, side: SectionVersion) -> bool:
+    """Return True if a side added a section, or renamed it."""
     now = side.sections.get(id)
     was = base.sections.get(id) if base else None
     return now is not None and (was is None or (was.slug, was.anchor) != (now.slug, now.anchor))
@@ -169,8 +186,8 @@ _ROUNDS = 3
 _NONE: Mapping[UnitId, Resolution] = MappingProxyType({})
 
 
-class _Written(NamedTuple):
-    """A section as the merged document has it."""
+class _WrittenSection(NamedTuple):
+    """A section of the merged document."""
 
     heading: bytes
     lead: bytes
@@ -187,27 +204,27 @@ def merge_documents(
     theirs: Document,
     resolutions: Mapping[UnitId, Resolution] = _NONE,
 ) -> MergedDocument:
-    """Return what both sides made of `base` (None where both added the document), and what cannot be merged.
+    """Return the merge of both sides over `base` (None where both added the document), and its conflicts.
 
     Raises InvalidResolution for a decision that cannot be; LimitExceeded for too many lines or blocks.
     """
-    data = three_way(None if base is None else base.data, ours.data, theirs.data)
+    data = merge_values(None if base is None else base.data, ours.data, theirs.data)
     if data is not CLASH:
         return MergedDocument(ours.data if data is None else data, ())
-    base, ours, theirs = _of_one_ending(base, ours, theirs)
-    conflicts = Conflicts(resolutions, ours.ending, fitted)
-    merged = _merged(base, ours, theirs, conflicts)
+    base, ours, theirs = _unify_line_endings(base, ours, theirs)
+    conflicts = Conflicts(resolutions, ours.ending, fit_content)
+    merged = _merge(base, ours, theirs, conflicts)
     if merged is None:
-        conflicts = Conflicts(resolutions, ours.ending, fitted)
-        whole = Conflict(UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data)
+        conflicts = Conflicts(resolutions, ours.ending, fit_content)
+        whole = UnitConflict(UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data)
         merged = conflicts.decide(whole) or b""
     return MergedDocument(merged, tuple(conflicts), conflicts.resolved)
 
 
-def _of_one_ending(
+def _unify_line_endings(
     base: Document | None, ours: Document, theirs: Document
 ) -> tuple[Document | None, Document, Document]:
-    """The versions with lines that end alike, where each ends its own alike and one side changed that."""
+    """Return the versions with equal line endings, if each has one kind and one side changed it."""
     endings = [
         None if document is None else {*LINE_END_BYTES.findall(document.data)}
         for document in (base, ours, theirs)
@@ -217,36 +234,36 @@ def _of_one_ending(
     known = [next(iter(found), None) if found else None for found in endings]
     if len({ending for ending in known if ending}) < 2:
         return base, ours, theirs
-    merged = three_way(*known)
+    merged = merge_values(*known)
     ending = ours.ending if merged is CLASH or merged is None else merged
     return (
-        None if base is None else _ended(base, ending),
-        _ended(ours, ending),
-        _ended(theirs, ending),
+        None if base is None else _convert_line_endings(base, ending),
+        _convert_line_endings(ours, ending),
+        _convert_line_endings(theirs, ending),
     )
 
 
-def _ended(document: Document, ending: bytes) -> Document:
+def _convert_line_endings(document: Document, ending: bytes) -> Document:
     return Document.parse(LINE_END_BYTES.sub(ending, document.data), document.path)
 
 
-def _merged(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes | None:
-    """Return the merged document; None if it would not be read as what it was made of."""
-    was, mine, yours = sides(base, ours, theirs)
+def _merge(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes | None:
+    """Return the merged document; None if it would not be parsed as its own parts."""
+    was, mine, yours = build_versions(base, ours, theirs)
     left_out: set[Id] = set()
     as_ours: set[Id] = set()
-    disputed = disputed_definitions(was, mine, yours)
-    head = _mark(base, ours, theirs) + merged_metadata(base, ours, theirs, conflicts)
-    saved = conflicts.saved()
+    disputed = find_disputed_definitions(was, mine, yours)
+    head = _mark(base, ours, theirs) + merge_metadata(base, ours, theirs, conflicts)
+    saved = conflicts.count()
     for _ in range(_ROUNDS):
-        conflicts.back_to(saved)
-        kept = kept_sections(was, mine, yours, conflicts)
+        conflicts.truncate(saved)
+        kept = select_sections(was, mine, yours, conflicts)
         for id in left_out:
             kept -= {id, *(item for item in yours.below(id) if item not in mine.sections)}
-        tree = placed(was, mine, yours, kept, conflicts)
+        tree = merge_trees(was, mine, yours, kept, conflicts)
         if any(level > MAX_LEVEL for level in tree.levels.values()):
             return None
-        writing = _Writing(was, mine, yours, tree, conflicts, ours.ending, as_ours, disputed)
+        writing = _SectionWriter(was, mine, yours, tree, conflicts, ours.ending, as_ours, disputed)
         written = {id: writing.section(id) for id in tree.levels}
         data = writing.joined(head, written)
         document = ours if data == ours.data else Document.parse(data, ours.path)
@@ -254,59 +271,68 @@ def _merged(base: Document | None, ours: Document, theirs: Document, conflicts: 
             return None
         row = [id for id in tree.levels if written[id].data]
         added = {id for id in row if id[0] == "theirs"}
-        clashes = (clashing(document, row, was, mine, yours) | disputed & added) - left_out - as_ours
+        clashes = (
+            (find_clashing_sections(document, row, was, mine, yours) | disputed & added) - left_out - as_ours
+        )
         undecided = {id for id in clashes if not _is_wanted(was, mine, yours, id, conflicts)}
         if not undecided:
-            return data if is_accounted(base, ours, theirs, document, conflicts.told) else None
+            return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None
         left_out |= {id for id in undecided if id not in mine.sections}
         as_ours |= {id for id in undecided if id in mine.sections}
-        saved = _remembered(was, mine, yours, undecided, conflicts, saved)
+        saved = _keep_address_conflicts(was, mine, yours, undecided, conflicts, saved)
     return None
 
 
-def _remembered(
-    base: Side | None, ours: Side, theirs: Side, ids: set[Id], conflicts: Conflicts, saved: tuple[int, int]
+def _keep_address_conflicts(
+    base: SectionVersion | None,
+    ours: SectionVersion,
+    theirs: SectionVersion,
+    ids: set[Id],
+    conflicts: Conflicts,
+    saved: tuple[int, int],
 ) -> tuple[int, int]:
-    """Keep the conflicts of clashing addresses before all that are found in the next round."""
-    conflicts.back_to(saved)
+    """Keep the conflicts of clashing addresses before those of the next round."""
+    conflicts.truncate(saved)
     for id in sorted(ids):
         _is_wanted(base, ours, theirs, id, conflicts)
-    return conflicts.saved()
+    return conflicts.count()
 
 
-def _is_wanted(base: Side | None, ours: Side, theirs: Side, id: Id, conflicts: Conflicts) -> bool:
-    """Whether a section of theirs stays, or its heading, though its address is taken: if it is so decided."""
+def _is_wanted(
+    base: SectionVersion | None, ours: SectionVersion, theirs: SectionVersion, id: Id, conflicts: Conflicts
+) -> bool:
+    """Return True if a section or heading of theirs stays by a resolution though its address is taken."""
     if id not in ours.sections:
         unit = UnitId(UnitKind.SECTION, theirs.sections[id].key)
-        return conflicts.is_for_theirs(Conflict(unit, None, None, theirs.whole(id)))
+        return conflicts.is_for_theirs(UnitConflict(unit, None, None, theirs.whole(id)))
     versions = [
-        heading_bytes(*side.heading(id)) if side and id in side.sections else None
+        format_heading(*side.heading(id)) if side and id in side.sections else None
         for side in (base, ours, theirs)
     ]
     unit = UnitId(UnitKind.HEADING, _key(id, base, ours, theirs))
-    return conflicts.is_for_theirs(Conflict(unit, *versions))
+    return conflicts.is_for_theirs(UnitConflict(unit, *versions))
 
 
 def _mark(base: Document | None, ours: Document, theirs: Document) -> bytes:
     """Return the byte-order mark, if the merged document has one."""
     marks = [document is not None and document.data.startswith(BOM) for document in (base, ours, theirs)]
-    has_mark = three_way(*marks)
+    has_mark = merge_values(*marks)
     return BOM if has_mark is True or (has_mark is CLASH and marks[1]) else b""
 
 
-def _key(id: Id, *versions: Side | None) -> str:
+def _key(id: Id, *versions: SectionVersion | None) -> str:
     return next(side.sections[id].key for side in versions if side and id in side.sections)
 
 
-class _Writing:
-    """Writes the sections of a merged document, and puts them together."""
+class _SectionWriter:
+    """The writing of the sections of a merged document, and their concatenation."""
 
     def __init__(
         self,
-        base: Side | None,
-        ours: Side,
-        theirs: Side,
-        tree: Placed,
+        base: SectionVersion | None,
+        ours: SectionVersion,
+        theirs: SectionVersion,
+        tree: MergedTree,
         conflicts: Conflicts,
         ending: bytes,
         as_ours: set[Id],
@@ -316,42 +342,45 @@ class _Writing:
         self._tree, self._conflicts, self._ending = tree, conflicts, ending
         self._as_ours, self._disputed = as_ours, disputed
 
-    def section(self, id: Id) -> _Written:
+    def section(self, id: Id) -> _WrittenSection:
         """Return a section's heading and own text, merged."""
         base, ours, theirs = (side if side and id in side.sections else None for side in self._sides)
         level = self._tree.levels[id]
         if ours is None or theirs is None:
             side = ours or theirs
             assert side is not None
-            return _Written(heading_bytes(*side.heading(id), level), side.lead(id) or b"", side.text(id))
-        heading = heading_bytes(*ours.heading(id), level)
+            return _WrittenSection(
+                format_heading(*side.heading(id), level), side.lead(id) or b"", side.text(id)
+            )
+        heading = format_heading(*ours.heading(id), level)
         if id not in self._as_ours:
-            found = merged_heading(
+            found = merge_heading(
                 base.heading(id) if base else None, ours.heading(id), theirs.heading(id), level
             )
             heading = self._decided_heading(id, heading) if found is None else found
         texts = (base.text(id) if base else None), ours.text(id), theirs.text(id)
         if id in self._disputed:
             unit = UnitId(UnitKind.TEXT, _key(id, *self._sides))
-            text = self._conflicts.decide(Conflict(unit, *texts)) or b""
+            text = self._conflicts.decide(UnitConflict(unit, *texts)) or b""
         else:
-            text = merged_text(*texts, self._naming(id), self._ending, self._conflicts)
-        lead = three_way(base.lead(id) if base else None, ours.lead(id), theirs.lead(id))
+            text = merge_text(*texts, self._naming(id), self._ending, self._conflicts)
+        lead = merge_values(base.lead(id) if base else None, ours.lead(id), theirs.lead(id))
         if lead is CLASH or lead is None:
             lead = ours.lead(id) or theirs.lead(id) or self._ending * 2
-        return _Written(heading, lead, text)
+        return _WrittenSection(heading, lead, text)
 
     def _decided_heading(self, id: Id, ours: bytes) -> bytes:
         versions = [
-            heading_bytes(*side.heading(id)) if side and id in side.sections else None for side in self._sides
+            format_heading(*side.heading(id)) if side and id in side.sections else None
+            for side in self._sides
         ]
         unit = UnitId(UnitKind.HEADING, _key(id, *self._sides))
-        decided = self._conflicts.decide(Conflict(unit, *versions))
+        decided = self._conflicts.decide(UnitConflict(unit, *versions))
         if decided is None or decided == versions[1]:
             return ours
         if decided == versions[2] and self._sides[2]:
-            return heading_bytes(*self._sides[2].heading(id), self._tree.levels[id])
-        return at_level(decided, self._tree.levels[id])
+            return format_heading(*self._sides[2].heading(id), self._tree.levels[id])
+        return set_heading_level(decided, self._tree.levels[id])
 
     def _naming(self, id: Id) -> Naming:
         def task(version: int, offset: int) -> str | None:
@@ -359,14 +388,14 @@ class _Writing:
             if side is None or id not in side.sections:
                 return None
             section = side.sections[id]
-            place = own_span(side.document, section)[0] + offset
+            place = find_own_span(side.document, section)[0] + offset
             found = (item for item in side.document.tasks(section) if item.start == place)
             index = next((item.index for item in found), None)
             return None if index is None else f"{_key(id, *self._sides)}[{index}]"
 
         return Naming(_key(id, *self._sides), task)
 
-    def joined(self, head: bytes, written: Mapping[Id, _Written]) -> bytes:
+    def joined(self, head: bytes, written: Mapping[Id, _WrittenSection]) -> bytes:
         """Return the bytes of the merged document."""
         row = [id for id in self._tree.levels if written[id].data]
         parts = [head]
@@ -381,8 +410,8 @@ class _Writing:
         parts.append(self._merged([side.closing if side else None for side in self._sides]))
         return b"".join(parts)
 
-    def _between(self, above: Id, id: Id, written: Mapping[Id, _Written]) -> bytes:
-        """The blank lines between two sections: as where they stand so, else as they stood before one."""
+    def _between(self, above: Id, id: Id, written: Mapping[Id, _WrittenSection]) -> bytes:
+        """Return the blank lines between two sections: those where they are adjacent, else the usual ones."""
         standing = [
             side.before[id] if side and id in side.before and side.previous[id] == above else None
             for side in self._sides
@@ -404,12 +433,12 @@ class _Writing:
         base, ours, theirs = versions
         if ours is None or theirs is None:
             return ours or theirs or b""
-        merged = three_way(base, ours, theirs)
+        merged = merge_values(base, ours, theirs)
         return ours if merged is CLASH or merged is None else merged
 
 
-def _is_sound(document: Document, tree: Placed, written: Mapping[Id, _Written]) -> bool:
-    """Return True if the document is read as the sections that it was made of, each where it belongs."""
+def _is_sound(document: Document, tree: MergedTree, written: Mapping[Id, _WrittenSection]) -> bool:
+    """Return True if the document parses as the sections that it was built from, each at its position."""
     row = [id for id in tree.levels if written[id].data]
     ids: dict[int, Id] = {}
     found = [section for section in document.sections if document.source(section).strip(BLANK)]
@@ -418,11 +447,11 @@ def _is_sound(document: Document, tree: Placed, written: Mapping[Id, _Written]) 
     for section, id in zip(found, row, strict=True):
         ids[section.position] = id
         parent = None if section.parent is None else ids.get(section.parent)
-        start, end = own_span(document, section)
+        start, end = find_own_span(document, section)
         if (
             section.level != tree.levels[id]
             or parent != tree.parents[id]
-            or heading_bytes(document, section) != written[id].heading
+            or format_heading(document, section) != written[id].heading
             or document.data[start:end] != written[id].text
         ):
             return False

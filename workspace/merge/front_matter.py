@@ -1,8 +1,7 @@
-"""Front matter merged key by key, lists item by item; comments and blank lines go with the key above them.
+"""The merge of front matter: key by key, lists item by item; comments go with the key above them.
 
-Those above the first key are merged as a key of their own, which is called `#`.
-
-The value of a key of front matter merged inside: a list item by item, a mapping key by key.
+Those above the first key are merged as a key named `#`. A key that both sides changed is merged inside: a
+list item by item, a mapping key by key.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from workspace.frontmatter import reader
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import InvalidFrontMatter, are_same
 from workspace.markdown.lines import BOM, Lines, detect_line_ending
-from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
-from workspace.merge.order import merged_order
+from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
+from workspace.merge.order import merge_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,29 +32,29 @@ _Id = tuple[str, int]
 _NOTHING = object()
 
 
-class Inside(NamedTuple):
-    """A key, its lines and what they say."""
+class MergedKey(NamedTuple):
+    """A key, its lines and its value."""
 
     key: str
     lines: bytes
     value: object
 
 
-def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | None:
-    """Return a key of which all three versions differ, merged inside; None for what clashes.
+def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey | None:
+    """Return the merge of a key that differs in all three versions; None for a conflict.
 
     `base` is None where both sides added the key. The lines are those of the side that changed their
     comments, else ours, with what differs in their value written anew.
     """
-    read = [_value(lines) for lines in (base, ours, theirs)]
+    read = [_read_value(lines) for lines in (base, ours, theirs)]
     comments = [Counter(_COMMENT.findall(lines or b"")) for lines in (base, ours, theirs)]
-    said = three_way(*comments)
+    said = merge_values(*comments)
     if said is CLASH or read[1] is None or read[2] is None or read[1][0] != read[2][0]:
         return None
     if base is not None and (read[0] is None or read[0][0] != read[1][0]):
         return None
     key, mine = read[1]
-    value = merged_value(_NOTHING if read[0] is None else read[0][1], mine, read[2][1])
+    value = merge_key_values(_NOTHING if read[0] is None else read[0][1], mine, read[2][1])
     if value is CLASH:
         return None
     frame = ours if said == comments[1] else theirs
@@ -64,24 +63,24 @@ def merged_lines(base: bytes | None, ours: bytes, theirs: bytes) -> Inside | Non
     except InvalidFrontMatter:
         return None
     lines = text.encode()
-    return Inside(key, lines, value) if Counter(_COMMENT.findall(lines)) == said else None
+    return MergedKey(key, lines, value) if Counter(_COMMENT.findall(lines)) == said else None
 
 
-def merged_value(base: object, ours: object, theirs: object) -> object | Clash:
-    """Return the list or mapping that both sides made of another one; CLASH for what cannot be told.
+def merge_key_values(base: object, ours: object, theirs: object) -> object | Clash:
+    """Return the merge of three lists or mappings; CLASH if it is ambiguous.
 
     Items of lists are words and numbers, known by what they say. Two that took the place of the same one
     clash, and so do two orders. A mapping is merged one level deep, the lists in it as well.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
-        return _merged_list([] if base is _NOTHING else base, ours, theirs)
+        return _merge_lists([] if base is _NOTHING else base, ours, theirs)
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return _merged_mapping({} if base is _NOTHING else base, ours, theirs)
+        return _merge_mappings({} if base is _NOTHING else base, ours, theirs)
     return CLASH
 
 
-def _value(lines: bytes | None) -> tuple[str, object] | None:
-    """Return the one key of some lines, and what it says; None where they cannot be read by themselves."""
+def _read_value(lines: bytes | None) -> tuple[str, object] | None:
+    """Return the only key of some lines, and its value; None if they cannot be parsed alone."""
     if lines is None:
         return None
     try:
@@ -91,25 +90,25 @@ def _value(lines: bytes | None) -> tuple[str, object] | None:
     return items[0] if len(items) == 1 else None
 
 
-def _merged_list(base: object, ours: list[object], theirs: list[object]) -> list[object] | Clash:
+def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list[object] | Clash:
     if not isinstance(base, list) or any(isinstance(item, (list, dict)) for item in (*base, *ours, *theirs)):
         return CLASH
-    was, mine, yours = (_identified(items) for items in (base, ours, theirs))
+    was, mine, yours = (_number_items(items) for items in (base, ours, theirs))
     if _are_replaced_apart([*was], [*mine], [*yours]):
         return CLASH
-    members = {id for id in (*mine, *yours) if three_way(id in was, id in mine, id in yours)}
+    members = {id for id in (*mine, *yours) if merge_values(id in was, id in mine, id in yours)}
     disputed: list[_Id] = []
 
     def is_for_theirs(id: _Id) -> bool:
         disputed.append(id)
         return False
 
-    order = merged_order([*was], [*mine], [*yours], members, is_for_theirs)
+    order = merge_order([*was], [*mine], [*yours], members, is_for_theirs)
     return CLASH if disputed else [mine.get(id, yours.get(id)) for id in order]
 
 
-def _identified(items: Sequence[object]) -> dict[_Id, object]:
-    """Items by what they say, of equal ones the first, the second and so on; `1` and `true` are not equal."""
+def _number_items(items: Sequence[object]) -> dict[_Id, object]:
+    """Return items by value, equal ones numbered; `1` and `true` are different."""
     times: Counter[str] = Counter()
     found: dict[_Id, object] = {}
     for item in items:
@@ -120,9 +119,9 @@ def _identified(items: Sequence[object]) -> dict[_Id, object]:
 
 
 def _are_replaced_apart(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
-    """Return True if both sides put something else in the place of the same item."""
+    """Return True if both sides replaced the same item by different ones."""
     common = set(base).intersection(ours, theirs)
-    stretches = [_stretches(row, common) for row in (base, ours, theirs)]
+    stretches = [_group_between_common(row, common) for row in (base, ours, theirs)]
     known = set(base)
     for at, gone in stretches[0].items():
         came, too = (set(side.get(at, ())) - known for side in stretches[1:])
@@ -131,8 +130,8 @@ def _are_replaced_apart(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequen
     return False
 
 
-def _stretches(row: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
-    """Return what stands between the items that all have, by the one before it."""
+def _group_between_common(row: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
+    """Return the items between the common ones, by the common item before them."""
     found: dict[_Id | None, list[_Id]] = {}
     last: _Id | None = None
     for item in row:
@@ -143,7 +142,7 @@ def _stretches(row: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_I
     return found
 
 
-def _merged_mapping(
+def _merge_mappings(
     base: object, ours: dict[object, object], theirs: dict[object, object]
 ) -> dict[object, object] | Clash:
     if not isinstance(base, dict):
@@ -156,7 +155,7 @@ def _merged_mapping(
         elif are_same(mine, was):
             value = yours
         elif isinstance(mine, list) and isinstance(yours, list):
-            value = merged_value(was, mine, yours)
+            value = merge_key_values(was, mine, yours)
         else:
             return CLASH
         if value is CLASH:
@@ -182,25 +181,25 @@ COMMENTS = "#"
 """What `key_lines` calls the comments above the first key."""
 
 
-def merged_metadata(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes:
+def merge_metadata(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes:
     """Return the front matter of three versions with its marks; empty where there is none."""
-    heads = [b"" if document is None else head_of(document) for document in (base, ours, theirs)]
-    merged = three_way(None if base is None else heads[0], heads[1], heads[2])
+    heads = [b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)]
+    merged = merge_values(None if base is None else heads[0], heads[1], heads[2])
     if merged is not CLASH:
         return merged or b""
-    whole = Conflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
-    was, mine, yours = (key_lines(head) for head in heads)
+    whole = UnitConflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
+    was, mine, yours = (split_key_lines(head) for head in heads)
     if was is None or mine is None or yours is None:
         return conflicts.decide(whole) or b""
-    saved = conflicts.saved()
+    saved = conflicts.count()
     chosen: dict[str, bytes] = {}
     values: dict[str, object] = {}
     for name in dict.fromkeys([*mine, *yours]):
-        text = three_way(was.get(name), mine.get(name), yours.get(name))
+        text = merge_values(was.get(name), mine.get(name), yours.get(name))
         if text is CLASH and name in MARKS:
             text = mine.get(name) or yours[name]
         elif text is CLASH:
-            text, said = _inside(name, (was.get(name), mine.get(name), yours.get(name)), conflicts)
+            text, said = _merge_key(name, (was.get(name), mine.get(name), yours.get(name)), conflicts)
             values |= said
         if text is not None:
             chosen[name] = text
@@ -208,36 +207,36 @@ def merged_metadata(base: Document | None, ours: Document, theirs: Document, con
     if not keys and not (mine and yours):
         return b""
     marks = [chosen.get(name) or mine.get(name) or yours[name] for name in MARKS]
-    order = merged_order([*was], [*mine], [*yours], keys, lambda name: False)
+    order = merge_order([*was], [*mine], [*yours], keys, lambda name: False)
     head = b"".join([marks[0], *(chosen[name] for name in order), marks[1]])
     sources = {
         name: ours if mine.get(name) == text else theirs
         for name, text in chosen.items()
         if name in keys and text in (mine.get(name), yours.get(name))
     }
-    if _says(head, sources, values):
+    if _has_values(head, sources, values):
         return head
-    conflicts.back_to(saved)
+    conflicts.truncate(saved)
     return conflicts.decide(whole) or b""
 
 
-def _inside(
+def _merge_key(
     name: str, versions: tuple[bytes | None, bytes | None, bytes | None], conflicts: Conflicts
 ) -> tuple[bytes | None, Mapping[str, object]]:
-    """Return the lines of a key that both sides changed, and what it says where both changes are in it."""
+    """Return the lines of a key that both sides changed, and its value if both changes are in it."""
     base, ours, theirs = versions
-    inside = merged_lines(base, ours, theirs) if ours and theirs else None
+    inside = merge_key_lines(base, ours, theirs) if ours and theirs else None
     if inside is None:
-        return conflicts.decide(Conflict(UnitId(UnitKind.METADATA, name), base, ours, theirs)), {}
+        return conflicts.decide(UnitConflict(UnitId(UnitKind.METADATA, name), base, ours, theirs)), {}
     return inside.lines, {inside.key: inside.value}
 
 
-def head_of(document: Document) -> bytes:
+def extract_front_matter(document: Document) -> bytes:
     """Return the front matter of a document with its marks, without a byte-order mark."""
     return document.data[: document.front_matter_end].removeprefix(BOM)
 
 
-def key_lines(head: bytes) -> Mapping[str, bytes] | None:
+def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
     """Return the lines of front matter by the key to which they belong; its marks are the keys "" and "---".
 
     None where a key stands there twice, or the lines cannot be told apart.
@@ -264,8 +263,8 @@ def key_lines(head: bytes) -> Mapping[str, bytes] | None:
     return {name: b"".join(parts) for name, parts in blocks}
 
 
-def _says(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
-    """Return True if front matter says of each key what it should: as the side it is from, or a value."""
+def _has_values(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
+    """Return True if front matter has the expected value of each key: that of a side, or a merged one."""
     from workspace.document.document import Document
 
     read = Document.parse(head)

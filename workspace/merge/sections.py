@@ -1,10 +1,7 @@
-"""The three versions of a document, their sections known by ids that are the same in all of them.
+"""The three versions of a document by sections, whose ids are equal in all of them, and their merged tree.
 
-Where the sections of a merged document stand: below what, how deep, and in which order.
-
-Which sections a merge keeps: what one side removed goes, unless the other side changed what is in it.
-
-Headings merged: their level, their words and their anchors, each for itself.
+A section that one side removed is removed, unless the other side changed a part of it. The parts of a heading
+(level, words and anchors) are merged one by one.
 """
 
 from __future__ import annotations
@@ -18,8 +15,8 @@ from workspace.document.headings import replace_words
 from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BOM
-from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
-from workspace.merge.order import merged_order
+from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
+from workspace.merge.order import merge_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -34,20 +31,20 @@ Id = tuple[str, int]
 """Names a section: the version in which it was met first (`base`, `ours`, `theirs`), and its position."""
 
 
-class Standing(NamedTuple):
-    """Where a section stands: what it stands below, and how many levels deeper (from 0, at the top)."""
+class TreePosition(NamedTuple):
+    """The position of a section: its parent, and how many levels deeper it is (from 0, at the top)."""
 
     parent: Id | None
     depth: int
 
 
-class Side:
-    """One version: its sections by id, in order. Such as have no bytes (a title of front matter) are none."""
+class SectionVersion:
+    """One version: its sections by id, in order. A title in front matter has no bytes and is left out."""
 
     def __init__(self, document: Document, ids: Mapping[int, Id]) -> None:
         self.document = document
         self.sections: dict[Id, Section] = {}
-        self.standing: dict[Id, Standing] = {}
+        self.standing: dict[Id, TreePosition] = {}
         self.children: dict[Id | None, list[Id]] = {}
         self.before: dict[Id, bytes] = {}
         self.previous: dict[Id, Id | None] = {}
@@ -55,14 +52,14 @@ class Side:
         position = first = max(document.front_matter_end, len(BOM) if data.startswith(BOM) else 0)
         above: Id | None = None
         for section in document.sections:
-            start, end = core(document, section)
+            start, end = find_core_span(document, section)
             if start >= end:
                 continue
             id = ids[section.position]
             parent = None if section.parent is None else ids[section.parent]
             level = 0 if section.parent is None else document.sections[section.parent].level
             self.sections[id] = section
-            self.standing[id] = Standing(parent, section.level - level)
+            self.standing[id] = TreePosition(parent, section.level - level)
             self.children.setdefault(parent, []).append(id)
             self.before[id], self.previous[id] = data[position:start], above
             position, above = end, id
@@ -75,13 +72,13 @@ class Side:
 
     def text(self, id: Id) -> bytes:
         """Return a section's own text, without its heading and the blank lines around it."""
-        start, end = own_span(self.document, self.sections[id])
+        start, end = find_own_span(self.document, self.sections[id])
         return self.document.data[start:end]
 
     def lead(self, id: Id) -> bytes | None:
-        """Return what stands between a section's heading and its text; None where one of them is missing."""
+        """Return the bytes between a section's heading and its text; None if one of them is missing."""
         section = self.sections[id]
-        start, end = own_span(self.document, section)
+        start, end = find_own_span(self.document, section)
         if section.heading is None or section.body == section.start or start >= end:
             return None
         return self.document.data[find_text_end(self.document.data, section.start, section.body) : start]
@@ -102,20 +99,22 @@ class Side:
         return found
 
 
-def core(document: Document, section: Section) -> tuple[int, int]:
-    """The bytes [start, end) of a section's heading and own text, without the blank lines around both."""
+def find_core_span(document: Document, section: Section) -> tuple[int, int]:
+    """Return the bytes [start, end) of a section's heading and own text, without blank lines around both."""
     start = find_text_start(document.data, section.start, section.end)
     return start, find_text_end(document.data, start, section.end)
 
 
-def own_span(document: Document, section: Section) -> tuple[int, int]:
+def find_own_span(document: Document, section: Section) -> tuple[int, int]:
     """Return the bytes [start, end) of a section's own text, without the blank lines around it."""
     start = find_text_start(document.data, section.body, section.end)
     return start, find_text_end(document.data, start, section.end)
 
 
-def sides(base: Document | None, ours: Document, theirs: Document) -> tuple[Side | None, Side, Side]:
-    """Return the three versions. What both sides added with one address is the same section."""
+def build_versions(
+    base: Document | None, ours: Document, theirs: Document
+) -> tuple[SectionVersion | None, SectionVersion, SectionVersion]:
+    """Return the three versions. Sections that both sides added at one address are the same section."""
     left = {} if base is None else {item.position: ("base", item.position) for item in base.sections}
     mine, yours = (
         {} if base is None else SectionMatch(base, side, Evidence.TEXT).pairs for side in (ours, theirs)
@@ -137,29 +136,44 @@ def sides(base: Document | None, ours: Document, theirs: Document) -> tuple[Side
             present[item.position] = added[item.key]
         else:
             present[item.position] = ("theirs", item.position)
-    return None if base is None else Side(base, left), Side(ours, found), Side(theirs, present)
+    return (
+        None if base is None else SectionVersion(base, left),
+        SectionVersion(ours, found),
+        SectionVersion(theirs, present),
+    )
 
 
-class Placed(NamedTuple):
-    """The sections in order, each with its level and what it stands below."""
+class MergedTree(NamedTuple):
+    """The sections in order, each with its level and its parent."""
 
     levels: Mapping[Id, int]
     parents: Mapping[Id, Id | None]
 
 
-def placed(base: Side | None, ours: Side, theirs: Side, kept: Collection[Id], conflicts: Conflicts) -> Placed:
-    """Return the merged tree of sections. What both sides moved differently stands as in ours."""
-    return _Places(base, ours, theirs, kept, conflicts).placed()
+def merge_trees(
+    base: SectionVersion | None,
+    ours: SectionVersion,
+    theirs: SectionVersion,
+    kept: Collection[Id],
+    conflicts: Conflicts,
+) -> MergedTree:
+    """Return the merged tree of sections. Sections moved differently by both sides are placed as in ours."""
+    return _TreeMerger(base, ours, theirs, kept, conflicts).placed()
 
 
-class _Places:
+class _TreeMerger:
     def __init__(
-        self, base: Side | None, ours: Side, theirs: Side, kept: Collection[Id], conflicts: Conflicts
+        self,
+        base: SectionVersion | None,
+        ours: SectionVersion,
+        theirs: SectionVersion,
+        kept: Collection[Id],
+        conflicts: Conflicts,
     ) -> None:
         self._base, self._ours, self._theirs = base, ours, theirs
         self._kept, self._conflicts = kept, conflicts
 
-    def placed(self) -> Placed:
+    def placed(self) -> MergedTree:
         """Return the merged tree."""
         ids = [id for id in dict.fromkeys([*self._ours.sections, *self._theirs.sections]) if id in self._kept]
         standing = {id: self._standing(id) for id in ids}
@@ -174,46 +188,46 @@ class _Places:
             parent, depth = standing[id]
             levels[id] = depth + (levels[parent] if parent else 0)
             waiting += self._ordered(id, members, standing)[::-1]
-        return Placed(levels, {id: standing[id].parent for id in levels})
+        return MergedTree(levels, {id: standing[id].parent for id in levels})
 
     def _ordered(
-        self, parent: Id | None, members: Mapping[Id | None, list[Id]], standing: Mapping[Id, Standing]
+        self, parent: Id | None, members: Mapping[Id | None, list[Id]], standing: Mapping[Id, TreePosition]
     ) -> list[Id]:
-        """Return what stands below a section, or at the top, in order."""
+        """Return the children of a section, or the top-level sections, in order."""
         found = members.get(parent, [])
         if len(found) < 2:
             return found
         base, ours, theirs = (
             side.children.get(parent, []) if side else [] for side in (self._base, self._ours, self._theirs)
         )
-        order = merged_order(base, ours, theirs, set(found), self._is_as_theirs)
+        order = merge_order(base, ours, theirs, set(found), self._is_as_theirs)
         # What stood elsewhere on both sides, below something that is gone, comes last.
         known = set(order)
         row = [*order, *(id for id in found if id not in known)]
         # Behind a sibling of a higher level, one of a lower level would stand below it. A preamble has none.
         return sorted(row, key=lambda id: -(standing[id].depth or MAX_LEVEL + 1))
 
-    def _standing(self, id: Id) -> Standing:
-        """Below what a section stands: where the side that moved it put it."""
+    def _standing(self, id: Id) -> TreePosition:
+        """Return the parent of a section: that of the side that moved it."""
         base = self._base.standing.get(id) if self._base else None
         ours, theirs = self._ours.standing.get(id), self._theirs.standing.get(id)
         if ours is None or theirs is None:
             chosen = ours or theirs
             assert chosen is not None
             return self._held(id, chosen)
-        merged = three_way(base, ours, theirs)
+        merged = merge_values(base, ours, theirs)
         if merged is not CLASH:
             assert merged is not None
             return self._held(id, merged)
         if base is not None:
-            parent = three_way(base.parent, ours.parent, theirs.parent)
-            depth = three_way(base.depth, ours.depth, theirs.depth)
+            parent = merge_values(base.parent, ours.parent, theirs.parent)
+            depth = merge_values(base.depth, ours.depth, theirs.depth)
             if parent is not CLASH and depth is not CLASH and ours.parent == theirs.parent:
-                return self._held(id, Standing(parent, depth))
+                return self._held(id, TreePosition(parent, depth))
         return self._held(id, theirs if self._is_as_theirs(id) else ours)
 
-    def _held(self, id: Id, chosen: Standing) -> Standing:
-        """A place below something that is kept: as the other side has it, else one that is higher up."""
+    def _held(self, id: Id, chosen: TreePosition) -> TreePosition:
+        """Return a parent that is kept: the other side's, else an ancestor of it."""
         if chosen.parent is None or chosen.parent in self._kept:
             return chosen
         for side in (self._ours, self._theirs):
@@ -224,10 +238,10 @@ class _Places:
         parent: Id | None = chosen.parent
         while parent is not None and parent not in self._kept:
             parent = side.standing[parent].parent if parent in side.standing else None
-        return Standing(parent, 1 if parent else side.sections[id].level)
+        return TreePosition(parent, 1 if parent else side.sections[id].level)
 
-    def _break_circles(self, standing: dict[Id, Standing]) -> None:
-        """Two sections that were each put below the other one stand as in ours."""
+    def _break_circles(self, standing: dict[Id, TreePosition]) -> None:
+        """Move sections that were each put below the other one back to their position in ours."""
         sound: set[Id | None] = {None}
         for start in [*standing]:
             path: dict[Id, None] = {}
@@ -247,12 +261,12 @@ class _Places:
     def _is_as_theirs(self, id: Id) -> bool:
         versions = (self._base, self._ours, self._theirs)
         key = next(side.sections[id].key for side in versions if side and id in side.sections)
-        conflict = Conflict(UnitId(UnitKind.PLACE, key), *(_place(side, id) for side in versions))
+        conflict = UnitConflict(UnitId(UnitKind.PLACE, key), *(_find_position(side, id) for side in versions))
         return self._conflicts.is_for_theirs(conflict)
 
 
-def _place(side: Side | None, id: Id) -> bytes | None:
-    """Return what a section stands below and behind, by their addresses."""
+def _find_position(side: SectionVersion | None, id: Id) -> bytes | None:
+    """Return the parent and the predecessor of a section, by their addresses."""
     if side is None or id not in side.sections:
         return None
     parent = side.standing[id].parent
@@ -264,7 +278,9 @@ def _place(side: Side | None, id: Id) -> bytes | None:
     return "\n".join(names).encode()
 
 
-def kept_sections(base: Side | None, ours: Side, theirs: Side, conflicts: Conflicts) -> set[Id]:
+def select_sections(
+    base: SectionVersion | None, ours: SectionVersion, theirs: SectionVersion, conflicts: Conflicts
+) -> set[Id]:
     """Return the ids of the sections that the merged document has.
 
     A section that one side removed and in which the other one changed, moved or added something is one
@@ -275,14 +291,14 @@ def kept_sections(base: Side | None, ours: Side, theirs: Side, conflicts: Confli
         return kept
     for remover, other in ((ours, theirs), (theirs, ours)):
         removed = {id for id in base.sections if id not in remover.sections and id in other.sections}
-        moved = _moved(base, other, removed)
-        for root, group in _groups(other, removed).items():
+        moved = _find_reordered(base, other, removed)
+        for root, group in _group_removed(other, removed).items():
             goes = True
             if any(id in moved or _is_changed(base, other, id, removed) for id in group):
                 was, now = base.whole(root), other.whole(root)
                 versions = (None, now) if remover is ours else (now, None)
                 unit = UnitId(UnitKind.SECTION, base.sections[root].key)
-                goes = conflicts.is_for_theirs(Conflict(unit, was, *versions)) is (remover is theirs)
+                goes = conflicts.is_for_theirs(UnitConflict(unit, was, *versions)) is (remover is theirs)
             if goes:
                 kept.difference_update(group)
                 added = {id for id in other.below(root) if id not in remover.sections}
@@ -290,8 +306,8 @@ def kept_sections(base: Side | None, ours: Side, theirs: Side, conflicts: Confli
     return kept
 
 
-def _groups(other: Side, removed: set[Id]) -> dict[Id, list[Id]]:
-    """The sections that were removed, by the topmost of them that they stand below in the other version."""
+def _group_removed(other: SectionVersion, removed: set[Id]) -> dict[Id, list[Id]]:
+    """Return the removed sections, by their topmost removed ancestor in the other version."""
     roots: dict[Id, Id] = {}
     groups: dict[Id, list[Id]] = {}
     for id in other.sections:  # in order, so a parent comes before its children
@@ -302,16 +318,16 @@ def _groups(other: Side, removed: set[Id]) -> dict[Id, list[Id]]:
     return groups
 
 
-def _moved(base: Side, other: Side, removed: set[Id]) -> set[Id]:
-    """Return what a side put elsewhere among its siblings, of some sections."""
+def _find_reordered(base: SectionVersion, other: SectionVersion, removed: set[Id]) -> set[Id]:
+    """Return the given sections that a side moved among their siblings."""
     found: set[Id] = set()
     for parent in {base.standing[id].parent for id in removed}:
         found |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
     return found & removed
 
 
-def _is_changed(base: Side, other: Side, id: Id, removed: set[Id]) -> bool:
-    """Return True if a side changed a section that the other one removed, or put something below it."""
+def _is_changed(base: SectionVersion, other: SectionVersion, id: Id, removed: set[Id]) -> bool:
+    """Return True if a side changed a section that the other one removed, or added a section below it."""
     below = set(other.children.get(id, ())) - removed
     if not below.issubset(base.children.get(id, ())):
         return True
@@ -325,8 +341,8 @@ def _is_changed(base: Side, other: Side, id: Id, removed: set[Id]) -> bool:
     return was.heading.text.words != now.heading.text.words or not has_name
 
 
-class Heading(NamedTuple):
-    """A heading in its parts: the lines with anchors above it, anchors before its words, words, and after.
+class HeadingParts(NamedTuple):
+    """A heading in parts: the lines of anchors above it, anchors before its words, words, and the rest.
 
     `below` are the attribute lists on the lines below it.
     """
@@ -338,8 +354,8 @@ class Heading(NamedTuple):
     below: bytes
 
 
-def heading_bytes(document: Document, section: Section, level: int | None = None) -> bytes:
-    """The lines of a section's heading with the anchors above it, at a level; no line ending behind them."""
+def format_heading(document: Document, section: Section, level: int | None = None) -> bytes:
+    """Return the lines of a section's heading with the anchors above it, at a level, unterminated."""
     data = document.data
     start = find_text_start(data, section.start, section.body)
     end = find_text_end(data, start, section.body)
@@ -349,21 +365,21 @@ def heading_bytes(document: Document, section: Section, level: int | None = None
     return apply_splices(data[:end], splices)[start:]
 
 
-def merged_heading(
+def merge_heading(
     base: tuple[Document, Section] | None,
     ours: tuple[Document, Section],
     theirs: tuple[Document, Section],
     level: int,
 ) -> bytes | None:
-    """The heading of three versions at a level; None where both sides changed one part of it differently."""
-    texts = [None if side is None else heading_bytes(*side, level) for side in (base, ours, theirs)]
-    merged = three_way(*texts)
+    """Return the merged heading at a level; None if both sides changed one part of it differently."""
+    texts = [None if side is None else format_heading(*side, level) for side in (base, ours, theirs)]
+    merged = merge_values(*texts)
     if merged is not CLASH:
         return merged or b""
-    parts = [None if side is None else _parts(*side) for side in (base, ours, theirs)]
+    parts = [None if side is None else _split_heading(*side) for side in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
-    above, prefix, words, suffix, below = (three_way(*versions) for versions in zip(*parts, strict=True))
+    above, prefix, words, suffix, below = (merge_values(*versions) for versions in zip(*parts, strict=True))
     if above is CLASH or prefix is CLASH or words is CLASH or suffix is CLASH or below is CLASH:
         return None
     document, section = ours
@@ -384,7 +400,7 @@ def merged_heading(
     return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
 
 
-def _parts(document: Document, section: Section) -> Heading | None:
+def _split_heading(document: Document, section: Section) -> HeadingParts | None:
     if section.heading is None:
         return None
     first = find_text_start(document.data, section.start, section.body)
@@ -392,4 +408,4 @@ def _parts(document: Document, section: Section) -> Heading | None:
     above = document.data[first : section.heading_start]
     behind = section.heading.below_start
     below = document.data[behind : find_text_end(document.data, behind, section.body)]
-    return Heading(above, text.prefix, text.words, text.suffix, below)
+    return HeadingParts(above, text.prefix, text.words, text.suffix, below)

@@ -1,11 +1,8 @@
-"""The own text of a section, merged block by block.
+"""The merge of a section's own text, block by block.
 
 Blocks that one side changed, moved, added or removed are taken from it. A list item that both changed is
 merged in its parts: its box, its words, and the blocks below it, a task's fields by their names. A block that
-both changed otherwise is a conflict; so is the whole text where what one side replaced was changed by the
-other one too.
-
-What stands between two blocks that a merge puts beside each other.
+both changed otherwise is a conflict. So is the whole text if one side replaced blocks that the other changed.
 """
 
 from __future__ import annotations
@@ -16,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sequences import find_definitely_moved
 from workspace.markdown.lines import LINE_END_BYTES
-from workspace.merge.blocks import Piece, Version, aligned, head_parts, pieces_of
-from workspace.merge.conflict import CLASH, Conflict, UnitId, UnitKind, three_way
-from workspace.merge.order import merged_order
+from workspace.merge.blocks import BlockVersion, TextBlock, align_blocks, parse_blocks, split_item_head
+from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
+from workspace.merge.order import merge_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from workspace.merge.blocks import Alignment, Id, Piece, Version
+    from workspace.merge.blocks import Alignment, BlockVersion, Id, TextBlock
     from workspace.merge.conflict import Conflicts
 
 HEAD: Id = ("head", 0)
@@ -35,7 +32,7 @@ HEAD: Id = ("head", 0)
 class Separators:
     """The bytes between blocks, as the versions have them: base, ours, theirs."""
 
-    def __init__(self, versions: Sequence[Version], ending: bytes, *, head_is_item: bool) -> None:
+    def __init__(self, versions: Sequence[BlockVersion], ending: bytes, *, head_is_item: bool) -> None:
         self._versions = versions
         self._ending = ending
         self._head_is_item = head_is_item
@@ -45,7 +42,7 @@ class Separators:
         self._next = [{above: id for id, above in previous.items()} for previous in self._previous]
 
     def between(self, above: Id, id: Id) -> bytes:
-        """What parts a block from the one above it: as it is where they stand so, else as is usual there."""
+        """Return the separator of two blocks: as where they are adjacent, else the usual one."""
         found = self._merged(id, above)
         if found is not None:
             return found
@@ -56,7 +53,7 @@ class Separators:
         return found if len(LINE_END_BYTES.findall(found)) > 1 else usual
 
     def _merged(self, id: Id, above: Id | None) -> bytes | None:
-        """Return what stands before a block in the versions that have it below that one, or below any."""
+        """Return the separator before a block in the versions that have it below that one, or below any."""
         had = [
             version.pieces[id].before
             if id in version.pieces and (previous[id] == above or (above is None and previous[id] != HEAD))
@@ -66,11 +63,11 @@ class Separators:
         base, ours, theirs = had
         if ours is None or theirs is None:
             return ours if ours is not None else theirs if theirs is not None else base
-        merged = three_way(base, ours, theirs)
+        merged = merge_values(base, ours, theirs)
         return ours if merged is CLASH else merged
 
     def _of_list(self, above: Id, id: Id) -> bytes:
-        """Return what parts the items of the list that one of two comes from, or the definitions."""
+        """Return the separator between items of the list that one of two comes from, or definitions."""
         series = self._series(id)
         for version, previous, following in zip(
             reversed(self._versions), reversed(self._previous), reversed(self._next), strict=True
@@ -88,7 +85,7 @@ class Separators:
         piece = self._piece(id)
         return piece.series if piece is not None else None
 
-    def _piece(self, id: Id) -> Piece | None:
+    def _piece(self, id: Id) -> TextBlock | None:
         return next((version.pieces[id] for version in self._versions if id in version.pieces), None)
 
 
@@ -113,7 +110,7 @@ _BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
 
 
 class Naming(NamedTuple):
-    """How the parts of a section's text are called: the section, and the task that begins at a byte.
+    """The names for the units of a section's text: the section, and the task that begins at a byte.
 
     `task` takes a version (0 base, 1 ours, 2 theirs) and a byte of the text; None where no task begins.
     """
@@ -126,34 +123,34 @@ class _Inseparable(Exception):
     """Both sides changed what cannot be merged in parts."""
 
 
-def merged_text(
+def merge_text(
     base: bytes | None, ours: bytes, theirs: bytes, naming: Naming, ending: bytes, conflicts: Conflicts
 ) -> bytes:
-    """The text of three versions, without blank lines around it; in conflict it is ours, or what is decided.
+    """Return the merged text, without blank lines around it; in conflict it is ours, or the resolution.
 
     `base` is None where both sides added the section. Raises LimitExceeded.
     """
-    merged = three_way(base, ours, theirs)
+    merged = merge_values(base, ours, theirs)
     if merged is not CLASH:
         return ours if merged is None else merged
-    saved = conflicts.saved()
+    saved = conflicts.count()
     if base is not None:
         texts = (base, ours, theirs)
-        rows = [] if any(map(is_costly, texts)) else [pieces_of(text) for text in texts]
+        rows = [] if any(map(is_costly, texts)) else [parse_blocks(text) for text in texts]
         if rows and (base or all(piece.is_item for row in rows for piece in row)):
             try:
-                parts, data = _Row(rows, naming, ending, conflicts, is_top=True).merged()
+                parts, data = _BlockRow(rows, naming, ending, conflicts, is_top=True).merged()
             except _Inseparable:
                 pass
             else:
-                if [piece.text for piece in pieces_of(data)] == parts:
+                if [piece.text for piece in parse_blocks(data)] == parts:
                     return data
-    conflicts.back_to(saved)
-    return conflicts.decide(Conflict(UnitId(UnitKind.TEXT, naming.section), base, ours, theirs)) or b""
+    conflicts.truncate(saved)
+    return conflicts.decide(UnitConflict(UnitId(UnitKind.TEXT, naming.section), base, ours, theirs)) or b""
 
 
 def is_costly(text: bytes) -> bool:
-    """Return True if a text may have more blocks than are merged, or deeper ones; told without reading it."""
+    """Return True if a text may have too many or too deep blocks for a merge, estimated without a parse."""
     if _NESTED.search(text):
         return True
     # A blank line ends a paragraph, and a mark of a list or quotation begins a block.
@@ -163,12 +160,12 @@ def is_costly(text: bytes) -> bool:
     return blank + sum(len(_MARK.findall(marks)) for marks in _MARKS.findall(text)) > _MOST_BLOCKS
 
 
-class _Row:
-    """Three versions of a row of blocks: a section's, or those below a list item's first paragraph."""
+class _BlockRow:
+    """Three versions of a sequence of blocks: a section's, or those below a list item's first paragraph."""
 
     def __init__(
         self,
-        rows: Sequence[Sequence[Piece]],
+        rows: Sequence[Sequence[TextBlock]],
         naming: Naming,
         ending: bytes,
         conflicts: Conflicts,
@@ -177,17 +174,17 @@ class _Row:
     ) -> None:
         base, ours, theirs = rows
         self._naming, self._ending, self._conflicts, self._is_top = naming, ending, conflicts, is_top
-        mine, yours = aligned(base, ours), aligned(base, theirs)
+        mine, yours = align_blocks(base, ours), align_blocks(base, theirs)
         _check_replaced(base, (ours, mine), (theirs, yours))
         _check_replaced(base, (theirs, yours), (ours, mine))
-        self._base = Version({("base", place): piece for place, piece in enumerate(base)})
-        self._ours = Version(
+        self._base = BlockVersion({("base", place): piece for place, piece in enumerate(base)})
+        self._ours = BlockVersion(
             {
                 ("base", mine.origins[place]) if place in mine.origins else ("ours", place): piece
                 for place, piece in enumerate(ours)
             }
         )
-        self._theirs = Version(self._named(ours, mine, theirs, yours))
+        self._theirs = BlockVersion(self._named(ours, mine, theirs, yours))
         self._versions = self._base, self._ours, self._theirs
         self._new: set[Id] = set()
         self._moved = {
@@ -195,13 +192,13 @@ class _Row:
         }
 
     def _named(
-        self, ours: Sequence[Piece], mine: Alignment, theirs: Sequence[Piece], yours: Alignment
-    ) -> Mapping[Id, Piece]:
-        """Their blocks by id: what both added alike at one place, or as the same field of a task, is one."""
+        self, ours: Sequence[TextBlock], mine: Alignment, theirs: Sequence[TextBlock], yours: Alignment
+    ) -> Mapping[Id, TextBlock]:
+        """Return their blocks by id; blocks that both added alike, or as one field of a task, share an id."""
         added: dict[tuple[object, ...], list[Id]] = {}
         for place in reversed(mine.after):
             added.setdefault(self._addition(ours[place], mine.after[place]), []).append(("ours", place))
-        found: dict[Id, Piece] = {}
+        found: dict[Id, TextBlock] = {}
         for place, piece in enumerate(theirs):
             id: Id = ("theirs", place)
             if place in yours.origins:
@@ -211,19 +208,19 @@ class _Row:
             found[id] = piece
         return found
 
-    def _addition(self, piece: Piece, after: int) -> tuple[object, ...]:
+    def _addition(self, piece: TextBlock, after: int) -> tuple[object, ...]:
         name = piece.label or (None if self._is_top else piece.field)
         return (name,) if name else (after, piece.text)
 
     def merged(self) -> tuple[list[bytes], bytes]:
-        """Return the blocks of the merged row, and the text that they make.
+        """Return the blocks of the merged sequence, and their text.
 
         Raises _Inseparable, LimitExceeded.
         """
         ids = dict.fromkeys([*self._ours.pieces, *self._theirs.pieces, *self._base.pieces])
         chosen = {id: text for id in ids if (text := self._chosen(id)) is not None}
         base, ours, theirs = (version.ids for version in self._versions)
-        order = merged_order(base, ours, theirs, chosen, self._is_moved_as_theirs, self._goes_on)
+        order = merge_order(base, ours, theirs, chosen, self._is_moved_as_theirs, self._goes_on)
         separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
         parts: list[bytes] = []
         above = HEAD
@@ -235,11 +232,11 @@ class _Row:
         return [text for id in order for text in self._texts(id, chosen[id])], b"".join(parts)
 
     def _texts(self, id: Id, chosen: bytes) -> list[bytes]:
-        """The blocks that a block has become: new content, which decides a conflict, may have several."""
-        return [piece.text for piece in pieces_of(chosen)] if id in self._new else [chosen]
+        """Return the blocks that replace a block: new content of a resolution may have several."""
+        return [piece.text for piece in parse_blocks(chosen)] if id in self._new else [chosen]
 
     def _goes_on(self, above: Id | None, id: Id, other: Id) -> bool:
-        """Return True if a block goes on with a list that another one would end."""
+        """Return True if a block continues a list that another one would end."""
         series = None if above is None else self._series(above)
         return series is not None and self._series(id) == series != self._series(other)
 
@@ -247,10 +244,10 @@ class _Row:
         return next(version.pieces[id] for version in self._versions if id in version.pieces).series
 
     def _chosen(self, id: Id) -> bytes | None:
-        """Return the bytes of a block in the merged row; None if it is not there."""
+        """Return the bytes of a block in the merged sequence; None if it is removed."""
         base, ours, theirs = (version.pieces.get(id) for version in self._versions)
         texts = [None if piece is None else piece.text for piece in (base, ours, theirs)]
-        merged = three_way(*texts)
+        merged = merge_values(*texts)
         if merged is not CLASH and not (merged is None and id in self._moved):
             return merged
         if base and ours and theirs and (item := self._item(base, ours, theirs)) is not None:
@@ -260,22 +257,22 @@ class _Row:
             raise _Inseparable
         if self._conflicts.is_new(unit):
             self._new.add(id)
-        return self._conflicts.decide(Conflict(unit, texts[0], texts[1], texts[2]))
+        return self._conflicts.decide(UnitConflict(unit, texts[0], texts[1], texts[2]))
 
-    def _item(self, base: Piece, ours: Piece, theirs: Piece) -> bytes | None:
-        """Return a list item merged in its parts; None where they cannot be."""
+    def _item(self, base: TextBlock, ours: TextBlock, theirs: TextBlock) -> bytes | None:
+        """Return a list item merged in its parts; None where they cannot be merged."""
         if not (base.is_item and ours.is_item and theirs.is_item):
             return None
-        head = merged_head(base.head, ours.head, theirs.head)
+        head = merge_item_head(base.head, ours.head, theirs.head)
         if head is None:
             return None
-        saved = self._conflicts.saved()
+        saved = self._conflicts.count()
         rows = [piece.children for piece in (base, ours, theirs)]
         try:
-            row = _Row(rows, self._naming, self._ending, self._conflicts, is_top=False)
+            row = _BlockRow(rows, self._naming, self._ending, self._conflicts, is_top=False)
             _, below = row.merged()
         except _Inseparable:
-            self._conflicts.back_to(saved)
+            self._conflicts.truncate(saved)
             return None
         return head + below
 
@@ -285,10 +282,10 @@ class _Row:
             raise _Inseparable
         unit = self._unit(base, ours, theirs)._replace(kind=UnitKind.PLACE)
         places = [self._place(version, id) for version in self._versions]
-        return self._conflicts.is_for_theirs(Conflict(unit, *places))
+        return self._conflicts.is_for_theirs(UnitConflict(unit, *places))
 
-    def _place(self, version: Version, id: Id) -> bytes | None:
-        """Return what a block stands below and behind in a version, if it is there."""
+    def _place(self, version: BlockVersion, id: Id) -> bytes | None:
+        """Return the parent and predecessor of a block in a version, if it has the block."""
         if id not in version.pieces:
             return None
         ids = version.ids
@@ -298,8 +295,8 @@ class _Row:
         behind = (self._naming.task(number, above.start) or str(place - 1)) if above else ""
         return f"{self._naming.section}\n{behind}".encode()
 
-    def _unit(self, *pieces: Piece | None) -> UnitId:
-        """What a block is called: a task by its address, another by its number, if it is one of several."""
+    def _unit(self, *pieces: TextBlock | None) -> UnitId:
+        """Return the unit of a block: a task by its address, another by its number if there are several."""
         for number, piece in enumerate(pieces):
             if piece is not None and piece.is_item and (task := self._naming.task(number, piece.start)):
                 return UnitId(UnitKind.TASK, task)
@@ -311,19 +308,19 @@ class _Row:
         raise AssertionError("a block stands in a version at least")
 
 
-def merged_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """A list item's first paragraph: its mark, its words, and a task's box, each; None for a conflict."""
-    merged = three_way(base, ours, theirs)
+def merge_item_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return a list item's merged first paragraph: marker, words, and a task's box; None for a conflict."""
+    merged = merge_values(base, ours, theirs)
     if merged is not CLASH:
         return merged
-    parts = [head_parts(head) for head in (base, ours, theirs)]
+    parts = [split_item_head(head) for head in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
     if not len(parts[0]) == len(parts[1]) == len(parts[2]):
         return None
     found: list[bytes] = []
     for versions in zip(*parts, strict=True):
-        part = three_way(*versions)
+        part = merge_values(*versions)
         if part is CLASH:
             return None
         found.append(part)
@@ -331,11 +328,11 @@ def merged_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _check_replaced(
-    base: Sequence[Piece],
-    one: tuple[Sequence[Piece], Alignment],
-    other: tuple[Sequence[Piece], Alignment],
+    base: Sequence[TextBlock],
+    one: tuple[Sequence[TextBlock], Alignment],
+    other: tuple[Sequence[TextBlock], Alignment],
 ) -> None:
-    """Raise _Inseparable where one side replaced what the other side touched, unless both did the same."""
+    """Raise _Inseparable if one side replaced blocks that the other changed, unless both did the same."""
     texts, alignment = one
     others, touched = other
     if not alignment.replaced:

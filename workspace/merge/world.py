@@ -1,4 +1,4 @@
-"""The files after a merge, as links are resolved among them; nothing of it needs to be committed."""
+"""The files after a merge, for resolving links; nothing needs to be committed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
-from workspace.git.objects import SUBMODULE_MODE, Entry
-from workspace.git.trees import Whole, walk
+from workspace.git.objects import SUBMODULE_MODE, TreeEntry
+from workspace.git.trees import WholeEntry, walk_tree
 from workspace.links.world import group_by_stem
 from workspace.snapshot.snapshot import DocumentNotFound, check_pointer
 
@@ -26,31 +26,31 @@ class MergedWorld:
         self._merge = merge
         self._ours = merge.ours
         self._documents: dict[str, Document | None] = {}
-        self._gone = {path for path, change in merge.changes.items() if change == Whole(None)}
+        self._gone = {path for path, change in merge.changes.items() if change == WholeEntry(None)}
         # What changes below each folder: the names that are there afterwards.
         self._named: dict[str, set[str]] = {}
-        self._thinned = {above for path in self._gone for above in _above(path)}
+        self._thinned = {above for path in self._gone for above in _list_parents(path)}
         for path in merge.changes.keys() - self._gone:
-            for above in _above(path):
+            for above in _list_parents(path):
                 self._named.setdefault(above, set()).add(path[len(above) :].lstrip("/").partition("/")[0])
 
     @property
     def rules(self) -> LinkRules:
-        """How links are read."""
+        """The rules of links."""
         return self._ours.config.links
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the stem of their name, in lower case."""
+        """Return the paths of all documents by the lower-case stem of their name."""
         made = {path for path in self._merge.changes if self._is_document(path)}
         return group_by_stem((self._ours.documents.keys() - self._gone) | made)
 
     def exists(self, path: str) -> bool:
-        """Return True if anything stands at a path; "" is the root."""
+        """Return True if there is an entry at a path; "" is the root."""
         if not path or path in self._named:
             return True
         change = self._merge.changes.get(path)
-        if change is not None and change != Whole(None):
+        if change is not None and change != WholeEntry(None):
             return True
         entry = self._ours.entry(path)
         if entry is None or (change is not None and not entry.is_tree):
@@ -58,10 +58,10 @@ class MergedWorld:
         if not entry.is_tree or path not in self._thinned:
             return True
         # Git keeps no empty folders.
-        return any(f"{path}/{below}" not in self._gone for below, _ in walk(self._ours.git, entry.id))
+        return any(f"{path}/{below}" not in self._gone for below, _ in walk_tree(self._ours.git, entry.id))
 
     def is_folder(self, path: str) -> bool:
-        """Return True if a folder or submodule stands there."""
+        """Return True if there is a folder or submodule at a path."""
         if not path or path in self._named:
             return True
         found = self._merge.entry(path)
@@ -80,7 +80,7 @@ class MergedWorld:
         return names | self._named.get(folder, set())
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None if it is not a document, or cannot be read."""
         if path not in self._documents:
             self._documents[path] = self._read(path)
         return self._documents[path]
@@ -92,7 +92,7 @@ class MergedWorld:
         try:
             for side in (self._ours, self._merge.theirs):
                 entry = side.entry(path)
-                if isinstance(found, Entry) and entry is not None and entry.id == found.id:
+                if isinstance(found, TreeEntry) and entry is not None and entry.id == found.id:
                     return side.document(path)  # which is parsed once for all who look at it
             data = self._merge.read(path)
             assert data is not None
@@ -110,7 +110,7 @@ class MergedWorld:
         return isinstance(found, bytes) or (found is not None and found.is_blob)
 
 
-def _above(path: str) -> list[str]:
+def _list_parents(path: str) -> list[str]:
     """Return the folders above a path, the root included."""
     names = path.split("/")[:-1]
     return ["/".join(names[:depth]) for depth in range(len(names) + 1)]

@@ -1,12 +1,10 @@
-"""Named tokens: how it is known that a person is speaking, and which.
+"""Named tokens, which prove that a person is acting, and who it is.
 
-A token is a secret, `docyard_<name>_<48 hex digits>`, shown once to whoever makes it. Kept is its SHA-256:
-192 random bits need no slow hash. That digest is also the key of the person's seals, so the file that it is
-kept in is private, and is no part of what Git fetches, clones or pushes.
+A token is a secret, `docyard_<name>_<48 hex digits>`, shown once at its creation. Its SHA-256 is stored: 192
+random bits need no slow hash. That digest is also the key of the person's seals, so its file is private, and
+is not part of what Git fetches, clones or pushes.
 
-Who a token belongs to, and what they and it may be called.
-
-The file that tokens are kept in: `docyard/tokens.json` in the common Git directory, of mode 600.
+The file of tokens is `docyard/tokens.json` in the common Git directory, of mode 600.
 
     {
       "tokens": [
@@ -15,8 +13,8 @@ The file that tokens are kept in: `docyard/tokens.json` in the common Git direct
       "version": 1
     }
 
-It is replaced whole, in one step, under a lock. One that others can read or write, or own, is not used: who
-can write it can name themselves anyone, and who can read it can make the seals of all.
+It is replaced as a whole, in one step, under a lock. A file that others can read or write, or own, is not
+used: a writer can claim any name, and a reader can make the seals of all.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ class InvalidPerson(WorkspaceError):
 
 
 class Person(NamedTuple):
-    """Who a token belongs to: the token's name, and the name and address that stand beside what they say."""
+    """The owner of a token: the token's name, and the name and address recorded with their actions."""
 
     token: str
     name: str
@@ -65,11 +63,11 @@ class Person(NamedTuple):
 
 
 def is_same(one: Person, other: Person) -> bool:
-    """Return True if two tokens are one person's, who is known by the address."""
+    """Return True if two tokens are one person's, who is identified by the address."""
     return one.email.casefold() == other.email.casefold()
 
 
-class Known(NamedTuple):
+class KnownPerson(NamedTuple):
     """A person and the key of their seals, which is never shown."""
 
     person: Person
@@ -79,7 +77,7 @@ class Known(NamedTuple):
         return f"Known({self.person!r}, ***)"
 
 
-def valid_person(token: str, name: str, email: str) -> Person:
+def make_person(token: str, name: str, email: str) -> Person:
     """Return a person with a token of this name. Raises InvalidPerson."""
     if not TOKEN_NAME.fullmatch(token):
         suggestion = re.sub("[^a-z0-9.-]+", "-", token[:_SUGGESTED].lower()).strip("-.")
@@ -136,7 +134,7 @@ _STAMP = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class UnsafeTokens(WorkspaceError):
-    """The file of tokens is not used: someone else could have read it, or written it. `reason` says why."""
+    """The file of tokens is not used: others could have read or written it. `reason` says why."""
 
     code: ClassVar[str] = "UNSAFE_TOKENS"
 
@@ -145,7 +143,7 @@ class UnsafeTokens(WorkspaceError):
 
 
 class DamagedTokens(WorkspaceError):
-    """The file of tokens cannot be understood. It is neither used nor overwritten. `reason` says why."""
+    """The file of tokens is invalid. It is neither used nor overwritten. `reason` says why."""
 
     code: ClassVar[str] = "DAMAGED_TOKENS"
 
@@ -159,15 +157,15 @@ class DamagedTokens(WorkspaceError):
 
 
 class TokenFile:
-    """The tokens of a repository by their names, read again whenever the file is another."""
+    """The tokens of a repository by their names, read again whenever the file has changed."""
 
     def __init__(self, common_dir: Path) -> None:
         self._common_dir = common_dir
         self._path = common_dir / FILE
-        self._last: tuple[tuple[int, ...], Mapping[str, Known]] | None = None
+        self._last: tuple[tuple[int, ...], Mapping[str, KnownPerson]] | None = None
 
-    def read(self) -> Mapping[str, Known]:
-        """Return what is kept; nothing where there is no file. Raises UnsafeTokens, DamagedTokens."""
+    def read(self) -> Mapping[str, KnownPerson]:
+        """Return the tokens; empty if there is no file. Raises UnsafeTokens, DamagedTokens."""
         if self._path.parent.is_symlink():
             raise UnsafeTokens("it lies behind a link", "Make `docyard` in the Git folder a folder.")
         try:
@@ -190,15 +188,15 @@ class TokenFile:
             if last is not None and last[0] == stamp:
                 return last[1]
             with open(handle, "rb", closefd=False) as stream:
-                found = decode(stream.read(MAX_BYTES + 1))
+                found = decode_tokens(stream.read(MAX_BYTES + 1))
         finally:
             os.close(handle)
         self._last = stamp, found
         return found
 
     @contextmanager
-    def changing(self) -> Iterator[dict[str, Known]]:
-        """A copy to be changed, which takes the file's place if all goes well; other writers wait.
+    def edit(self) -> Iterator[dict[str, KnownPerson]]:
+        """Yield a copy to change, which replaces the file if the block succeeds; other writers wait.
 
         Raises what `read` does, AnotherWriter, and CannotWrite.
         """
@@ -210,7 +208,7 @@ class TokenFile:
                 kept = dict(before)
                 yield kept
                 if kept != before:
-                    self._replace(encode(kept))
+                    self._replace(encode_tokens(kept))
         except OSError as error:
             raise CannotWrite(error) from error
 
@@ -232,7 +230,7 @@ class TokenFile:
             os.close(folder)
 
 
-def encode(kept: Mapping[str, Known]) -> bytes:
+def encode_tokens(kept: Mapping[str, KnownPerson]) -> bytes:
     """Return the bytes of the file."""
     tokens = [
         {
@@ -246,8 +244,8 @@ def encode(kept: Mapping[str, Known]) -> bytes:
     return (json.dumps({"version": VERSION, "tokens": tokens}, sort_keys=True, indent=2) + "\n").encode()
 
 
-def decode(data: bytes) -> dict[str, Known]:
-    """Return what the bytes of a file say. Raises DamagedTokens."""
+def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
+    """Return the tokens in the bytes of a file. Raises DamagedTokens."""
     if len(data) > MAX_BYTES:
         raise DamagedTokens("it is too large")
     try:
@@ -258,7 +256,7 @@ def decode(data: bytes) -> dict[str, Known]:
         raise DamagedTokens("it has no list of tokens")
     if found.get("version") != VERSION:
         raise DamagedTokens("it is of another version")
-    kept: dict[str, Known] = {}
+    kept: dict[str, KnownPerson] = {}
     for one in found["tokens"]:
         fields = (
             [one.get(name) for name in ("token", "name", "email", "digest")] if isinstance(one, dict) else []
@@ -267,7 +265,7 @@ def decode(data: bytes) -> dict[str, Known]:
         if len(texts) != 4 or not _IS_DIGEST.fullmatch(texts[3]) or texts[0] in kept:
             raise DamagedTokens("a token in it is none")
         try:
-            kept[texts[0]] = Known(valid_person(*texts[:3]), bytes.fromhex(texts[3]))
+            kept[texts[0]] = KnownPerson(make_person(*texts[:3]), bytes.fromhex(texts[3]))
         except InvalidPerson:
             raise DamagedTokens("a token in it is none") from None
     return kept
@@ -298,7 +296,7 @@ _IS_SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
-    """This secret is no token that is known here. Nothing of it is in the message."""
+    """The token is not known here. The message has no part of it."""
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
@@ -311,22 +309,22 @@ class InvalidToken(WorkspaceError):
 
 
 class TokenExists(WorkspaceError):
-    """There is a token of this name already."""
+    """A token of this name exists already."""
 
     code: ClassVar[str] = "TOKEN_EXISTS"
 
 
 class UnknownToken(WorkspaceError):
-    """There is no token of this name. `candidates` are the nearest."""
+    """No token has this name. `candidates` are the nearest."""
 
     code: ClassVar[str] = "UNKNOWN_TOKEN"
 
 
 class Keyring(Protocol):
-    """What tells whose token a name is."""
+    """The owners of tokens, by name."""
 
-    def known(self, token: str) -> Known | None:
-        """Return the person and the key of a token's name; None if none of that name is known."""
+    def find_known(self, token: str) -> KnownPerson | None:
+        """Return the person and the key of a token's name; None if the name is unknown."""
 
 
 class Tokens:
@@ -340,14 +338,14 @@ class Tokens:
         self._file = TokenFile(common_dir)
 
     def add(self, token_name: str, name: str, email: str) -> str:
-        """Make a token, and gives its secret, which is kept nowhere. Raises InvalidPerson, TokenExists."""
-        person = valid_person(token_name, name, email)
+        """Create a token, and return its secret, which is not stored. Raises InvalidPerson, TokenExists."""
+        person = make_person(token_name, name, email)
         secret = f"docyard_{person.token}_{secrets.token_hex(_RANDOM)}"
-        self._keep(person, _digest(secret))
+        self._keep(person, _hash_secret(secret))
         return secret
 
     def trust(self, secret: str, name: str, email: str) -> Person:
-        """Make a token that was made elsewhere known here, for this person.
+        """Add a token that was created elsewhere, for this person.
 
         Raises InvalidToken for what has no token's form, InvalidPerson, and TokenExists for another of its
         name. The same one can be given again, with another name or address.
@@ -355,28 +353,28 @@ class Tokens:
         form = _IS_SECRET.fullmatch(secret)
         if form is None:
             raise InvalidToken()
-        person = valid_person(form[1], name, email)
-        self._keep(person, _digest(secret))
+        person = make_person(form[1], name, email)
+        self._keep(person, _hash_secret(secret))
         return person
 
     def revoke(self, name: str) -> Person:
-        """Take a token away: its approvals, old ones too, no longer count here. Raises UnknownToken."""
-        with self._file.changing() as kept:
+        """Remove a token: its approvals, old ones too, no longer count here. Raises UnknownToken."""
+        with self._file.edit() as kept:
             if name not in kept:
-                raise _unknown(name, kept)
+                raise _unknown_token(name, kept)
             return kept.pop(name).person
 
     def list(self) -> tuple[Person, ...]:
-        """Return the people whose tokens are known, in order of the tokens' names."""
+        """Return the people with tokens, in order of the tokens' names."""
         return tuple(known.person for _, known in sorted(self._file.read().items()))
 
-    def all(self) -> Mapping[str, Known]:
-        """Return every token by its name, as they are now."""
+    def all(self) -> Mapping[str, KnownPerson]:
+        """Return all current tokens by name."""
         return self._file.read()
 
     def person(self, secret: str) -> Person:
         """Return the person whose token this is. Raises InvalidToken."""
-        digest = _digest(secret)
+        digest = _hash_secret(secret)
         found = None
         # All are compared, and each in constant time, so that nothing is told by how long it takes.
         for known in self._file.read().values():
@@ -386,17 +384,17 @@ class Tokens:
             raise InvalidToken()
         return found
 
-    def known(self, token: str) -> Known | None:
-        """Return the person and the key of a token's name; None if none of that name is known here."""
+    def find_known(self, token: str) -> KnownPerson | None:
+        """Return the person and the key of a token's name; None if the name is unknown."""
         return self._file.read().get(token)
 
     def key(self, token_name: str) -> bytes | None:
-        """Return the key of a token's seals; None if none of that name is known here."""
-        known = self.known(token_name)
+        """Return the key of a token's seals; None if the name is unknown."""
+        known = self.find_known(token_name)
         return None if known is None else known.key
 
     def _keep(self, person: Person, digest: bytes) -> None:
-        with self._file.changing() as kept:
+        with self._file.edit() as kept:
             before = kept.get(person.token)
             if before is not None and not hmac.compare_digest(before.key, digest):
                 raise TokenExists(
@@ -407,18 +405,18 @@ class Tokens:
                 raise TokenExists(
                     f"there are {MAX_TOKENS:,} tokens already", fix="Revoke those that nobody needs."
                 )
-            kept[person.token] = Known(person, digest)
+            kept[person.token] = KnownPerson(person, digest)
 
 
-def _digest(secret: str) -> bytes:
+def _hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _unknown(name: str, known: Mapping[str, Known]) -> UnknownToken:
-    from workspace.nearest import nearest
+def _unknown_token(name: str, known: Mapping[str, KnownPerson]) -> UnknownToken:
+    from workspace.nearest import find_nearest
 
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    close = nearest(name, sorted(known))
+    close = find_nearest(name, sorted(known))
     return UnknownToken(
         f"there is no token '{shown if shown.isprintable() else ascii(shown)[1:-1]}'",
         fix=f"Did you mean '{close[0]}'?" if close else "`docyard tokens list` shows those that there are.",

@@ -1,9 +1,9 @@
 """Proposals: branches that ask to be merged, with their discussion and approvals.
 
-actions/       the actions on a proposal
-approvals.py   which verdicts on a proposal hold, by what was said of it and by the tokens that are …
-comments.py    where the text is now that a comment is about
-discussion.py  the discussion
+actions/       the actions on a proposal: open, discuss, refresh, merge
+approvals.py   the valid reviews of a proposal: by its events, the seals on them, and the local tokens
+comments.py    the current position of the text of a comment: unchanged, moved, changed, or removed
+discussion.py  the discussion: the event files of a commit, or of several that are not merged yet
 event_log.py   the event log
 events.py      what people say of a proposal
 landing.py     which proposals a branch has taken in

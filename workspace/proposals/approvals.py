@@ -1,18 +1,4 @@
-"""Which verdicts on a proposal hold, by what was said of it and by the tokens that are known here.
-
-What an event says of its author proves nothing; a seal does. So an approval counts only with one, and words
-without one take back nothing that was said with one. A request for changes is heard from anybody: a forged
-one only keeps what is protected as it is.
-
-Seals: what proves that a verdict was given by whoever holds a token.
-
-A file in Git proves nothing: whoever can push can write one in anyone's name. A seal is 32 random hex digits
-and the HMAC-SHA256 (RFC 2104), in hex, of what was said; its key is the digest of the token's secret, which
-only the holder and those who trust the token have. The random part makes each seal another, so that one that
-is found twice was copied: an old approval cannot be said again by someone else.
-
-Who wrote the commits of a proposal, so that nobody approves what is their own.
-"""
+"""The valid reviews of a proposal: by its events, the seals on them, and the local tokens."""
 
 from __future__ import annotations
 
@@ -24,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.git.ancestry import commits_between
-from workspace.git.messages import HAND, PERSON, read_trailers
-from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict
+from workspace.git.ancestry import list_commits_between
+from workspace.git.messages import DECIDED_BY_TRAILER, PERSON_TRAILER, read_trailers
+from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed, Submitted
 from workspace.proposals.proposal import Bond
 
 if TYPE_CHECKING:
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit
     from workspace.git.reader import GitReader
-    from workspace.policy.tokens import Keyring, Known, Person
+    from workspace.policy.tokens import Keyring, KnownPerson, Person
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import BoundReview, Proposal
 
@@ -43,24 +29,33 @@ _NONCE = 32
 _VERSION = "docyard verdict 1"
 
 
-def seal(key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: str, token: str) -> str:
-    """A new seal on a verdict: on a proposal to the branch `target`, at a commit, by a token of this name."""
+def make_seal(
+    key: bytes, *, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
+) -> str:
+    """Return a new seal on a decision: on a proposal to the branch `target`, at a commit, by a token."""
     nonce = secrets.token_hex(_NONCE // 2)
-    return nonce + _mac(key, nonce, proposal, target, verdict, commit, token)
+    return nonce + _compute_mac(key, nonce, proposal, target, verdict, commit, token)
 
 
 def is_sealed(
-    found: str | None, key: bytes, *, proposal: str, target: str, verdict: Verdict, commit: str, token: str
+    found: str | None,
+    key: bytes,
+    *,
+    proposal: str,
+    target: str,
+    verdict: ReviewDecision,
+    commit: str,
+    token: str,
 ) -> bool:
-    """Return True if this is a seal, made with the key, on just this verdict."""
+    """Return True if this is a seal, made with the key, on exactly this decision."""
     if found is None:
         return False
-    expected = _mac(key, found[:_NONCE], proposal, target, verdict, commit, token)
+    expected = _compute_mac(key, found[:_NONCE], proposal, target, verdict, commit, token)
     return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())
 
 
-def _mac(
-    key: bytes, nonce: str, proposal: str, target: str, verdict: Verdict, commit: str, token: str
+def _compute_mac(
+    key: bytes, nonce: str, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
     # As JSON, no two lists of texts are the same bytes.
     said = json.dumps([_VERSION, nonce, proposal, target, verdict.value, commit, token])
@@ -74,7 +69,7 @@ _Key = tuple[KnownBy, str, bool]
 
 
 class Void(StrEnum):
-    """Why a verdict does not count."""
+    """The reason why a review does not count."""
 
     NO_TOKEN = "no_token"  # it was given without a token
     UNKNOWN_TOKEN = "unknown_token"  # no token of this name is known here
@@ -92,8 +87,8 @@ class Void(StrEnum):
 _BONDS = {Bond.EDITED: Void.OUTDATED, Bond.REWRITTEN: Void.REWRITTEN, Bond.GONE: Void.GONE}
 
 
-class Verdicts(NamedTuple):
-    """The verdicts that hold: who approves, each token of a person by itself, and who asks for changes.
+class EffectiveReviews(NamedTuple):
+    """The valid reviews: approvals, each token of a person by itself, and change requests.
 
     `void` says of every other approval why it does not count, by the id of its event.
     """
@@ -109,21 +104,21 @@ class _Approval(NamedTuple):
     person: Person
 
 
-def verdicts(
+def evaluate_reviews(
     proposal: Proposal,
     said: Sequence[Event],
     tokens: Keyring,
     own: frozenset[str] = frozenset(),
     *,
     is_all_seen: bool = True,
-) -> Verdicts:
-    """Return the verdicts on a proposal.
+) -> EffectiveReviews:
+    """Return the valid reviews of a proposal.
 
     `said` are its events in order, `own` the addresses of people who wrote commits of it by hand. With
     `is_all_seen` False, the merge would bring more under a rule than the tip has: no approval holds.
     Raises what `tokens` raises.
     """
-    reading = _Reading(proposal, tokens)
+    reading = _ReviewReplay(proposal, tokens)
     for event in said:
         reading.hear(event)
     owners = {address.casefold() for address in own}
@@ -138,43 +133,43 @@ def verdicts(
         else:
             approving.append(approval.person)
     asking = tuple(author for some in reading.asking.values() for author in some.values())
-    return Verdicts(tuple(sorted(approving)), asking, reading.void)
+    return EffectiveReviews(tuple(sorted(approving)), asking, reading.void)
 
 
-def why_void(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | None:
-    """Return why a verdict does not count for the proposal as it is; None if it does.
+def find_void_reason(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | None:
+    """Return the reason why a review does not count for the current proposal; None if it does.
 
     `void_by` says it of approvals by the id of their event, as far as tokens tell.
     """
     review = bound.review
     match review.verdict:
-        case Verdict.APPROVE:
+        case ReviewDecision.APPROVE:
             if (reason := void_by.get(review.id)) is not None:
                 return reason
             if not review.is_last:
                 return Void.REPLACED
             return Void.OWN if bound.is_own else _BONDS.get(bound.bond)
-        case Verdict.REQUEST_CHANGES:
+        case ReviewDecision.REQUEST_CHANGES:
             return None if review.is_last else Void.ANSWERED
-        case Verdict.COMMENT:
+        case ReviewDecision.COMMENT:
             return None
 
 
-def address_of(person: Person) -> str:
-    """Return what tells whether two tokens are one person's."""
+def normalize_address(person: Person) -> str:
+    """Return the form of an address in which two tokens of one person are equal."""
     return person.email.casefold()
 
 
 def _is_own(author: Author, person: Person) -> bool:
-    """Return True if a person opened the proposal; a client did so itself, in whoever's name it commits."""
+    """Return True if a person opened the proposal; a client's proposal is its own, whoever it names."""
     if author.known_by is KnownBy.CLIENT:
         return False
     is_same_token = author.known_by is KnownBy.TOKEN and author.label == person.token
-    return is_same_token or author.email.casefold() == address_of(person)
+    return is_same_token or author.email.casefold() == normalize_address(person)
 
 
-class _Reading:
-    """What the events come to as they are heard; each costs the same, however many there are."""
+class _ReviewReplay:
+    """The replay of events, at constant cost each."""
 
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
         self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
@@ -182,7 +177,7 @@ class _Reading:
         self.void: dict[str, Void] = {}
         self._place: dict[_Key, str] = {}  # the commit at which each one asks
         self._seals: set[str] = set()
-        self._known: dict[str, Known | None] = {}
+        self._known: dict[str, KnownPerson | None] = {}
         self._proposal = proposal
         self._tokens = tokens
 
@@ -191,7 +186,7 @@ class _Reading:
             case Submitted() as words:
                 # Other content answers; the same content again does not.
                 self.asking = {at: self.asking[at] for at in words.unanswered if at in self.asking}
-            case Reviewed() as words if words.verdict is not Verdict.COMMENT:
+            case Reviewed() as words if words.verdict is not ReviewDecision.COMMENT:
                 proven = self._proven(event.author, words)
                 if isinstance(proven, Void):
                     self._claimed(event, words, proven)
@@ -199,13 +194,13 @@ class _Reading:
                     self._said(event, words, proven)
 
     def _said(self, event: Event, words: Reviewed, person: Person) -> None:
-        """A person's own words, which take the place of their earlier ones."""
-        address = address_of(person)
+        """Apply a person's own review, which replaces their earlier ones."""
+        address = normalize_address(person)
         mine: _Key = (KnownBy.TOKEN, address, True)
         for key in (mine, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
             self._lift(key)
         approvals = self.approvals.setdefault(address, {})
-        if words.verdict is Verdict.APPROVE:
+        if words.verdict is ReviewDecision.APPROVE:
             self._replace(approvals.pop(person.token, None))
             approvals[person.token] = _Approval(event.id, words.commit, person)
             return
@@ -215,11 +210,11 @@ class _Reading:
         self._ask(mine, event.author, words.commit)
 
     def _claimed(self, event: Event, words: Reviewed, reason: Void) -> None:
-        """Words in somebody's name: a request is heard, an approval counts for nothing."""
+        """Apply a review in somebody's name: a request counts, an approval does not."""
         known_by, name = event.author.key
         key: _Key = (known_by, name, False)
         self._lift(key)
-        if words.verdict is Verdict.APPROVE:
+        if words.verdict is ReviewDecision.APPROVE:
             self.void[event.id] = reason
         else:
             self._ask(key, event.author, words.commit)
@@ -229,7 +224,7 @@ class _Reading:
             return Void.NO_TOKEN
         token = author.label
         if token not in self._known:
-            self._known[token] = self._tokens.known(token)
+            self._known[token] = self._tokens.find_known(token)
         known = self._known[token]
         if known is None:
             return Void.UNKNOWN_TOKEN
@@ -246,7 +241,7 @@ class _Reading:
             return Void.UNSEALED
         # A copied request is heard in full: set before the person's approval, it would else hide the one that
         # took that back.
-        if words.seal in self._seals and words.verdict is Verdict.APPROVE:
+        if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:
             return Void.COPIED
         self._seals.add(words.seal)
         return known.person
@@ -271,22 +266,22 @@ _CLIENT = "Docyard-Client"
 _MOST = 50_000  # commits of a proposal that are looked at
 
 
-def own_hands(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
-    """The e-mail addresses, in lower case, of who wrote the commits that `tip` has and `target` has not.
+def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
+    """Return the lower-case e-mail addresses of the authors of commits in `tip` and not in `target`.
 
     What a client wrote is in the name of whoever runs it, who may not have seen it: it counts only where a
     token has proved the author. Who amended it, or took it over with git-rebase, has it in hand.
     """
     found = set()
-    for id in commits_between(graph, tip, target, most=_MOST)[0]:
+    for id in list_commits_between(graph, tip, target, most=_MOST)[0]:
         commit = git.commit(id)
-        if not _is_of_client(commit):
+        if not _is_client_commit(commit):
             found |= {commit.author.email.casefold(), commit.committer.email.casefold()}
     return frozenset(found)
 
 
-def _is_of_client(commit: Commit) -> bool:
-    """Whether a commit is as a client made it: Git keeps the words, and the author, of what it makes anew."""
+def _is_client_commit(commit: Commit) -> bool:
+    """Return True if a commit is as a client made it: Git keeps message and author of a rewritten one."""
     trailers = read_trailers(commit.message)
-    is_told = _CLIENT in trailers and not {PERSON, HAND} & trailers.keys()
+    is_told = _CLIENT in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
     return is_told and commit.author == commit.committer

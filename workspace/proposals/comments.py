@@ -1,4 +1,4 @@
-"""Where the text is now that a comment is about: here, elsewhere, changed, or gone.
+"""The current position of the text of a comment: unchanged, moved, changed, or removed.
 
 The section is followed from the comment's commit, first at once and then commit by commit; where that commit
 is gone, as after a rebase, its address and the digest of its text tell.
@@ -17,10 +17,10 @@ from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
-from workspace.history.moves import MOST, Following
-from workspace.history.moves import Place as Followed
+from workspace.history.moves import MAX_COMMITS, Tracker
+from workspace.history.moves import SectionPosition as Followed
 from workspace.markdown.lines import BLANK
-from workspace.proposals.events import MAX_QUOTE, InvalidWords, Place
+from workspace.proposals.events import MAX_QUOTE, CommentTarget, InvalidEventText
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _READ = 3_000_000  # bytes of documents that are read for one comment
 
 
-class Now(StrEnum):
-    """What became of the text that a comment is about."""
+class TextStatus(StrEnum):
+    """The status of the text of a comment."""
 
     HERE = "here"
     MOVED = "moved"  # the same text at another address
@@ -40,92 +40,92 @@ class Now(StrEnum):
     GONE = "gone"  # its section is not here, or cannot be told
 
 
-class Standing(NamedTuple):
-    """What became of a text, and the address that it has now; that it had, where it is gone."""
+class CommentAnchor(NamedTuple):
+    """The status of a text, and its current address; for a removed text, its last address."""
 
-    now: Now
+    now: TextStatus
     path: str
     slug: str | None
 
 
-def place_of(document: Document, slug: str | None, quote: str = "") -> Place:
-    """Return what a new comment is about: a section, or the whole document, or words that are quoted from it.
+def build_comment_target(document: Document, slug: str | None, quote: str = "") -> CommentTarget:
+    """Return the target of a new comment: a section, the whole document, or words quoted from it.
 
     Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidWords for words that are not there.
     """
     section = resolve_section(document, slug) if slug is not None else None
-    data = _text(document, section)
+    data = _read_text(document, section)
     quote = quote.strip()
-    if len(quote) > MAX_QUOTE or not _says(data, quote):
+    if len(quote) > MAX_QUOTE or not _contains_quote(data, quote):
         reason = "is too long" if len(quote) > MAX_QUOTE else "is not in the text that is commented on"
-        raise InvalidWords(
+        raise InvalidEventText(
             f"the quote {reason}",
             fix=f"Quote at most {MAX_QUOTE} characters as they stand there, or leave the quote out.",
             field="quote",
         )
-    return Place(document.path, section.key if section else None, _digest(data), quote)
+    return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
 
 
-def standing(comment: Comment, tip: Snapshot) -> Standing | None:
-    """Return where the text of a comment is at a commit; None for a comment that is on no text."""
+def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
+    """Return the anchor of a comment at a commit; None for a comment on no text."""
     place = comment.place
     if place is None:
         return None
     found = None
     if tip.config.is_document(place.path):
         try:
-            found = _followed(place, comment.commit, tip)
+            found = _follow_text(place, comment.commit, tip)
         except DamagedRepository:  # the comment's commit is not whole, or is none
-            found = _named(place, tip)
+            found = _find_named(place, tip)
     if found is None or found.document is None:
-        return Standing(Now.GONE, place.path, place.slug)
+        return CommentAnchor(TextStatus.GONE, place.path, place.slug)
     path, slug = found.address
-    if not _holds(place, found.document, found.section):
-        return Standing(Now.OUTDATED, path, slug)
+    if not _has_text(place, found.document, found.section):
+        return CommentAnchor(TextStatus.OUTDATED, path, slug)
     is_here = path == place.path and (slug == place.slug or _is_named(found, place.slug))
-    return Standing(Now.HERE if is_here else Now.MOVED, path, slug)
+    return CommentAnchor(TextStatus.HERE if is_here else TextStatus.MOVED, path, slug)
 
 
-def _holds(place: Place, document: Document, section: Section | None) -> bool:
-    """Return True if the text that a comment is about is there, as it was."""
-    data = _text(document, section)
+def _has_text(place: CommentTarget, document: Document, section: Section | None) -> bool:
+    """Return True if the text of a comment is present and unchanged."""
+    data = _read_text(document, section)
     if place.quote:
-        return _says(data, place.quote)
-    if _digest(data) == place.digest:
+        return _contains_quote(data, place.quote)
+    if _hash_text(data) == place.digest:
         return True
     if section is None or section.heading is None or section.heading.below_start == section.body:
         return False
     # Version 0.1.0 took attribute lists below a heading for text.
-    return _digest(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
+    return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == place.digest
 
 
 def _is_named(found: Followed, slug: str | None) -> bool:
-    """Return True if a slug is another name of the section that was found, such as one of version 0.1.0."""
+    """Return True if a slug is another name of a section, such as one of version 0.1.0."""
     if slug is None or found.document is None or found.section is None:
         return False
     return [item.position for item in find_sections_by_name(found.document, slug)] == [found.section.position]
 
 
-def _followed(place: Place, commit: str | None, tip: Snapshot) -> Followed | None:
-    """Return what a place of the comment's commit is at a tip; None where it is gone."""
+def _follow_text(place: CommentTarget, commit: str | None, tip: Snapshot) -> Followed | None:
+    """Return the position at a tip of a place of the comment's commit; None if it is removed."""
     if commit is None or tip.tree is None or not tip.git.has(commit):
-        return _named(place, tip)
-    following = Following(tip.git, tip.config.is_document, _READ)
+        return _find_named(place, tip)
+    following = Tracker(tip.git, tip.config.is_document, _READ)
     old = tip.git.commit(commit).tree
-    start = _at(following, old, place)
+    start = _read_at(following, old, place)
     if start is None:
-        return _named(place, tip)
+        return _find_named(place, tip)
     followed = start._replace(document=None) if start.section is None else start
-    found = following.step(followed, old, tip.tree) or _stepwise(following, followed, commit, tip)
+    found = following.step(followed, old, tip.tree) or _follow_stepwise(following, followed, commit, tip)
     if found is None or found.document is not None:
         return found
     blob = following.blob(tip.tree, found.path)
     return Followed(found.path, following.document(found.path, blob) if blob else None)
 
 
-def _stepwise(following: Following, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
-    """The same, commit by commit: an edit and a move that are two steps are told where one would not be."""
-    states = Graph(tip.git).first_parents(tip.commit, most=MOST) if tip.commit else []
+def _follow_stepwise(following: Tracker, start: Followed, commit: str, tip: Snapshot) -> Followed | None:
+    """Follow a place commit by commit, which finds it after an edit and a move in separate commits."""
+    states = Graph(tip.git).first_parents(tip.commit, most=MAX_COMMITS) if tip.commit else []
     age = next((age for age, state in enumerate(states) if state.id == commit), 0)
     place: Followed | None = start if age else None
     for newer in range(age - 1, -1, -1):
@@ -134,13 +134,13 @@ def _stepwise(following: Following, start: Followed, commit: str, tip: Snapshot)
     return place
 
 
-def _named(place: Place, tip: Snapshot) -> Followed | None:
-    """Return what the address of a place means at a tip."""
-    following = Following(tip.git, tip.config.is_document, _READ)
-    return _at(following, tip.tree, place) if tip.tree is not None else None
+def _find_named(place: CommentTarget, tip: Snapshot) -> Followed | None:
+    """Return the section that the address of a place names at a tip."""
+    following = Tracker(tip.git, tip.config.is_document, _READ)
+    return _read_at(following, tip.tree, place) if tip.tree is not None else None
 
 
-def _at(following: Following, tree: str, place: Place) -> Followed | None:
+def _read_at(following: Tracker, tree: str, place: CommentTarget) -> Followed | None:
     blob = following.blob(tree, place.path)
     document = following.document(place.path, blob) if blob is not None else None
     if document is None or place.slug is None:
@@ -150,17 +150,17 @@ def _at(following: Following, tree: str, place: Place) -> Followed | None:
     return Followed(place.path, document, section) if section else None
 
 
-def _text(document: Document, section: Section | None) -> bytes:
-    """The text that a comment is about: a section's own, without its heading, so that a rename keeps it."""
+def _read_text(document: Document, section: Section | None) -> bytes:
+    """Return the text of a comment's section, without its heading, so that a rename keeps it."""
     return document.data if section is None else read_own_text(document, section)
 
 
-def _digest(data: bytes) -> str:
+def _hash_text(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _says(data: bytes, quote: str) -> bool:
-    """Return True if a text holds these words, however its lines are broken."""
+def _contains_quote(data: bytes, quote: str) -> bool:
+    """Return True if a text contains these words, with any line breaks."""
     return " ".join(quote.split()) in " ".join(data.decode("utf-8", "replace").split())
 
 
@@ -189,23 +189,23 @@ At = tuple[str | None, str | None]
 
 
 class PlacedThread(NamedTuple):
-    """A thread, and where the text is now that it is about; None if it is about no text, or nobody can tell.
+    """A thread, and the anchor of its text; None if it has no text, or the position is unknown.
 
     An answer has no place of its own. `number` is where it stands among all threads.
     """
 
     thread: Thread
-    standing: Standing | None
+    standing: CommentAnchor | None
     number: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
-        """Whether it was made on a place or below it, or its text is there now; on any, if None is named."""
+        """Return True if it was made on or below a place, or its text is there now; True without a place."""
         places = [(at.path, at.slug) for at in (self.thread.comment.place, self.standing) if at]
         return path is None or any(_is_at(place, (path, slug)) for place in places)
 
 
-class Comments(NamedTuple):
-    """A page of threads in the order in which they were begun, of `total`, those of other places among them.
+class CommentPage(NamedTuple):
+    """A page of threads in the order of their start, of `total`, which counts other places too.
 
     `next` is what to give as `after` for the page that follows; None at the end.
     """
@@ -215,24 +215,24 @@ class Comments(NamedTuple):
     next: int | None
 
 
-def placed(comment: Comment, tip: Snapshot) -> Standing | None:
-    """Where the text of a comment is at a commit; None where its document or the settings cannot be read."""
+def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
+    """Return the anchor of a comment at a commit; None if its document or the settings are unreadable."""
     try:
-        return standing(comment, tip)
+        return find_comment_anchor(comment, tip)
     except WorkspaceError:
         return None
 
 
-class Sieve:
-    """Which comments may be at a place of a commit, told by the blobs of two paths: none is followed."""
+class PlaceFilter:
+    """A filter for comments that may be at a place of a commit, by the blobs of two paths."""
 
     def __init__(self, tip: Snapshot | None, at: At) -> None:
         self._tip, self._at = tip, at
-        self._following = Following(tip.git, lambda path: True, 0) if tip is not None else None
+        self._following = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
         self._changed: dict[tuple[str, str], bool] = {}
 
     def may_hold(self, comment: Comment) -> bool:
-        """False only for one that was not made there and whose text cannot have come there.
+        """Return False only for a comment from elsewhere whose text cannot have moved to the place.
 
         A text stays where its document is as it was, and comes only to a document that is not.
         """
@@ -250,7 +250,7 @@ class Sieve:
         return self._has_changed(comment.commit, place.path) and self._has_changed(comment.commit, path)
 
     def _has_changed(self, commit: str, path: str) -> bool:
-        """Whether another blob stands at a path than in an earlier commit; also where nobody can tell."""
+        """Return True if the blob at a path differs from an earlier commit, or that is unknown."""
         key = commit, path
         if key not in self._changed:
             self._changed[key] = self._find_changed(commit, path)

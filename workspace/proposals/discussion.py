@@ -1,4 +1,4 @@
-"""The discussion: the event files of a commit, or of several that were not brought together yet.
+"""The discussion: the event files of a commit, or of several that are not merged yet.
 
 A file that is no event, whatever it is, is left out and counted. So is what is more than can be read: which
 files these are follows from the commits alone, and not from what was read before.
@@ -40,16 +40,16 @@ from workspace.proposals.events import (
     Commented,
     Edited,
     Event,
-    InvalidWords,
+    EventBody,
+    InvalidEventText,
     KnownBy,
     Opened,
     Refreshed,
+    ReviewDecision,
     Reviewed,
     Submitted,
     Unreadable,
-    Verdict,
-    Words,
-    decode,
+    decode_event,
 )
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 _MOST_HEADS = 20
 
 
-def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events in the one order that all who have the same events see; each id once."""
+def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events in the one order that all clones with the same events see; each id once."""
     known = {event.id: event for event in sorted(events, key=_key, reverse=True)}
     awaited = {id: {one for one in _before(event) if one in known} for id, event in known.items()}
     followers: dict[str, list[str]] = {}
@@ -82,8 +82,8 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
     return (*found.values(), *rest)
 
 
-def heads(events: Sequence[Event]) -> tuple[str, ...]:
-    """The ids of those of some events, given in order, after which nothing was said yet: the last, sorted."""
+def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
+    """Return the sorted ids of the last events: those that no other event follows."""
     named = {id for event in events for id in _before(event)}
     return tuple(sorted([event.id for event in events if event.id not in named][-_MOST_HEADS:]))
 
@@ -99,8 +99,8 @@ def _key(event: Event) -> tuple[datetime, str]:
     return event.time, event.id
 
 
-def once(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return events without those that repeat an earlier one: two clones may say the same with the same key.
+def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return events without repeats of an earlier one: two clones may append one with the same key.
 
     So it is where both hear it from a forge before they hear of each other. What was answered stays.
     """
@@ -109,7 +109,7 @@ def once(events: Sequence[Event]) -> tuple[Event, ...]:
     found: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in answered:
-            said = event.request, event.author, as_asked(event.words)
+            said = event.request, event.author, strip_bindings(event.words)
             if said in seen:
                 continue
             seen.add(said)
@@ -117,8 +117,8 @@ def once(events: Sequence[Event]) -> tuple[Event, ...]:
     return tuple(found)
 
 
-def as_asked(words: Words) -> Words:
-    """Words without what their writer did not choose: commits that they are bound to, digests of texts.
+def strip_bindings(words: EventBody) -> EventBody:
+    """Return an event without values that its author did not choose: commits and digests of texts.
 
     Where the branches have moved between a call and its retry, these differ, and the call is the same.
     """
@@ -147,18 +147,18 @@ Files = Mapping[str, str]
 _SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
 
-def first_name(name: str) -> str:
-    """Return the name that a file was given first."""
+def find_first_name(name: str) -> str:
+    """Return the original name of a file."""
     found = _SECOND_NAME.search(name)
     return name[: found.start()] + name[found.end() :] if found else name
 
 
-def union(versions: Iterable[Files]) -> dict[str, str]:
+def unite_files(versions: Iterable[Files]) -> dict[str, str]:
     """Return all files of some versions of a folder, in order of names."""
     blobs: dict[str, set[str]] = {}
     for files in versions:
         for name, blob in files.items():
-            blobs.setdefault(first_name(name), set()).add(blob)
+            blobs.setdefault(find_first_name(name), set()).add(blob)
     found: dict[str, str] = {}
     for name, ids in blobs.items():
         least, *others = sorted(ids)
@@ -196,8 +196,8 @@ _LONG = 16_000
 File = TypeVar("File")
 
 
-def fitting(sizes: Mapping[File, int]) -> list[File]:
-    """The files that are read, of which these are the sizes in bytes; of equal ones, the first come first."""
+def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
+    """Return the files to read, given their sizes in bytes; of equal ones, the first come first."""
     found: list[File] = []
     left = MOST_BYTES
     for file in sorted(sizes, key=sizes.__getitem__):
@@ -208,8 +208,8 @@ def fitting(sizes: Mapping[File, int]) -> list[File]:
     return found
 
 
-def check_room(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
-    """Raise InvalidWords unless new events, each with its bytes, have room beside so many files and bytes.
+def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
+    """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
 
     Remarks may fill half of the room only, and what clients say three quarters, so that no flood of either
     keeps a person from a verdict or from closing the proposal.
@@ -217,18 +217,18 @@ def check_room(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
     for event, more in new:
         files += 1
         size += more
-        part = _part(event, more)
+        part = _classify_event(event, more)
         if files > part * MOST_EVENTS or size > part * MOST_BYTES:
-            raise InvalidWords(
+            raise InvalidEventText(
                 "this cannot be kept: too much was said of the proposal already",
                 fix="Say it shorter, or go on in another proposal.",
                 field=event.words.kind,
             )
 
 
-def _part(event: Event, size: int) -> float:
+def _classify_event(event: Event, size: int) -> float:
     match event.words:
-        case Commented() | Edited() | Reviewed(verdict=Verdict.COMMENT):
+        case Commented() | Edited() | Reviewed(verdict=ReviewDecision.COMMENT):
             return _REMARKS
     if size > _LONG:
         return _REMARKS
@@ -253,8 +253,8 @@ _IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
 _LONGEST = 100  # characters of the first name that a file was given
 
 
-class Said(NamedTuple):
-    """What was said of one proposal, in order, and how many files could not be read.
+class ProposalEvents(NamedTuple):
+    """The events of one proposal, in order, and the number of unreadable files.
 
     `unread` of these may be events: they are missing, or there was no room for them. `files` and `size`, in
     bytes, are what may be events.
@@ -274,32 +274,32 @@ Key = tuple[str, str]
 
 
 class ParsedDiscussion(NamedTuple):
-    """What was read of one proposal: the trees of its folder, their files' sizes, and what each file was.
+    """The parsed events of one proposal: the trees of its folder, the sizes and contents of its files.
 
     What is `missing` may come yet.
     """
 
     trees: Sequence[str]
-    said: Said
+    said: ProposalEvents
     sizes: Mapping[Key, int]
     events: Mapping[Key, Event | None]
     missing: bool
 
 
 class DiscussionCache(NamedTuple):
-    """What was read of proposals, and of the folders of commits."""
+    """A cache of parsed proposals, and of the folders of commits."""
 
     parsed: LRUCache[str, ParsedDiscussion]
     listed: LRUCache[str, dict[str, str]]
 
     @classmethod
     def empty(cls) -> DiscussionCache:
-        """Return one that holds nothing yet."""
+        """Return an empty cache."""
         return cls(LRUCache(_REMEMBERED), LRUCache(_LISTED))
 
 
 class Discussion:
-    """What is said in some commits, each part of it read when it is asked for. Safe in several threads.
+    """The discussion in some commits, each part read when it is needed. Safe in several threads.
 
     `tips` are the commits, `cache` is what earlier readings found.
     """
@@ -317,14 +317,14 @@ class Discussion:
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
-        """The ids of the proposals of which something is said, sorted."""
+        """Return the ids of the proposals with events, sorted."""
         return tuple(sorted(self._folders)[:MOST_PROPOSALS])
 
-    def of(self, proposal: str) -> Said:
-        """Return what is said of a proposal; nothing of one that is not known."""
+    def of(self, proposal: str) -> ProposalEvents:
+        """Return the events of a proposal; none for an unknown one."""
         trees = self._folders.get(proposal)
         if trees is None:
-            return Said()
+            return ProposalEvents()
         kept = self._parsed.find(proposal)
         if kept is None or kept.trees != trees or (kept.missing and proposal not in self._looked):
             kept = self._read(proposal, trees, kept)
@@ -343,7 +343,7 @@ class Discussion:
     def _folders_at(self, tip: str) -> dict[str, str]:
         found = self._listed.find(tip)
         if found is None:
-            found = folders(self._git, tip)
+            found = list_folders(self._git, tip)
             if found:  # a commit that cannot be read may come yet
                 self._listed.put(tip, found)
         return found
@@ -352,16 +352,16 @@ class Discussion:
         unreadable = 0
         versions = []
         for tree in trees:
-            names, others = files(self._git, tree)
+            names, others = list_event_files(self._git, tree)
             versions.append(names)
             unreadable = max(unreadable, others)  # what all versions have in common counts once
-        every = list(union(versions).items())
+        every = list(unite_files(versions).items())
         sizes = self._sizes(every[:_MOST_FILES], before.sizes if before else {})
         small = {key: size for key, size in sizes.items() if size <= MAX_BYTES}
         known = before.events if before else {}
         events: dict[Key, Event | None] = {}
         lost = 0
-        chosen = fitting(small)
+        chosen = select_within_quota(small)
         for key in chosen:
             if key in known:
                 events[key] = known[key]
@@ -370,11 +370,11 @@ class Discussion:
             if data is None:
                 lost += 1
             else:
-                events[key] = _decoded(proposal, first_name(key[0]), data)
+                events[key] = _decode_event(proposal, find_first_name(key[0]), data)
         readable = [event for event in events.values() if event is not None]
         unread = len(every) - len(sizes) + len(small) - len(chosen) + lost
-        said = Said(
-            once(in_order(readable)),
+        said = ProposalEvents(
+            drop_repeats(sort_events(readable)),
             unreadable + len(every) - len(readable),
             unread,
             len(every) - len(sizes) + len(small),
@@ -384,7 +384,7 @@ class Discussion:
         return ParsedDiscussion(trees, said, sizes, events, missing)
 
     def _sizes(self, every: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
-        """Return the bytes of files; without those that cannot be read."""
+        """Return the bytes of files; without unreadable ones."""
         found: dict[Key, int] = {}
         for key in every:
             size = known.get(key)
@@ -402,8 +402,8 @@ class Discussion:
             return None
 
 
-def folders(git: GitReader, commit: str) -> dict[str, str]:
-    """The tree of each proposal's folder in a commit, by the proposal's id; none if it cannot be read."""
+def list_folders(git: GitReader, commit: str) -> dict[str, str]:
+    """Return the tree of each proposal's folder in a commit, by id; none if it cannot be read."""
     try:
         entries = git.tree(git.commit(commit).tree)
     except DamagedRepository:
@@ -411,8 +411,8 @@ def folders(git: GitReader, commit: str) -> dict[str, str]:
     return {entry.name: entry.id for entry in entries if entry.is_tree and is_id(entry.name)}
 
 
-def files(git: GitReader, tree: str | None) -> tuple[dict[str, str], int]:
-    """The blobs of a folder by the names of files that may be events, and how many other things are there."""
+def list_event_files(git: GitReader, tree: str | None) -> tuple[dict[str, str], int]:
+    """Return the blobs of possible events in a folder by name, and the number of other entries."""
     try:
         entries = git.tree(tree) if tree is not None else ()
     except DamagedRepository:
@@ -422,11 +422,11 @@ def files(git: GitReader, tree: str | None) -> tuple[dict[str, str], int]:
 
 
 def _may_be_event(name: str) -> bool:
-    return _IS_NAME.fullmatch(name) is not None and len(first_name(name)) <= _LONGEST
+    return _IS_NAME.fullmatch(name) is not None and len(find_first_name(name)) <= _LONGEST
 
 
-def _decoded(proposal: str, name: str, data: bytes) -> Event | None:
+def _decode_event(proposal: str, name: str, data: bytes) -> Event | None:
     try:
-        return decode(proposal, name, data)
+        return decode_event(proposal, name, data)
     except Unreadable:
         return None

@@ -1,7 +1,7 @@
-"""The event log: what is said is added to the discussion's branch, and what others said is taken in.
+"""The event log: events are appended to the discussion's branch, and those of other clones are merged.
 
-An event is a file of its own, so one that another writer was first with never stands in the way: it is added
-again to the new tip. It is published as any commit is, with the same guarantees.
+Each event is a file of its own, so events of different writers never conflict: an event is appended again to
+the new tip. It is published as any commit is, with the same guarantees.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace.git import trees
 from workspace.git.merge_bases import ShallowHistory
-from workspace.git.messages import commit_message
-from workspace.git.objects import FILE_MODE, Entry, Signature
-from workspace.git.store import writable
+from workspace.git.messages import format_commit_message
+from workspace.git.objects import FILE_MODE, Signature, TreeEntry
+from workspace.git.store import require_writable
 from workspace.git.tips import Tips
-from workspace.git.trees import Whole
+from workspace.git.trees import WholeEntry
 from workspace.proposal_ids import BRANCH, BRANCHES
 from workspace.proposals.discussion import (
     Discussion,
     DiscussionCache,
-    as_asked,
-    check_room,
-    files,
-    folders,
-    heads,
-    union,
+    check_quota,
+    find_heads,
+    list_event_files,
+    list_folders,
+    strip_bindings,
+    unite_files,
 )
-from workspace.proposals.events import Event, InvalidWords, Unreadable, decode, encode
+from workspace.proposals.events import Event, InvalidEventText, Unreadable, decode_event, encode_event
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish_with_retry
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
-    from workspace.proposals.events import Author, Words
+    from workspace.proposals.events import Author, EventBody
 
 _LOOKS = 20  # while others say something during each
 
 T = TypeVar("T")
 
-Changes = dict[str, bytes | Whole | None]
+Changes = dict[str, bytes | WholeEntry | None]
 _SUBJECTS = {
     "opened": "Open proposal",
     "edited": "Edit the words of proposal",
@@ -54,8 +54,8 @@ _SUBJECTS = {
 }
 
 
-class Appended(NamedTuple):
-    """The commit that holds some events, and the events; `repeated` if an earlier call wrote them."""
+class AppendResult(NamedTuple):
+    """The commit of some events, and the events; `repeated` is True if an earlier call wrote them."""
 
     commit: str
     events: tuple[Event, ...]
@@ -63,7 +63,7 @@ class Appended(NamedTuple):
 
 
 class EventLog:
-    """The words of all proposals of a repository. Reading is safe in several threads.
+    """The events of all proposals of a repository. Reading is safe in several threads.
 
     Where remotes had the branch at another commit when they were fetched last, as in a fresh clone that has
     no branch of its own yet, what is said there is read too.
@@ -75,20 +75,20 @@ class EventLog:
         self._cache = DiscussionCache.empty()
 
     def read(self) -> Discussion:
-        """Return what is said, as of now."""
-        return self._said_at(_commits(Tips(self._git)))
+        """Return the current discussion."""
+        return self._said_at(_list_commits(Tips(self._git)))
 
-    def steady(self, look: Callable[[Discussion], T]) -> T:
-        """Return what a look at the words comes to that looks at other branches too.
+    def read_steadily(self, look: Callable[[Discussion], T]) -> T:
+        """Return the result of `look`, which also reads other branches, on a discussion that did not change.
 
         It is taken again where something was said meanwhile: words that are older than the branches would
         tell of a proposal what it never was, such as that it is merged while it only goes forward.
         """
         tips = Tips(self._git)
-        now = _commits(tips)
+        now = _list_commits(tips)
         for _ in range(_LOOKS):
             before, found = now, look(self._said_at(now))
-            now = _commits(tips)
+            now = _list_commits(tips)
             if now == before:
                 break
         return found
@@ -99,7 +99,7 @@ class EventLog:
     def append(
         self,
         proposal: str,
-        said: Sequence[Words],
+        said: Sequence[EventBody],
         author: Author,
         *,
         tool: str,
@@ -108,8 +108,8 @@ class EventLog:
         request: str | None = None,
         confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> Appended:
-        """Add words of one proposal, each after the one before it, as one commit.
+    ) -> AppendResult:
+        """Append events of one proposal, each after the one before it, as one commit.
 
         `seen` is what the author had read; without it, all that is there. What was said of the proposal with
         the idempotency key `request` is not said again. `confirm` is asked in the writer's turn, before
@@ -118,24 +118,24 @@ class EventLog:
         Raises ReadOnly, InvalidWords for what could not be read again or has no room, KeyReused for other
         words with the same key, Busy, and what `Publication` raises.
         """
-        store = writable(self._git)
-        key = _digest(request)
+        store = require_writable(self._git)
+        key = _hash_key(request)
         time = now().astimezone(UTC)
         time = time.replace(microsecond=time.microsecond // 1000 * 1000)
-        after = heads((seen or self.read()).of(proposal).events)
+        after = find_heads((seen or self.read()).of(proposal).events)
         events: list[Event] = []
         new: dict[str, bytes] = {}
         for words in said:
             try:
-                name, data = encode(proposal, words, author, time, after, key)
+                name, data = encode_event(proposal, words, author, time, after, key)
             except Unreadable as reason:
-                raise InvalidWords(
+                raise InvalidEventText(
                     f"this cannot be kept: {reason}", fix="Shorten it.", field=words.kind
                 ) from reason
-            events.append(decode(proposal, name, data))
+            events.append(decode_event(proposal, name, data))
             new[f"{proposal}/{name}"] = data
             after = (events[-1].id,)
-        message = commit_message(
+        message = format_commit_message(
             [f"{_SUBJECTS[words.kind]} {proposal}" for words in said],
             paths=[BRANCHES + proposal],
             message=None,
@@ -145,39 +145,39 @@ class EventLog:
         )
         signature = Signature(author.name, author.email, int(time.timestamp()))
 
-        def batch(tip: str | None) -> Batch | Appended:
+        def batch(tip: str | None) -> Batch | AppendResult:
             earlier = self._repeated(proposal, key)
             if earlier is not None:
-                check_same(earlier, [event.words for event in events])
+                check_same_event(earlier, [event.words for event in events])
                 return earlier
             if confirm is not None:
                 confirm()
             there = self.read().of(proposal)
-            check_room(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
-            others = Tips(store).fetched(BRANCH) if tip is None else ()
+            check_quota(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
+            others = Tips(store).list_fetched(BRANCH) if tip is None else ()
             changes = self._united(None, others) | new
             return Batch(BRANCH, tip, changes, message, signature, parents=others)
 
         published = publish_with_retry(store, BRANCH, batch, durable=self._durable)
-        if isinstance(published, Appended):
+        if isinstance(published, AppendResult):
             return published
-        return Appended(published, tuple(events))
+        return AppendResult(published, tuple(events))
 
-    def repeated(self, proposal: str, request: str | None) -> Appended | None:
-        """Return what was said of a proposal with an idempotency key, if anything was."""
-        return self._repeated(proposal, _digest(request))
+    def find_repeated(self, proposal: str, request: str | None) -> AppendResult | None:
+        """Return the events of a proposal with an idempotency key, if there are any."""
+        return self._repeated(proposal, _hash_key(request))
 
-    def take_in(self, theirs: str, signature: Signature) -> str:
-        """Bring what is said in another commit to the branch, and returns the branch's commit.
+    def merge_commit(self, theirs: str, signature: Signature) -> str:
+        """Merge the discussion of another commit into the branch, and return the branch's commit.
 
         The branch goes forward to that commit where nothing is lost by it, else a merge commit holds the
         files of both: no file ever conflicts, and one that was deleted there stays. A file that stands where
         a proposal has its folder is no event, and gives way.
         Raises ReadOnly, Busy, DamagedRepository, and what `Publication` raises.
         """
-        store = writable(self._git)
+        store = require_writable(self._git)
         their_tree = store.commit(theirs).tree
-        message = commit_message(
+        message = format_commit_message(
             ["Take in what was said elsewhere"], paths=[], message=None, tool="sync", client="docyard"
         )
 
@@ -189,9 +189,9 @@ class EventLog:
             found: Changes = {}
             for path, new in files.items():
                 folder = path.partition("/")[0]
-                above, entry = trees.find(store, tree, folder), trees.find(store, tree, path)
+                above, entry = trees.find_in_tree(store, tree, folder), trees.find_in_tree(store, tree, path)
                 if above is not None and not above.is_tree:
-                    found[folder] = Whole(None)
+                    found[folder] = WholeEntry(None)
                 if entry is None or entry.is_blob:
                     found[path] = new
             return found
@@ -203,7 +203,8 @@ class EventLog:
             if not lost and (ours is None or self._holds(theirs, ours)):
                 our_tree = store.commit(ours).tree if ours is not None else None
                 forward: Changes = {
-                    change.path: Whole(change.new) for change in trees.changes(store, our_tree, their_tree)
+                    change.path: WholeEntry(change.new)
+                    for change in trees.diff_trees(store, our_tree, their_tree)
                 }
                 return Batch(BRANCH, ours, forward, message, signature, commit=theirs)
             changes = placed(ours, self._united(ours, [theirs]))
@@ -212,48 +213,48 @@ class EventLog:
         return publish_with_retry(store, BRANCH, batch, durable=self._durable)
 
     def _united(self, base: str | None, others: Sequence[str]) -> Changes:
-        """Return what the union with other commits changes in the files of a base."""
-        here = folders(self._git, base) if base is not None else {}
-        there = [folders(self._git, other) for other in others]
+        """Return the changes to a base's files that the union with other commits makes."""
+        here = list_folders(self._git, base) if base is not None else {}
+        there = [list_folders(self._git, other) for other in others]
         changes: Changes = {}
         for id in sorted({id for found in there for id in found}):
-            before, _ = files(self._git, here.get(id))
+            before, _ = list_event_files(self._git, here.get(id))
             if all(found.get(id) in (None, here.get(id)) for found in there):
                 continue
-            after = union([before, *(files(self._git, found.get(id))[0] for found in there)])
+            after = unite_files([before, *(list_event_files(self._git, found.get(id))[0] for found in there)])
             for name in sorted(before.keys() | after.keys()):
                 if before.get(name) != after.get(name):
                     blob = after.get(name)
-                    changes[f"{id}/{name}"] = Whole(Entry(name, blob, FILE_MODE) if blob else None)
+                    changes[f"{id}/{name}"] = WholeEntry(TreeEntry(name, blob, FILE_MODE) if blob else None)
         return changes
 
     def _holds(self, tip: str, commit: str) -> bool:
-        """Whether a commit is among the ancestors of another; not where a shallow clone cannot tell."""
+        """Return True if a commit is an ancestor of another; False if a shallow clone cannot tell."""
         try:
             return self._git.merge_bases(tip, commit) == (commit,)
         except ShallowHistory:
             return False
 
-    def _repeated(self, proposal: str, key: str | None) -> Appended | None:
+    def _repeated(self, proposal: str, key: str | None) -> AppendResult | None:
         if key is None:
             return None
         discussion = self.read()
         found = tuple(event for event in discussion.of(proposal).events if event.request == key)
-        return Appended(discussion.tips[0], found, repeated=True) if found else None
+        return AppendResult(discussion.tips[0], found, repeated=True) if found else None
 
 
-def _commits(tips: Tips) -> tuple[str, ...]:
-    """The commits that hold what is said: here, and where remotes had it when they were fetched last."""
-    here = tips.here(BRANCH)
-    return tuple(dict.fromkeys([*([here] if here else []), *tips.fetched(BRANCH)]))
+def _list_commits(tips: Tips) -> tuple[str, ...]:
+    """Return the commits of the discussion: the local one, and those of remotes as last fetched."""
+    here = tips.find_local(BRANCH)
+    return tuple(dict.fromkeys([*([here] if here else []), *tips.list_fetched(BRANCH)]))
 
 
-def check_same(earlier: Appended, words: Sequence[Words]) -> None:
-    """Raise KeyReused where other words were said with the same key.
+def check_same_event(earlier: AppendResult, words: Sequence[EventBody]) -> None:
+    """Raise KeyReused if another event has the same key.
 
     What their writer does not choose may differ: by the time of a retry, the branches may have moved.
     """
-    if [as_asked(event.words) for event in earlier.events] != [as_asked(one) for one in words]:
+    if [strip_bindings(event.words) for event in earlier.events] != [strip_bindings(one) for one in words]:
         from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(
@@ -263,6 +264,6 @@ def check_same(earlier: Appended, words: Sequence[Words]) -> None:
         )
 
 
-def _digest(request: str | None) -> str | None:
-    """Return what is kept of an idempotency key."""
+def _hash_key(request: str | None) -> str | None:
+    """Return the digest of an idempotency key that is stored."""
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest() if request else None

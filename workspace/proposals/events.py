@@ -1,4 +1,4 @@
-"""What people say of a proposal: a kind of words a class, each with the bounds that it is held to.
+"""The events of a proposal: a class for each kind, with its limits, and their encoding.
 
 Whatever is said is made by these classes' callers through `title`, `text` and `Place`, which refuse what is
 too long; what is read from a repository is held to the same bounds by `encoding`.
@@ -35,7 +35,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.proposal_ids import BRANCHES, DISCUSSION, id_of_branch, is_id
+from workspace.proposal_ids import BRANCHES, DISCUSSION, is_id, parse_branch_id
 
 MAX_TITLE = 256
 
@@ -55,14 +55,14 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class InvalidWords(WorkspaceError):
-    """What is said cannot be kept: it is empty, too long, or no text. `field` names what of it."""
+class InvalidEventText(WorkspaceError):
+    """The text of an event is empty, too long, or invalid. `field` names the text."""
 
     code = "INVALID_WORDS"
 
 
 class KnownBy(StrEnum):
-    """How it is known who speaks. It is what the writer says: a file in Git proves nothing."""
+    """The way in which an author is known. The writer claims it: a file in Git proves nothing."""
 
     GIT = "git"
     TOKEN = "token"
@@ -70,7 +70,7 @@ class KnownBy(StrEnum):
 
 
 class Author(NamedTuple):
-    """Who speaks. `label` is the name of the token, or of the client; empty for Git's own identity."""
+    """The author of an event. `label` is the name of the token or client; empty for Git's identity."""
 
     name: str
     email: str
@@ -79,12 +79,12 @@ class Author(NamedTuple):
 
     @property
     def key(self) -> tuple[KnownBy, str]:
-        """What tells one from another who is known in the same way: a token's name, else the address."""
+        """The key of an author among those known in the same way: a token's name, else the address."""
         by_label = self.known_by is KnownBy.TOKEN
         return self.known_by, self.label if by_label else self.email.casefold() or self.name
 
     def is_same(self, other: Author) -> bool:
-        """Whether this may be the same person: also one who is known by Git here, and by a token there.
+        """Return True if this may be the same person, also if one is known by Git and one by a token.
 
         A client is another than the person in whose name it commits, since it cannot have a token.
         """
@@ -93,8 +93,8 @@ class Author(NamedTuple):
         return bool(self.email) and self.email.casefold() == other.email.casefold()
 
 
-class Verdict(StrEnum):
-    """What a review comes to."""
+class ReviewDecision(StrEnum):
+    """The decision of a review."""
 
     APPROVE = "approve"
     REQUEST_CHANGES = "request_changes"
@@ -102,8 +102,8 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a comment is about: a document, or a section of it, as of the comment's commit.
+class CommentTarget:
+    """The target of a comment: a document, or a section of it, as of the comment's commit.
 
     `slug` is the section's address, None for the whole document. `digest` is the SHA-256, in hex, of the text
     that was there; `quote` is the part of it that is meant, empty for all of it.
@@ -117,7 +117,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The proposal begins: `branch` was made at the commit `base` of the branch `target`."""
+    """A proposal is opened: `branch` was created at the commit `base` of the branch `target`."""
 
     kind: ClassVar[str] = "opened"
     title: str
@@ -129,7 +129,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Another title or description; None leaves it as it is."""
+    """A new title or description; None leaves it unchanged."""
 
     kind: ClassVar[str] = "edited"
     title: str | None = None
@@ -138,14 +138,14 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A remark on the proposal, on a place in it, or an answer to another remark (`reply_to`, its id).
+    """A comment on the proposal or a place in it, or an answer to another comment (`reply_to`, its id).
 
     `pull_request` is the link of the pull request that the remark reports as opened.
     """
 
     kind: ClassVar[str] = "commented"
     text: str
-    place: Place | None = None
+    place: CommentTarget | None = None
     commit: str | None = None
     reply_to: str | None = None
     pull_request: str | None = None
@@ -153,13 +153,13 @@ class Commented:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A verdict on the proposal as it was at a commit.
+    """A decision on the proposal at a commit.
 
     `seal` proves to those who know the author's token that it was given with it (`policy.seals`).
     """
 
     kind: ClassVar[str] = "reviewed"
-    verdict: Verdict
+    verdict: ReviewDecision
     text: str
     commit: str
     seal: str | None = None
@@ -167,7 +167,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The author asks for a review of the proposal as it is at a commit.
+    """The author requests a review of the proposal at a commit.
 
     `same` are earlier commits at which somebody asks for changes, and from which `commit` differs by nothing
     but what refreshes brought from the target: what was asked for there is not answered.
@@ -179,7 +179,7 @@ class Submitted:
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The commits at which a request for changes stays unanswered: they hold the same words."""
+        """The commits of change requests that are not addressed: the content is unchanged."""
         return (self.commit, *(self.same or ()))
 
 
@@ -198,7 +198,7 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The proposal is given up."""
+    """The proposal is closed."""
 
     kind: ClassVar[str] = "closed"
     text: str = ""
@@ -206,62 +206,62 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """The proposal is taken up again."""
+    """The proposal is open again."""
 
     kind: ClassVar[str] = "reopened"
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """Words of a kind, or of a version, that this Docyard does not know."""
+class UnknownEvent:
+    """An event of a kind, or of a version, that this Docyard does not know."""
 
     kind: str
     version: int
 
 
-Words = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Closed | Reopened | Unknown
+EventBody = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Closed | Reopened | UnknownEvent
 
 
-def title(text: str) -> str:
+def validate_title(text: str) -> str:
     """Return a title on one line, its white space single. Raises InvalidWords if it is empty or too long."""
-    found = one_line(_encodable(text, "title"))
+    found = join_lines(_encodable(text, "title"))
     if not found:
-        raise InvalidWords(
+        raise InvalidEventText(
             "the title is empty", fix="Say in a few words what the proposal changes.", field="title"
         )
     _check_length(found, MAX_TITLE, "title", "Shorten it; the description has room for the rest.")
     return found
 
 
-def text(words: str, field: str, *, may_be_empty: bool = False) -> str:
+def validate_text(words: str, field: str, *, may_be_empty: bool = False) -> str:
     """Return a text of several lines, ended by LF, without control characters. Raises InvalidWords."""
     _check_length(words, MAX_TEXT, field, "Shorten it, or say it in several comments.")
-    found = plain(_encodable(words, field))
+    found = remove_controls(_encodable(words, field))
     if not found and not may_be_empty:
-        raise InvalidWords(f"the {field} is empty", fix="Say something, or leave it out.", field=field)
+        raise InvalidEventText(f"the {field} is empty", fix="Say something, or leave it out.", field=field)
     return found
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return a text without control characters, its white space single."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
-def plain(text: str) -> str:
+def remove_controls(text: str) -> str:
     """Return a text without control characters other than tabs and ends of lines, which are LF."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def _encodable(text: str, field: str) -> str:
     if _SURROGATE.search(text):
-        raise InvalidWords(f"the {field} is not valid Unicode", fix="Send it as UTF-8.", field=field)
+        raise InvalidEventText(f"the {field} is not valid Unicode", fix="Send it as UTF-8.", field=field)
     return text
 
 
 def _check_length(text: str, most: int, field: str, fix: str) -> None:
     if len(text) > most:
-        raise InvalidWords(
+        raise InvalidEventText(
             f"the {field} has {len(text):,} characters; at most {most:,} are kept",
             fix=fix,
             field=field,
@@ -313,18 +313,18 @@ Check = Callable[[object], Any]
 
 
 class Unreadable(ValueError):
-    """These bytes are no event."""
+    """The bytes are not an event."""
 
 
-def checked(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return the fields of an object, each by its check; what has none is left out. Raises Unreadable."""
+def read_fields(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
+    """Return the fields of an object, each by its check; empty ones are left out. Raises Unreadable."""
     if not isinstance(found, dict):
         raise Unreadable("it has no words")
     return {name: check(found.get(name)) for name, check in checks.items()}
 
 
-def text_field(most: int) -> Callable[[object], str]:
-    """Return a text of so many characters at most, with no lone surrogates."""
+def make_text_check(most: int) -> Callable[[object], str]:
+    """Return a check for a text of so many characters at most, with no lone surrogates."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
@@ -334,38 +334,38 @@ def text_field(most: int) -> Callable[[object], str]:
     return check
 
 
-def title_field(found: object) -> str:
+def read_title(found: object) -> str:
     """Return a title, on one line."""
-    shown = one_line(text_field(MAX_TITLE)(found))
+    shown = join_lines(make_text_check(MAX_TITLE)(found))
     if not shown:
         raise Unreadable("its title is empty")
     return shown
 
 
-def said(found: object) -> str:
-    """Return what was said: nothing is an empty text."""
-    return plain(text_field(MAX_TEXT)(found)) if found is not None else ""
+def read_text(found: object) -> str:
+    """Return a text; a missing one is empty."""
+    return remove_controls(make_text_check(MAX_TEXT)(found)) if found is not None else ""
 
 
-def branch(found: object) -> str:
+def read_branch(found: object) -> str:
     """Return the name of a branch."""
-    name = text_field(_MAX_NAME)(found)
-    if not name or one_line(name) != name:
+    name = make_text_check(_MAX_NAME)(found)
+    if not name or join_lines(name) != name:
         raise Unreadable("a branch is none")
     return name
 
 
-def target(found: object) -> str:
-    """Return the branch into which a proposal asks to be merged."""
-    name = branch(found)
+def read_target(found: object) -> str:
+    """Return the target branch of a proposal."""
+    name = read_branch(found)
     # What a proposal is merged into holds documents: not what is said, and not another proposal.
     if name == DISCUSSION or name.startswith(BRANCHES):
         raise Unreadable("its target is no branch of documents")
     return name
 
 
-def matching(pattern: re.Pattern[str]) -> Callable[[object], str]:
-    """Return an id of a form."""
+def make_pattern_check(pattern: re.Pattern[str]) -> Callable[[object], str]:
+    """Return a check for an id of a pattern."""
 
     def check(found: object) -> str:
         if not isinstance(found, str) or not pattern.fullmatch(found):
@@ -375,8 +375,8 @@ def matching(pattern: re.Pattern[str]) -> Callable[[object], str]:
     return check
 
 
-def one_of(choices: Callable[[str], Any]) -> Check:
-    """Return a value of an enumeration."""
+def make_enum_check(choices: Callable[[str], Any]) -> Check:
+    """Return a check for a value of an enumeration."""
 
     def check(found: object) -> object:
         try:
@@ -387,12 +387,12 @@ def one_of(choices: Callable[[str], Any]) -> Check:
     return check
 
 
-def optional(check: Callable[[object], Any]) -> Callable[[object], Any]:
-    """Return what a check takes, or nothing."""
+def make_optional_check(check: Callable[[object], Any]) -> Callable[[object], Any]:
+    """Return a check that also accepts a missing value."""
     return lambda found: None if found is None else check(found)
 
 
-def time_field(found: object) -> datetime:
+def read_time(found: object) -> datetime:
     """Return a time in UTC, to the millisecond. Raises Unreadable."""
     match = _IS_TIME.fullmatch(found) if isinstance(found, str) else None
     if match is None:
@@ -405,60 +405,60 @@ def time_field(found: object) -> datetime:
         raise Unreadable("its time is none") from None
 
 
-def author_field(found: object) -> Author:
-    """Return who spoke. Raises Unreadable."""
-    fields = checked(
+def read_author(found: object) -> Author:
+    """Return the author. Raises Unreadable."""
+    fields = read_fields(
         found,
         {
-            "name": text_field(_MAX_NAME),
-            "email": text_field(_MAX_NAME),
-            "known_by": one_of(KnownBy),
-            "label": optional(text_field(_MAX_NAME)),
+            "name": make_text_check(_MAX_NAME),
+            "email": make_text_check(_MAX_NAME),
+            "known_by": make_enum_check(KnownBy),
+            "label": make_optional_check(make_text_check(_MAX_NAME)),
         },
     )
-    name, email, label = (one_line(fields[key] or "") for key in ("name", "email", "label"))
+    name, email, label = (join_lines(fields[key] or "") for key in ("name", "email", "label"))
     return Author(name, email, fields["known_by"], label)
 
 
-def after(found: object) -> tuple[str, ...]:
-    """Return the ids of events that were there before, 50 at most. Raises Unreadable."""
+def read_after(found: object) -> tuple[str, ...]:
+    """Return the ids of earlier events, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_AFTER:
         raise Unreadable("what it comes after is no short list")
-    return tuple(matching(_IS_EVENT)(id) for id in found)
+    return tuple(make_pattern_check(_IS_EVENT)(id) for id in found)
 
 
-def commits(found: object) -> tuple[str, ...]:
+def read_commits(found: object) -> tuple[str, ...]:
     """Return a list of commits, 50 at most. Raises Unreadable."""
     if not isinstance(found, list) or len(found) > MAX_COMMITS:
         raise Unreadable("its commits are no short list")
-    return tuple(commit(id) for id in found)
+    return tuple(check_commit(id) for id in found)
 
 
-def place(found: object) -> Place:
-    """Return the document, section and words that a comment is about. Raises Unreadable."""
+def read_place(found: object) -> CommentTarget:
+    """Return the document, section and words of a comment's target. Raises Unreadable."""
     checks = {
-        "path": text_field(_MAX_PATH),
-        "slug": optional(text_field(_MAX_PATH)),
-        "digest": matching(_IS_DIGEST),
-        "quote": optional(text_field(MAX_QUOTE)),
+        "path": make_text_check(_MAX_PATH),
+        "slug": make_optional_check(make_text_check(_MAX_PATH)),
+        "digest": make_pattern_check(_IS_DIGEST),
+        "quote": make_optional_check(make_text_check(MAX_QUOTE)),
     }
-    fields = checked(found, checks)
-    return Place(**{**fields, "quote": fields["quote"] or ""})
+    fields = read_fields(found, checks)
+    return CommentTarget(**{**fields, "quote": fields["quote"] or ""})
 
 
-commit = matching(_IS_COMMIT)
+check_commit = make_pattern_check(_IS_COMMIT)
 
 
-digest = matching(_IS_DIGEST)
+check_digest = make_pattern_check(_IS_DIGEST)
 
 
-event = matching(_IS_EVENT)
+check_event_id = make_pattern_check(_IS_EVENT)
 
 
-link = matching(_IS_LINK)
+check_link = make_pattern_check(_IS_LINK)
 
 
-seal = matching(_IS_SEAL)
+check_seal = make_pattern_check(_IS_SEAL)
 
 
 VERSION = 1
@@ -474,7 +474,7 @@ _IS_KIND = re.compile("[a-z][a-z_]{0,49}")
 
 
 class Event(NamedTuple):
-    """Words of a proposal: who said them, when (UTC, to the millisecond), and what had been said before.
+    """An event of a proposal: its author, time (UTC, to the millisecond), and the events before it.
 
     `id` is the beginning of the digest of its bytes, in hex. `after` are the ids of the events that its
     writer had seen last, `request` a digest of the idempotency key that it was written with.
@@ -484,14 +484,14 @@ class Event(NamedTuple):
     proposal: str
     time: datetime
     author: Author
-    words: Words
+    words: EventBody
     after: tuple[str, ...] = ()
     request: str | None = None
 
 
-def encode(
+def encode_event(
     proposal: str,
-    words: Words,
+    words: EventBody,
     author: Author,
     time: datetime,
     after: tuple[str, ...] = (),
@@ -501,7 +501,7 @@ def encode(
 
     Raises Unreadable for what could not be read again.
     """
-    if isinstance(words, Unknown):
+    if isinstance(words, UnknownEvent):
         raise Unreadable("words of an unknown kind are only read")
     data: dict[str, object] = {
         "after": list(after),
@@ -512,7 +512,7 @@ def encode(
         "proposal": proposal,
         "time": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "version": VERSION,
-        "words": _without_nothing(dataclasses.asdict(words)),
+        "words": _drop_empty(dataclasses.asdict(words)),
     }
     if request is not None:
         data["request"] = request
@@ -520,12 +520,12 @@ def encode(
         raw = (json.dumps(data, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode()
     except UnicodeEncodeError:
         raise Unreadable("a text is not valid Unicode") from None
-    name = _name(time.astimezone(UTC), raw)
-    decode(proposal, name, raw)
+    name = _build_name(time.astimezone(UTC), raw)
+    decode_event(proposal, name, raw)
     return name, raw
 
 
-def decode(proposal: str, name: str, data: bytes) -> Event:
+def decode_event(proposal: str, name: str, data: bytes) -> Event:
     """Return the event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
     if len(data) > MAX_BYTES:
         raise Unreadable("it is too large")
@@ -535,8 +535,8 @@ def decode(proposal: str, name: str, data: bytes) -> Event:
         raise Unreadable("it is not JSON") from None
     if not isinstance(found, dict):
         raise Unreadable("it is no object")
-    time = time_field(found.get("time"))
-    if name != _name(time, data):
+    time = read_time(found.get("time"))
+    if name != _build_name(time, data):
         raise Unreadable("its name is another's")
     if found.get("proposal") != proposal or not is_id(proposal):
         raise Unreadable("it is of another proposal")
@@ -544,82 +544,82 @@ def decode(proposal: str, name: str, data: bytes) -> Event:
         name[-_ID - 5 : -5],
         proposal,
         time,
-        author_field(found.get("author")),
-        _words(found),
-        after(found.get("after")),
-        optional(digest)(found.get("request")),
+        read_author(found.get("author")),
+        _read_body(found),
+        read_after(found.get("after")),
+        make_optional_check(check_digest)(found.get("request")),
     )
 
 
-def _name(time: datetime, data: bytes) -> str:
-    """Return a name that sorts by time, and that every system can store."""
+def _build_name(time: datetime, data: bytes) -> str:
+    """Return a name that sorts by time, and is valid on every system."""
     compact = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
     return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID]}.json"
 
 
-def _words(found: Mapping[str, Any]) -> Words:
+def _read_body(found: Mapping[str, Any]) -> EventBody:
     kind, version = found.get("kind"), found.get("version")
     if not isinstance(kind, str) or not _IS_KIND.fullmatch(kind):
         raise Unreadable("it has no kind")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
         raise Unreadable("it has no version")
     if kind not in _KINDS or version > VERSION:
-        return Unknown(kind, version)
+        return UnknownEvent(kind, version)
     make, checks = _KINDS[kind]
-    words = make(**checked(found.get("words"), checks))
+    words = make(**read_fields(found.get("words"), checks))
     # Who writes to a proposal's branch must not be led to another.
-    if isinstance(words, Opened) and id_of_branch(words.branch) != found.get("proposal"):
+    if isinstance(words, Opened) and parse_branch_id(words.branch) != found.get("proposal"):
         raise Unreadable("its branch is not the proposal's own")
     return words
 
 
-def _without_nothing(found: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _without_nothing(value) if isinstance(value, dict) else value
+        name: _drop_empty(value) if isinstance(value, dict) else value
         for name, value in found.items()
         if value is not None
     }
 
 
-_KINDS: Mapping[str, tuple[Callable[..., Words], Mapping[str, Check]]] = {
+_KINDS: Mapping[str, tuple[Callable[..., EventBody], Mapping[str, Check]]] = {
     "opened": (
         Opened,
         {
-            "title": title_field,
-            "description": said,
-            "target": target,
-            "branch": branch,
-            "base": optional(commit),
+            "title": read_title,
+            "description": read_text,
+            "target": read_target,
+            "branch": read_branch,
+            "base": make_optional_check(check_commit),
         },
     ),
     "edited": (
         Edited,
-        {"title": optional(title_field), "description": optional(said)},
+        {"title": make_optional_check(read_title), "description": make_optional_check(read_text)},
     ),
     "commented": (
         Commented,
         {
-            "text": said,
-            "place": optional(place),
-            "commit": optional(commit),
-            "reply_to": optional(event),
-            "pull_request": optional(link),
+            "text": read_text,
+            "place": make_optional_check(read_place),
+            "commit": make_optional_check(check_commit),
+            "reply_to": make_optional_check(check_event_id),
+            "pull_request": make_optional_check(check_link),
         },
     ),
     "reviewed": (
         Reviewed,
         {
-            "verdict": one_of(Verdict),
-            "text": said,
-            "commit": commit,
-            "seal": optional(seal),
+            "verdict": make_enum_check(ReviewDecision),
+            "text": read_text,
+            "commit": check_commit,
+            "seal": make_optional_check(check_seal),
         },
     ),
-    "submitted": (Submitted, {"commit": commit, "same": optional(commits)}),
+    "submitted": (Submitted, {"commit": check_commit, "same": make_optional_check(read_commits)}),
     "refreshed": (
         Refreshed,
-        {"commit": commit, "target": commit, "asked": optional(digest)},
+        {"commit": check_commit, "target": check_commit, "asked": make_optional_check(check_digest)},
     ),
-    "closed": (Closed, {"text": said}),
-    "reopened": (Reopened, {"text": said}),
+    "closed": (Closed, {"text": read_text}),
+    "reopened": (Reopened, {"text": read_text}),
 }

@@ -1,4 +1,4 @@
-"""A proposal as it stands now, from what was said of it and from where the branches are.
+"""A proposal as it is now, from its events and from the branches.
 
 State is derived each time and stored nowhere: who moves, merges or deletes a branch by hand has said so.
 
@@ -13,54 +13,54 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import Graph, reached
+from workspace.git.ancestry import Graph, select_reachable
 from workspace.git.tips import Tips
 from workspace.lru_cache import LRUCache
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.proposal_ids import read_id
 from workspace.proposals.events import (
     Author,
     Closed,
     Commented,
+    CommentTarget,
     Edited,
     Event,
     KnownBy,
     Opened,
-    Place,
     Refreshed,
     Reopened,
+    ReviewDecision,
     Reviewed,
     Submitted,
-    Unknown,
-    Verdict,
+    UnknownEvent,
 )
-from workspace.proposals.landing import Asked, Landing, Landings
+from workspace.proposals.landing import MergeCandidate, MergeDetector, MergeRecord
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
-    from workspace.proposals.discussion import Discussion, Said
+    from workspace.proposals.discussion import Discussion, ProposalEvents
 
 
 class Comment(NamedTuple):
-    """A remark: its id, who made it and when, its text, and what it is about, as of `commit`."""
+    """A comment: its id, author, time and text, and its target as of `commit`."""
 
     id: str
     author: Author
     time: datetime
     text: str
-    place: Place | None
+    place: CommentTarget | None
     commit: str | None
 
 
 class Thread(NamedTuple):
-    """A remark and the answers to it, in order; an answer to an answer stands beside it."""
+    """A comment and its answers, in order; an answer to an answer is in the same list."""
 
     comment: Comment
     replies: tuple[Comment, ...]
 
 
 class Review(NamedTuple):
-    """A verdict on the proposal at a commit. `is_last` unless the same person gave another one later.
+    """A decision on the proposal at a commit. `is_last` unless its author made another one later.
 
     A request for changes is also answered, and not the last word, when the proposal was submitted again with
     other content: not by what a refresh brought.
@@ -69,14 +69,14 @@ class Review(NamedTuple):
     id: str
     author: Author
     time: datetime
-    verdict: Verdict
+    verdict: ReviewDecision
     text: str
     commit: str
     is_last: bool
 
 
-class Told(NamedTuple):
-    """A proposal in the words of its events.
+class ProposalContent(NamedTuple):
+    """The content of a proposal by its events.
 
     `base` is the commit of the target that it stands on: where it was opened, or what it was refreshed to
     while it had no commit of its own; `bases` are all of these. `commits` are those that it is known to have
@@ -101,15 +101,15 @@ class Told(NamedTuple):
     bases: frozenset[str] = frozenset()
 
     def base_of(self, tip: str | None) -> str | None:
-        """Return the commit of the target that a tip stands on.
+        """Return the commit of the target that a tip is based on.
 
         Where several bring it forward at once, what was said last need not be where the branch came to.
         """
         return tip if tip in self.bases else self.base
 
 
-def told(events: Sequence[Event]) -> Told | None:
-    """Return what events in order come to; None unless one opens the proposal, of which the first counts."""
+def replay_events(events: Sequence[Event]) -> ProposalContent | None:
+    """Return the result of events in order; None without an opening, of which the first counts."""
     opening = next((event for event in events if isinstance(event.words, Opened)), None)
     if opening is None or not isinstance(opening.words, Opened):
         return None
@@ -138,7 +138,7 @@ def told(events: Sequence[Event]) -> Told | None:
                 closed = event.author
             case Reopened():
                 closed = None
-    return Told(
+    return ProposalContent(
         opening.proposal,
         title,
         description,
@@ -150,15 +150,15 @@ def told(events: Sequence[Event]) -> Told | None:
         events[-1].time,
         submitted,
         closed,
-        _reviews(events),
-        _threads(events),
+        _collect_reviews(events),
+        _collect_threads(events),
         tuple(commits),
-        sum(isinstance(event.words, Unknown) for event in events),
+        sum(isinstance(event.words, UnknownEvent) for event in events),
         frozenset(bases),
     )
 
 
-def _reviews(events: Iterable[Event]) -> tuple[Review, ...]:
+def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     found: list[Review] = []
     last: dict[tuple[KnownBy, str], int] = {}  # by person, the verdict that counts
     for event in events:
@@ -166,11 +166,11 @@ def _reviews(events: Iterable[Event]) -> tuple[Review, ...]:
             for person, place in [*last.items()]:
                 review = found[place]
                 is_answered = review.commit not in event.words.unanswered
-                if review.verdict is Verdict.REQUEST_CHANGES and is_answered:
+                if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
                     found[last.pop(person)] = review._replace(is_last=False)
         elif isinstance(event.words, Reviewed):
             words, person = event.words, event.author.key
-            counts = words.verdict is not Verdict.COMMENT
+            counts = words.verdict is not ReviewDecision.COMMENT
             if counts:
                 if person in last:
                     found[last[person]] = found[last[person]]._replace(is_last=False)
@@ -181,7 +181,7 @@ def _reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     return tuple(found)
 
 
-def _threads(events: Iterable[Event]) -> tuple[Thread, ...]:
+def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
     threads: list[tuple[Comment, list[Comment]]] = []
     within: dict[str, int] = {}  # the thread of each remark
     for event in events:
@@ -214,8 +214,8 @@ class ProposalNotFound(WorkspaceError):
     code = "PROPOSAL_NOT_FOUND"
 
 
-class State(StrEnum):
-    """Where a proposal is on its way; of several that hold, the first of these counts."""
+class ProposalState(StrEnum):
+    """The state of a proposal; of several that hold, the first of these counts."""
 
     MERGED = "merged"  # the target has taken it in
     CLOSED = "closed"  # it was given up
@@ -226,11 +226,11 @@ class State(StrEnum):
     OPEN = "open"
 
 
-_ENDED = (State.MERGED, State.CLOSED, State.GONE)
+_ENDED = (ProposalState.MERGED, ProposalState.CLOSED, ProposalState.GONE)
 
 
 class Bond(StrEnum):
-    """How a verdict holds to the commit that it was given on."""
+    """The relation of a review's commit to the proposal."""
 
     CURRENT = "current"  # the proposal is at that commit
     EDITED = "edited"  # it has gone on from there
@@ -239,7 +239,7 @@ class Bond(StrEnum):
 
 
 class BoundReview(NamedTuple):
-    """A verdict, whether it holds for the proposal as it is, and whether it is on one's own proposal."""
+    """A review, whether it holds for the current proposal, and whether it is on one's own proposal."""
 
     review: Review
     bond: Bond
@@ -247,30 +247,30 @@ class BoundReview(NamedTuple):
 
     @property
     def approves(self) -> bool:
-        """Whether this is another person's approval of just what the proposal is now."""
-        return self._counts(Verdict.APPROVE) and self.bond is Bond.CURRENT and not self.is_own
+        """Return True if this is another person's approval of exactly the current proposal."""
+        return self._counts(ReviewDecision.APPROVE) and self.bond is Bond.CURRENT and not self.is_own
 
     @property
     def asks_for_changes(self) -> bool:
-        """Whether changes are asked for that were not answered yet; an edit alone is no answer."""
-        return self._counts(Verdict.REQUEST_CHANGES)
+        """Return True for a change request that is not addressed; an edit alone does not address it."""
+        return self._counts(ReviewDecision.REQUEST_CHANGES)
 
-    def _counts(self, verdict: Verdict) -> bool:
+    def _counts(self, verdict: ReviewDecision) -> bool:
         return self.review.verdict is verdict and self.review.is_last
 
 
 class Proposal(NamedTuple):
-    """A proposal: its words, its state, and its tip (None where its branch is gone).
+    """A proposal: its content, its state, and its tip (None if its branch is missing).
 
     `landing` is where the target took it in; `is_ahead` says that it went on after that. `is_rewritten` says
     that it no longer has a commit that it was known to have. `unreadable` counts files that are no events,
     and `unread` those of them that may be.
     """
 
-    words: Told
-    state: State
+    words: ProposalContent
+    state: ProposalState
     tip: str | None
-    landing: Landing | None
+    landing: MergeRecord | None
     is_ahead: bool
     is_rewritten: bool
     reviews: tuple[BoundReview, ...]
@@ -279,32 +279,32 @@ class Proposal(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its short name, which nothing changes."""
+        """The proposal's short id, which never changes."""
         return self.words.id
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still be written to and merged: it has not ended."""
+        """Return True if it can still be written to and merged."""
         return self.state not in _ENDED
 
     @property
     def approvals(self) -> tuple[Review, ...]:
-        """The approvals that hold."""
+        """The valid approvals."""
         return tuple(bound.review for bound in self.reviews if bound.approves)
 
 
 class Proposals:
-    """The proposals of a repository. Safe in several threads; what is known of commits is kept."""
+    """The proposals of a repository. Safe in several threads; facts about commits are cached."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
-        self._landings = Landings(git, self._graph)
-        self._told: LRUCache[str, tuple[Said, Told | None]] = LRUCache(_REMEMBERED)
+        self._landings = MergeDetector(git, self._graph)
+        self._told: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(_REMEMBERED)
         self._had: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
 
     def all(self, discussion: Discussion) -> tuple[Proposal, ...]:
-        """Return every proposal of which an opening can be read, the one that was opened last first."""
+        """Return every proposal with a readable opening, the last opened first."""
         return self._standing(discussion, discussion.proposals)
 
     def one(self, discussion: Discussion, name: str) -> Proposal:
@@ -319,15 +319,15 @@ class Proposals:
         self._graph.look()
         tips = Tips(self._git)
         known = {id: words for id in ids if (words := self._words(id, discussion.of(id))) is not None}
-        at = {id: tips.of(words.branch) for id, words in known.items()}
-        landed: dict[str, Landing] = {}
+        at = {id: tips.find(words.branch) for id, words in known.items()}
+        landed: dict[str, MergeRecord] = {}
         for target in sorted({words.target for words in known.values()}):
             asked = {
-                id: Asked(words.base_of(at[id]), at[id])
+                id: MergeCandidate(words.base_of(at[id]), at[id])
                 for id, words in known.items()
                 if words.target == target
             }
-            commit = tips.of(target)
+            commit = tips.find(target)
             if commit is not None:
                 landed |= self._landings.find(commit, asked)
         found = (self._one(words, at[id], landed.get(id), discussion.of(id)) for id, words in known.items())
@@ -335,36 +335,38 @@ class Proposals:
             sorted(found, key=lambda one: (one.words.opened, one.id), reverse=True),
         )
 
-    def _words(self, id: str, said: Said) -> Told | None:
+    def _words(self, id: str, said: ProposalEvents) -> ProposalContent | None:
         kept = self._told.find(id)
         if kept is None or kept[0] is not said:
-            kept = said, told(said.events)
+            kept = said, replay_events(said.events)
             self._told.put(id, kept)
         return kept[1]
 
-    def _commits_of(self, words: Told, tip: str | None) -> frozenset[str]:
-        """Return those of the commits that a proposal is known to have had that its tip still has."""
+    def _commits_of(self, words: ProposalContent, tip: str | None) -> frozenset[str]:
+        """Return the known commits of a proposal that its tip still contains."""
         if tip is None:
             return frozenset()
         commits = frozenset([*words.commits, *(review.commit for review in words.reviews)])
         if self._had.find(words.id) == (tip, commits):
             return commits
-        had = reached(self._graph, tip, commits)
+        had = select_reachable(self._graph, tip, commits)
         if had == commits:  # what is missing may come yet, as when a shallow clone is deepened
             self._had.put(words.id, (tip, commits))
         return had
 
-    def _one(self, words: Told, tip: str | None, landing: Landing | None, said: Said) -> Proposal:
+    def _one(
+        self, words: ProposalContent, tip: str | None, landing: MergeRecord | None, said: ProposalEvents
+    ) -> Proposal:
         had = self._commits_of(words, tip)
         reviews = tuple(
-            BoundReview(review, _bond(review.commit, tip, had), review.author.is_same(words.author))
+            BoundReview(review, _determine_bond(review.commit, tip, had), review.author.is_same(words.author))
             for review in words.reviews
         )
         is_rewritten = tip is not None and bool(words.commits) and words.commits[-1] not in had
         is_ahead = landing is not None and tip is not None and tip != landing.tip
         return Proposal(
             words,
-            _state(words, tip, landing, reviews),
+            _determine_state(words, tip, landing, reviews),
             tip,
             landing,
             is_ahead,
@@ -375,21 +377,23 @@ class Proposals:
         )
 
 
-def _state(words: Told, tip: str | None, landing: Landing | None, reviews: Sequence[BoundReview]) -> State:
+def _determine_state(
+    words: ProposalContent, tip: str | None, landing: MergeRecord | None, reviews: Sequence[BoundReview]
+) -> ProposalState:
     if landing is not None:
-        return State.MERGED
+        return ProposalState.MERGED
     if words.closed is not None:
-        return State.CLOSED
+        return ProposalState.CLOSED
     if tip is None:
-        return State.GONE
+        return ProposalState.GONE
     if words.submitted is None:
-        return State.DRAFT
+        return ProposalState.DRAFT
     if any(bound.asks_for_changes for bound in reviews):
-        return State.CHANGES_REQUESTED
-    return State.APPROVED if any(bound.approves for bound in reviews) else State.OPEN
+        return ProposalState.CHANGES_REQUESTED
+    return ProposalState.APPROVED if any(bound.approves for bound in reviews) else ProposalState.OPEN
 
 
-def _bond(commit: str, tip: str | None, had: frozenset[str]) -> Bond:
+def _determine_bond(commit: str, tip: str | None, had: frozenset[str]) -> Bond:
     if tip is None:
         return Bond.GONE
     if commit == tip:
@@ -399,7 +403,7 @@ def _bond(commit: str, tip: str | None, had: frozenset[str]) -> Bond:
 
 def _not_found(name: str, ids: Sequence[str]) -> ProposalNotFound:
     shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    close = nearest(name, ids) or [*ids[:_LISTED]]
+    close = find_nearest(name, ids) or [*ids[:_LISTED]]
     return ProposalNotFound(
         f"no proposal '{shown}'",
         fix=f"Name one by its id, such as '{close[0]}'." if close else "There is none yet: open one first.",

@@ -1,14 +1,13 @@
-"""Text that a merge would put under a rule although no rule like it governed the text where it was written.
+"""Text that a merge would put under a rule that did not govern the text where it was written.
 
 A merge follows a document that one side moved or gave another type. A direct write of the other side to the
 document at its old path, or under its old type, was allowed; after the merge the same text is governed, and
 no reviewer has seen it. Both kinds of merges are checked: that of a proposal, where theirs is the approved
 commit, and that of a synchronization, where theirs is the remote's tip.
 
-Rules and types are those of the merge's result. What one side brings to a governed path was reviewed if that
-side's own rules govern it at that side's tip; what it removes from one, if they governed the file before.
-
-The rules and types that hold after a merge, read from its result, which need not be committed.
+Rules and types are those of the merge's result, which need not be committed. A side's text on a governed path
+was reviewed if that side's own rules govern it at that side's tip; a removal, if they governed the file
+before.
 """
 
 from __future__ import annotations
@@ -23,23 +22,30 @@ from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxon
 from workspace.config.toml import read_bytes
 from workspace.errors import InvalidConfig
 from workspace.git.ancestry import Graph
-from workspace.git.objects import Entry, blob_id
-from workspace.git.trees import Whole, changes
-from workspace.merge.trees import file_at
-from workspace.policy.protection import Reach, Touched, governs, is_settings, types_before, types_of
+from workspace.git.objects import TreeEntry, hash_blob
+from workspace.git.trees import WholeEntry, diff_trees
+from workspace.merge.trees import find_file
+from workspace.policy.protection import (
+    GlobMatcher,
+    TouchedPath,
+    is_governed,
+    is_settings_path,
+    read_types,
+    read_types_before,
+)
 from workspace.snapshot import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from workspace.config.tables import Protection
-    from workspace.git.objects import Entry
+    from workspace.git.objects import TreeEntry
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import Snapshot
 
 
 class MergedFiles:
-    """What the settings of a merge say of its files. Raises InvalidConfig where these cannot be used."""
+    """The settings of a merge, applied to its files. Raises InvalidConfig if the settings are invalid."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -57,7 +63,7 @@ class MergedFiles:
         """Return the types of the document at a path; none where there is no document."""
         if path not in self._types:
             data = self._merge.read(path) if self.config.is_document(path) else None
-            self._types[path] = frozenset() if data is None else types_of(self._taxonomy, path, data)
+            self._types[path] = frozenset() if data is None else read_types(self._taxonomy, path, data)
         return self._types[path]
 
     @cached_property
@@ -71,7 +77,7 @@ class MergedFiles:
 
     def _read(self, path: str) -> Manifest | None:
         found = self._merge.entry(path)
-        if isinstance(found, Entry):
+        if isinstance(found, TreeEntry):
             if not snapshot.is_listed(self.config, path, found):
                 return None
             found = read_bytes(self._merge.ours.git, found.id)
@@ -89,8 +95,8 @@ _MAX_COMMITS = 2_000
 """Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""
 
 
-class Unreviewed(NamedTuple):
-    """A path whose change nobody reviewed for a rule, and the path at which that change was made.
+class UnreviewedChange(NamedTuple):
+    """A path whose change was not reviewed for a rule, and the path at which that change was made.
 
     `number` is the rule's, from 1. `is_ours` is True for a change of our side of the merge.
     """
@@ -101,23 +107,23 @@ class Unreviewed(NamedTuple):
     is_ours: bool
 
 
-def find_unreviewed(merge: Merge) -> tuple[Unreviewed, ...]:
-    """Return what a merge of theirs, which was reviewed, takes from ours to paths that theirs changes.
+def find_unreviewed(merge: Merge) -> tuple[UnreviewedChange, ...]:
+    """Return unreviewed changes of ours to paths that theirs, which was reviewed, changes.
 
     Raises InvalidConfig, LimitExceeded.
     """
     return _Search(merge).run(merge.changes, (merge.ours,))
 
 
-def find_unreviewed_of_both(merge: Merge) -> tuple[Unreviewed, ...]:
-    """Return what a merge takes from either side under a rule that did not govern it there.
+def find_unreviewed_of_both(merge: Merge) -> tuple[UnreviewedChange, ...]:
+    """Return changes of either side under a rule that did not govern them there.
 
     Raises InvalidConfig, LimitExceeded.
     """
     sides = (merge.ours, merge.theirs)
     if not any(side.config.protect for side in sides):
         return ()
-    differing = changes(merge.ours.git, merge.theirs.tree, merge.ours.tree)
+    differing = diff_trees(merge.ours.git, merge.theirs.tree, merge.ours.tree)
     return _Search(merge).run({*merge.changes, *(change.path for change in differing)}, sides)
 
 
@@ -130,10 +136,10 @@ class _Search:
         self._bases = [merge.ours.at(base) for base in merge.bases]
         self._removals = {side: _Removals(side) for side in (merge.ours, merge.theirs)}
 
-    def run(self, paths: Collection[str], sides: Sequence[Snapshot]) -> tuple[Unreviewed, ...]:
+    def run(self, paths: Collection[str], sides: Sequence[Snapshot]) -> tuple[UnreviewedChange, ...]:
         """Return each path once for each side that changed it without review."""
         brought = {side: [path for path in paths if self._contributes(path, side)] for side in sides}
-        found: dict[tuple[str, bool], Unreviewed] = {}
+        found: dict[tuple[str, bool], UnreviewedChange] = {}
         for rule, number, governed in self._rules({path for some in brought.values() for path in some}):
             for side, contributed in brought.items():
                 is_ours = side is self._merge.ours
@@ -142,24 +148,24 @@ class _Search:
                         continue
                     if not self._is_reviewed(path, side, rule):
                         source = self._merge.source(path, side)
-                        found[path, is_ours] = Unreviewed(path, source, number, is_ours)
+                        found[path, is_ours] = UnreviewedChange(path, source, number, is_ours)
         return tuple(found[key] for key in sorted(found))
 
     def _contributes(self, path: str, side: Snapshot) -> bool:
-        """Return True if the merge has something of a side at a path: a change, a move or a removal."""
-        made, there = _made_at(self._merge, path), file_at(self._other(side), path)
+        """Return True if the merge takes a change, a move or a removal of a path from a side."""
+        made, there = _find_change_path(self._merge, path), find_file(self._other(side), path)
         if isinstance(made, bytes):
-            is_like_other = there is not None and blob_id(made) == there.id
+            is_like_other = there is not None and hash_blob(made) == there.id
         else:
             is_like_other = _is_same(made.entry, there)
         return not is_like_other and not self._is_unchanged(path, side)
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
-        """Return True if a side has a file where and as every base has it."""
+        """Return True if every base has a side's file at the same path with the same content."""
         sources = self._merge.sources.get(path)
         base, now = (sources.base, self._merge.source(path, side)) if sources else (path, path)
-        entry = file_at(side, now)
-        return base == now and all(_is_same(file_at(commit, base), entry) for commit in self._bases)
+        entry = find_file(side, now)
+        return base == now and all(_is_same(find_file(commit, base), entry) for commit in self._bases)
 
     def _other(self, side: Snapshot) -> Snapshot:
         return self._merge.theirs if side is self._merge.ours else self._merge.ours
@@ -170,10 +176,10 @@ class _Search:
         All rules govern the settings, and docyard.toml those of either side, too: else a merge could choose
         the one without rules.
         """
-        reach = Reach([*paths], self._files.config.root)
-        settings = frozenset(path for path in paths if is_settings(path))
+        reach = GlobMatcher([*paths], self._files.config.root)
+        settings = frozenset(path for path in paths if is_settings_path(path))
         for number, rule in enumerate(self._files.config.protect, 1):
-            yield rule, number, reach.of(rule.paths) | settings
+            yield rule, number, reach.match(rule.paths) | settings
         if CONFIG_PATH in paths:
             for side in (self._merge.ours, self._merge.theirs):
                 for number, rule in enumerate(side.config.protect, 1):
@@ -181,23 +187,23 @@ class _Search:
 
     def _is_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
         """Return True if a side's change of a path was reviewed, or if the rule does not govern it."""
-        if is_settings(path):
+        if is_settings_path(path):
             commits = [side, *self._bases] if path == CONFIG_PATH else [side]
-            return any(_is_covered(one, rule) for commit in commits for one in _rules_of(commit))
-        is_there = _made_at(self._merge, path) != Whole(None)
+            return any(_is_covered(one, rule) for commit in commits for one in _read_rules(commit))
+        is_there = _find_change_path(self._merge, path) != WholeEntry(None)
         if is_there and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
-            return _governs_at(side, rule, self._merge.source(path, side))
+            return _is_governed_at(side, rule, self._merge.source(path, side))
         return self._is_removal_reviewed(path, side, rule)
 
     def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
-        """Return True unless a side took a file away from a rule under which the other side has it.
+        """Return True unless a side removed a file from a rule under which the other side has it.
 
         A file that the side moved may have left the rule at its path in the base, or at its path now.
         """
         other = self._other(side)
-        types = types_before(other, path) if rule.types else frozenset[str]()
-        is_governed = governs(rule, self._files.config.root, Touched(path, types))
-        if not is_governed or file_at(other, path) is None or not _governs_at(other, rule, path):
+        types = read_types_before(other, path) if rule.types else frozenset[str]()
+        governed = is_governed(rule, self._files.config.root, TouchedPath(path, types))
+        if not governed or find_file(other, path) is None or not _is_governed_at(other, rule, path):
             return True
         sources = self._merge.sources.get(path)
         candidates = (path, self._merge.source(path, side), *([sources.base] if sources else []))
@@ -205,14 +211,14 @@ class _Search:
 
     def _was_taken_away(self, path: str, side: Snapshot, rule: Protection) -> bool:
         """Return True if a side changed a file since a base, and a rule governed it when the side did so."""
-        now = file_at(side, path)
-        changed = [base for base in self._bases if not _is_same(file_at(base, path), now)]
+        now = find_file(side, path)
+        changed = [base for base in self._bases if not _is_same(find_file(base, path), now)]
         if not changed:
             return False
         if now is not None:
-            return any(_governs_at(commit, rule, path) for commit in (side, *changed))
+            return any(_is_governed_at(commit, rule, path) for commit in (side, *changed))
         before = self._removals[side].last_with(path)
-        return before is not None and _governs_at(before, rule, path)
+        return before is not None and _is_governed_at(before, rule, path)
 
 
 class _Removals:
@@ -225,27 +231,27 @@ class _Removals:
         self._steps = pairwise(Graph(side.git).first_parents(side.commit, most=_MAX_COMMITS + 1))
 
     def last_with(self, path: str) -> Snapshot | None:
-        """Return the last commit that has a file which the tip has not; None if it is not found."""
+        """Return the last commit with a file that the tip does not have; None if it is not found."""
         while path not in self._before and (step := next(self._steps, None)) is not None:
             after, before = step
-            for change in changes(self._side.git, before.tree, after.tree):
+            for change in diff_trees(self._side.git, before.tree, after.tree):
                 if change.new is None:
                     self._before.setdefault(change.path, self._side.at(before.id))
         return self._before.get(path)
 
 
-def _governs_at(commit: Snapshot, rule: Protection, path: str) -> bool:
-    """Return True if a commit has a rule for a path that asks for no less than another rule."""
-    for one in _rules_of(commit):
+def _is_governed_at(commit: Snapshot, rule: Protection, path: str) -> bool:
+    """Return True if a commit has a rule for a path that is as strict as another rule."""
+    for one in _read_rules(commit):
         if _is_covered(one, rule):
-            types = types_before(commit, path) if one.types else frozenset[str]()
-            if governs(one, commit.config.root, Touched(path, types)):
+            types = read_types_before(commit, path) if one.types else frozenset[str]()
+            if is_governed(one, commit.config.root, TouchedPath(path, types)):
                 return True
     return False
 
 
 def _is_covered(one: Protection, rule: Protection) -> bool:
-    """Return True if what one rule lets in may come under another: it asks for no less."""
+    """Return True if a change admitted by one rule satisfies another, which is no stricter."""
     return (
         one.approvals >= rule.approvals
         and _is_within(one.approvers, rule.approvers)
@@ -254,23 +260,23 @@ def _is_covered(one: Protection, rule: Protection) -> bool:
 
 
 def _is_within(names: Sequence[str], others: Sequence[str]) -> bool:
-    """Return True if all who may act by one list may act by another; an empty list stands for all."""
+    """Return True if all names of one list are in another; an empty list stands for everyone."""
     return not others or (bool(names) and {*names} <= {*others})
 
 
-def _rules_of(commit: Snapshot) -> Sequence[Protection]:
-    """Return the rules of a commit; none where its settings cannot be read."""
+def _read_rules(commit: Snapshot) -> Sequence[Protection]:
+    """Return the rules of a commit; none if its settings cannot be read."""
     with suppress(InvalidConfig):
         return commit.config.protect
     return ()
 
 
-def _made_at(merge: Merge, path: str) -> bytes | Whole:
+def _find_change_path(merge: Merge, path: str) -> bytes | WholeEntry:
     change = merge.changes.get(path)
-    return Whole(file_at(merge.ours, path)) if change is None else change
+    return WholeEntry(find_file(merge.ours, path)) if change is None else change
 
 
-def _is_same(one: Entry | None, other: Entry | None) -> bool:
+def _is_same(one: TreeEntry | None, other: TreeEntry | None) -> bool:
     if one is None or other is None:
         return one is other
     return (one.id, one.mode) == (other.id, other.mode)

@@ -1,15 +1,15 @@
 """The publication of a batch: one compare-and-swap of a branch, followed by the checkout.
 
 after_commit.py   the rule for a failure after a commit
-batch.py          A batch
-batch_objects.py  the objects that a publication's commit brings, held in memory until Git's …
-checkout.py       the work tree of a branch
-journal.py        the journal
+batch.py          a batch: the changes of one commit, as a value
+batch_objects.py  the objects of a publication's commit
+checkout.py       the work tree of a branch during a publication
+journal.py        the journal: a record of a publication's steps, written before the first of them
 locks.py          the locks of a publication
-prepared.py       the private folder of a publication
-pruned.py         branches whose commits or files Git's housekeeping has removed, and what can rebuild …
-publish.py        one commit from a batch, in an order in which no write is lost and a checkout never …
-recovery.py       after a crash
-refs.py           the branch's ref as a file
-repair.py         what a loss of power broke, found and mended as far as that is safe
+prepared.py       the staging folder of a publication
+pruned.py         branches whose commits or files Git's housekeeping has removed
+publish.py        one commit from a batch
+recovery.py       recovery after a crash: an unfinished publication is rolled back, or forward
+refs.py           the ref of a branch as a file
+repair.py         repair of damage by a loss of power
 """

@@ -1,4 +1,4 @@
-"""The rule for a failure after a commit: the call succeeded, and its answer states what is behind.
+"""The rule for a failure after a commit: the call succeeds, and its response lists the failed steps.
 
 A client that reads an error sends its call again, and would write twice. So a publication notes its commit in
 the record of the call that made it. From then on `attempt` replaces a failed step by its default, and whoever
@@ -41,7 +41,7 @@ _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", de
 
 @contextmanager
 def record_commits() -> Iterator[CommitRecord]:
-    """Record the commits that are made inside, for the code that answers the call.
+    """Record the commits that are made in the block, for the code that builds the response.
 
     A record around it gets the last commit too, since what happens to an answer can fail as well.
     """
@@ -56,8 +56,8 @@ def record_commits() -> Iterator[CommitRecord]:
 
 
 @contextmanager
-def preliminary_commits() -> Iterator[None]:
-    """Record none of the commits that are made inside: without a later one they accomplish nothing.
+def ignore_preliminary_commits() -> Iterator[None]:
+    """Record none of the commits that are made in the block: they accomplish nothing without a later one.
 
     A failure between the two is the call's failure. What it leaves shows nowhere in Docyard.
     """
@@ -69,20 +69,20 @@ def preliminary_commits() -> Iterator[None]:
 
 
 def note_commit(commit: str | None, *, proposal: str | None = None) -> None:
-    """Note that the call has made a commit, or repeats one that made it; None is ignored."""
+    """Record that the call has made a commit, or repeats the call that made it; None is ignored."""
     record = _RECORD.get()
     if record is not None and commit is not None:
         record.commit, record.proposal = commit, proposal
 
 
 def has_committed() -> bool:
-    """Return True if the call has made a commit, so that no failure may be its answer."""
+    """Return True if the call has made a commit, so that it must not return a failure."""
     record = _RECORD.get()
     return record is not None and record.commit is not None
 
 
 def attempt(step: Callable[[], T], default: T, behind: str) -> T:
-    """Run a step; if it fails after a commit, log that, note what is `behind`, and return `default`.
+    """Run a step; if it fails after a commit, log the failure, record `behind`, and return `default`.
 
     Before a commit it raises what the step raises.
     """
@@ -97,7 +97,7 @@ def attempt(step: Callable[[], T], default: T, behind: str) -> T:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return why a step after a commit failed, in plain words, and log what is not expected.
+    """Return the reason why a step after a commit failed, and log an unexpected one.
 
     An expected error has a message for users. Any other is logged with its traceback under a reference.
     """
@@ -106,10 +106,10 @@ def describe_failure(error: Exception) -> str:
         return error.message
     reference = secrets.token_hex(4)
     log.error("a step after a commit failed, reference %s", reference, exc_info=error)
-    return f"{_reason(error)} (the log has the details under {reference})"
+    return f"{_describe_reason(error)} (the log has the details under {reference})"
 
 
-def _reason(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     # The text of a foreign exception may hold an absolute path, so only its kind is told.
     match error:
         case MemoryError():

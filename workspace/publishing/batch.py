@@ -1,18 +1,18 @@
-"""A batch: everything that one commit will change, as a value."""
+"""A batch: the changes of one commit, as a value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from workspace.git.objects import FILE_MODE, Entry, Signature, blob_id
+from workspace.git.objects import FILE_MODE, Signature, TreeEntry, hash_blob
 from workspace.git.reader import GitReader
-from workspace.git.trees import PathBlocked, Whole, find
+from workspace.git.trees import PathBlocked, WholeEntry, find_in_tree
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes to a branch: new bytes for each path, None where a file is removed, or what is taken whole.
+    """Changes to a branch: new bytes for each path, None for a removed file, or an entry taken whole.
 
     `base` is the commit that the changes were made on, None where the branch has no commit yet. The author
     is the committer too. A merge names the commits that it joins to the base in `parents`, and is made even
@@ -24,7 +24,7 @@ class Batch:
 
     branch: str
     base: str | None
-    changes: Mapping[str, bytes | Whole | None]
+    changes: Mapping[str, bytes | WholeEntry | None]
     message: str
     author: Signature
     parents: tuple[str, ...] = ()
@@ -33,28 +33,28 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What happens to one file: its entry before (None: it is new), its object's id after (None: it goes).
+    """A change of one file: its entry before (None: new), its object's id after (None: removed).
 
     `mode` is the one that it has afterwards; that of a file that goes is the one it had.
     """
 
     path: str
-    old: Entry | None
+    old: TreeEntry | None
     new: str | None
     mode: int
 
 
-def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileChange, ...]:
-    """Return the files that a batch really changes, sorted by path; what it leaves as it was is left out.
+def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileChange, ...]:
+    """Return the files that a batch really changes, sorted by path; unchanged files are left out.
 
     Raises:
         PathBlocked: a link or a submodule is at one of the paths, and nothing is taken whole there.
     """
     found: list[FileChange] = []
     for path, data in sorted(batch.changes.items()):
-        old = find(git, tree, path) if tree else None
-        if isinstance(data, Whole):
-            found += _taken(path, old if old is None or not old.is_tree else None, data.entry)
+        old = find_in_tree(git, tree, path) if tree else None
+        if isinstance(data, WholeEntry):
+            found += _list_whole_changes(path, old if old is None or not old.is_tree else None, data.entry)
             continue
         if old is not None and not old.is_blob:
             if data is None and old.is_tree:
@@ -62,14 +62,14 @@ def file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileCh
             if not old.is_tree:
                 raise PathBlocked(path, old)
             old = None
-        new = None if data is None else blob_id(data)
+        new = None if data is None else hash_blob(data)
         if new != (old.id if old else None):
             found.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
     return tuple(found)
 
 
-def _taken(path: str, old: Entry | None, new: Entry | None) -> Iterator[FileChange]:
-    """Yield the change of a path at which something is taken whole, if it is one."""
+def _list_whole_changes(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[FileChange]:
+    """Yield the change of a path that takes an entry whole, if it is one."""
     if new is not None and (old is None or (old.id, old.mode) != (new.id, new.mode)):
         yield FileChange(path, old, new.id, new.mode)
     elif new is None and old is not None:

@@ -1,4 +1,4 @@
-"""The objects that a publication's commit brings, held in memory until Git's housekeeping cannot remove them.
+"""The objects of a publication's commit, held in memory until Git's housekeeping cannot remove them.
 
 Until the branch names the commit, `git gc --prune=now` takes its objects for unreachable, and a run that has
 read the refs before removes them also afterwards. So they are looked for right before and right after the
@@ -17,18 +17,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workspace.git.housekeeping import keep_objects, running_gc
-from workspace.git.loose import is_loose, loose_file, pack_loose, unpack_loose, write_loose
+from workspace.git.housekeeping import identify_running_gc, keep_objects
+from workspace.git.loose import is_loose, pack_loose, read_loose_file, unpack_loose, write_loose
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.objects import SUBMODULE_MODE, parse_commit
 from workspace.git.private_folder import make_shared_folder, share
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
-from workspace.git.trees import rewrite
+from workspace.git.trees import rewrite_tree
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
+from workspace.publishing.prepared import PENDING, StagingFolder, is_below_a_link
 
 COPY = "objects"
 RECENT = "docyard/recent"
@@ -74,7 +74,7 @@ class BatchObjects:
         return cls(store, batch, commit, files, durable=durable)
 
     def ensure(self) -> int:
-        """Write the objects that are missing; return how many were. Errors: OSError.
+        """Write missing objects; return how many. Errors: OSError.
 
         Those that are in a pack count as missing: `git repack` may be about to remove it.
         """
@@ -84,7 +84,7 @@ class BatchObjects:
         return len(missing)
 
     def protect(self) -> None:
-        """Keep the objects from a `git gc` that runs, then write those that are missing.
+        """Keep the objects from a running `git gc`, then write missing ones.
 
         The objects of a commit that another branch has are safe there. Where no ref is at that commit now, or
         a `git gc` may have read the refs before one was, they count as the batch's own.
@@ -92,25 +92,25 @@ class BatchObjects:
         Errors: OSError, DamagedRepository.
         """
         store = self._store
-        gc = running_gc(store.common_dir)
+        gc = identify_running_gc(store.common_dir)
         for other in self._others:
             if other not in self.files and (
                 gc is not None or other not in store.other_tips(self._batch.branch)
             ):
-                self.files |= _brought(store, other, self._batch.base)
+                self.files |= _collect_new_objects(store, other, self._batch.base)
         if gc is not None and gc != self._kept_from and self.files:
             keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
             self._kept_from = gc
         self.ensure()
 
-    def save(self, prepared: Prepared) -> None:
-        """Write the copy for the recovery. It is not waited for: a loss of power prunes nothing."""
+    def save(self, prepared: StagingFolder) -> None:
+        """Write the copy for the recovery. It is not synced: a loss of power prunes no object."""
         copy = prepared.folder / COPY
         copy.write_bytes(b"".join(self.files.values()))
         share(copy)
 
-    def remember(self, prepared: Prepared) -> None:
-        """Keep the copy after the publication, in place of the oldest; nothing is kept where that fails."""
+    def remember(self, prepared: StagingFolder) -> None:
+        """Keep the copy after the publication, in place of the oldest; a failure is ignored."""
         common_dir = self._store.common_dir
         recent = common_dir / RECENT
         if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
@@ -127,7 +127,7 @@ class BatchObjects:
                     (recent / name).unlink(missing_ok=True)
 
 
-class Copied(NamedTuple):
+class CopiedObject(NamedTuple):
     """An object in a copy: its loose file, its kind and its data."""
 
     file: bytes
@@ -135,37 +135,37 @@ class Copied(NamedTuple):
     data: bytes
 
 
-def copied_objects(common_dir: Path) -> dict[str, Copied]:
+def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     """Return the objects in all copies, by id.
 
     There is one of each of the last publications, and one of each that a crash cut short.
     """
-    found: dict[str, Copied] = {}
+    found: dict[str, CopiedObject] = {}
     for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY}")):
         found |= _read_copy(path, common_dir)
     return found
 
 
-def keep_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
-    """Keep what fetched commits bring from a `git gc` that runs.
+def protect_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
+    """Protect the objects of fetched commits from a running `git gc`.
 
     `commits` maps each to the commit whose history is known to be here.
 
     Raises Locked, DamagedRepository, OSError.
     """
-    gc = running_gc(store.common_dir)
+    gc = identify_running_gc(store.common_dir)
     if gc is None:
         return
     with docyard_lock(store.common_dir):
         files: dict[str, bytes] = {}
         for commit, base in commits.items():
-            files |= _brought(store, commit, base)
+            files |= _collect_new_objects(store, commit, base)
         if files:
             keep_objects(store.common_dir, files.values(), gc, durable=False)
 
 
 def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
-    """Write the objects of the last publications of branches again where they were pruned; return how many.
+    """Write again the pruned objects of the last publications of branches; return how many.
 
     `git prune` takes no lock. A run that read the refs before a branch moved may remove any object of the
     commit after it was answered, and leave others. So each object is checked that the copy of the tip names,
@@ -177,7 +177,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
     for branch in branches:
         with suppress(DamagedRepository):
             waiting.append(store.tip(branch) or "")
-    paths = _recent_copies(store.common_dir)
+    paths = _list_recent_copies(store.common_dir)
     restored, seen = 0, set[str]()
     while waiting:
         commit = waiting.pop()
@@ -205,7 +205,7 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     tip = store.tip(branch)
     if tip is None:
         return 0
-    path = _recent_copies(store.common_dir).get(tip)
+    path = _list_recent_copies(store.common_dir).get(tip)
     ids = [tip]
     with suppress(OSError):
         if path is not None and path.lstat().st_size <= _MAX_QUICK_BYTES:
@@ -213,14 +213,14 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
 
 
-def restore_copy(store: GitStore, prepared: Prepared) -> None:
-    """Write the objects of a publication that a crash cut short, where they are missing. Errors: OSError."""
+def restore_copy(store: GitStore, prepared: StagingFolder) -> None:
+    """Write the missing objects of a publication that a crash cut short. Errors: OSError."""
     for id, copied in _read_copy(prepared.folder / COPY, store.common_dir).items():
         if not is_loose(store.common_dir, id):
             write_loose(store.common_dir, id, copied.file, durable=True)
 
 
-def _recent_copies(common_dir: Path) -> dict[str, Path]:
+def _list_recent_copies(common_dir: Path) -> dict[str, Path]:
     """Return the paths of the copies of the last publications, by commit; the youngest of a commit counts."""
     try:
         names = sorted(os.listdir(common_dir / RECENT))
@@ -229,7 +229,7 @@ def _recent_copies(common_dir: Path) -> dict[str, Path]:
     return {name.partition("-")[2]: common_dir / RECENT / name for name in names}
 
 
-def _read_copy(path: Path, common_dir: Path) -> dict[str, Copied]:
+def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
     try:
         # A repository could come with a link that leads elsewhere, or with a pipe, which never ends.
         if path.is_symlink() or not path.is_file() or is_below_a_link(path, common_dir):
@@ -237,17 +237,17 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, Copied]:
         files = path.read_bytes()
     except OSError:
         return {}
-    return {id: Copied(file, kind, data) for id, file, kind, data in unpack_loose(files)}
+    return {id: CopiedObject(file, kind, data) for id, file, kind, data in unpack_loose(files)}
 
 
 def _write(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch, again where Git removed one of them before the next named it."""
+    """Write the objects of a batch; repeat it if Git removes one of them before the next names it."""
     attempt = 0
     while True:
         attempt += 1
-        with store.recording(durable=durable) as files:
+        with store.record_objects(durable=durable) as files:
             try:
                 return _write_once(store, batch, base_tree), files
             except (OSError, DamagedRepository) as error:
@@ -261,12 +261,12 @@ def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
     # Blobs come before the trees that name them, so that a crash leaves nothing that `git fsck` reports.
     changes = batch.changes.items()
     blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
-    tree = rewrite(store, base_tree, blobs)
+    tree = rewrite_tree(store, base_tree, blobs)
     parents = (*([batch.base] if batch.base else []), *batch.parents)
     return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
 
 
-def _brought(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
+def _collect_new_objects(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
     """Return the loose files of the objects that a commit reaches and the base does not, within limits.
 
     Of a longer history the youngest commits come first; what is beyond the limits is left to the refs that
@@ -274,19 +274,19 @@ def _brought(git: GitReader, commit: str, base: str | None) -> dict[str, bytes]:
     """
     files: dict[str, bytes] = {}
     size = 0
-    for kind, id in _reached(git, commit, base):
+    for kind, id in _walk_new_objects(git, commit, base):
         if id in files:
             continue
         if len(files) == MAX_BROUGHT_OBJECTS or size > MAX_BROUGHT_BYTES:
             break
-        file = loose_file(git.common_dir, id) or pack_loose(kind, git.data(id, kind))
+        file = read_loose_file(git.common_dir, id) or pack_loose(kind, git.data(id, kind))
         files[id] = file
         size += len(file)
     return files
 
 
-def _reached(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """Yield kind and id of what a commit reaches and a base does not: each commit with its own changes."""
+def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[str, str]]:
+    """Yield kind and id of the objects that only a commit reaches: each commit with its own changes."""
     seen: set[str] = set()
     if base is not None:
         with suppress(ShallowHistory):
@@ -302,18 +302,18 @@ def _reached(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[st
         found = git.commit(id)
         yield "commit", id
         before = [parent for parent in found.parents if git.has(parent)]
-        yield from _new_in_tree(git, git.commit(before[0]).tree if before else None, found.tree)
+        yield from _walk_new_in_tree(git, git.commit(before[0]).tree if before else None, found.tree)
         waiting += found.parents
 
 
-def _new_in_tree(git: GitReader, before: str | None, after: str) -> Iterator[tuple[str, str]]:
+def _walk_new_in_tree(git: GitReader, before: str | None, after: str) -> Iterator[tuple[str, str]]:
     if before == after:
         return
     yield "tree", after
-    old, new = git.differing(before, after)
+    old, new = git.compare_trees(before, after)
     trees = {entry.name: entry.id for entry in old if entry.is_tree}
     for entry in new:
         if entry.is_tree:
-            yield from _new_in_tree(git, trees.get(entry.name), entry.id)
+            yield from _walk_new_in_tree(git, trees.get(entry.name), entry.id)
         elif entry.mode != SUBMODULE_MODE:
             yield "blob", entry.id

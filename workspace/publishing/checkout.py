@@ -1,11 +1,9 @@
-"""The work tree of a branch: looked at before a publication, and brought to the new commit during it.
+"""The work tree of a branch during a publication: compared, replaced file by file, and rolled back.
 
-The files of a work tree: compared with a commit, replaced, and brought back.
-
-A file is replaced through private files beside it, whose names the journal holds: `.new` has the new bytes,
+A file is replaced through private files next to it, whose names the journal holds: `.new` has the new bytes,
 `.old` is first a link to them and then changes places with the file, and `.put` is the link where there is no
-file yet, or where two cannot change places. The first two stay until the end is known, so nothing has to be
-written, and no room on the disk is needed, to bring back what was.
+file yet, or where two cannot change places. The first two stay until the publication has ended, so a rollback
+needs to write nothing, and needs no disk space.
 """
 
 from __future__ import annotations
@@ -22,21 +20,29 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile, PathTaken, SplitIndex
-from workspace.git.loose import free_name
+from workspace.git.loose import find_free_name
 from workspace.git.objects import EXECUTABLE_MODE, LINK_MODE, SUBMODULE_MODE
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
-from workspace.git.worktrees import Worktree, operation
-from workspace.paths import check_path, twin_key
+from workspace.git.worktrees import Worktree, find_unfinished_operation
+from workspace.paths import check_path, fold_name
 from workspace.publishing.batch import FileChange
 from workspace.publishing.journal import Journal, WorkFile
-from workspace.publishing.prepared import Prepared, link_or_copy, lstat, place, same, swap, sync
+from workspace.publishing.prepared import (
+    StagingFolder,
+    create_atomically,
+    is_unchanged,
+    link_or_copy,
+    lstat,
+    replace_atomically,
+    sync_to_disk,
+)
 
 PREFIX = ".docyard-"
 
 
-class Changed(Exception):
-    """A file is no longer what it was when it was compared."""
+class FileChanged(Exception):
+    """A file has changed since it was compared."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -52,8 +58,8 @@ class WorkFiles:
         self._modes = git.config_flag("core.fileMode", True)
         self._replaced: dict[str, os.stat_result] = {}
 
-    def unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
-        """Whether the file is as the base has it by Git's rules; for a new file, whether nothing is there.
+    def is_unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
+        """Return True if the file is as the base has it by Git's rules; for a new file, if the path is free.
 
         On a disk that folds case a new file is found under its old spelling; `going` are the paths that are
         free before it comes.
@@ -64,7 +70,7 @@ class WorkFiles:
         return self._is_old(change.path, old)
 
     def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
-        """What the journal says of these files, those that go before those that come, and of new folders."""
+        """Return the journal's entries for these files, removals before additions, and for new folders."""
         token = secrets.token_hex(8)
         files = tuple(
             WorkFile(
@@ -82,12 +88,12 @@ class WorkFiles:
         return files, tuple(folders)
 
     def make_folders(self, folders: Iterable[str]) -> None:
-        """Make the folders that are not there yet."""
+        """Create the missing folders."""
         for folder in folders:
             (self._root / folder).mkdir(exist_ok=True)
 
     def write(self, file: WorkFile, *, durable: bool) -> None:
-        """Write a file's new bytes beside it.
+        """Write a file's new bytes to its private file.
 
         Raises:
             Changed: a file stands where its folder would be.
@@ -96,12 +102,12 @@ class WorkFiles:
             return
         target = self._root / file.path
         like = lstat(target)
-        data = self._git.checked_out(file.new[0], file.path)
+        data = self._git.convert_to_worktree(file.new[0], file.path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            handle = os.open(_beside(target, file, "new"), flags, 0o666)
+            handle = os.open(_build_private_path(target, file, "new"), flags, 0o666)
         except NotADirectoryError:
-            raise Changed(file.path) from None
+            raise FileChanged(file.path) from None
         with open(handle, "wb") as stream:
             stream.write(data)
             made = os.fstat(handle)
@@ -113,41 +119,43 @@ class WorkFiles:
                 os.fsync(handle)
 
     def replace(self, file: WorkFile) -> None:
-        """Put a file's new bytes in its place, in one step: no reader sees half of it.
+        """Replace a file by its new bytes, in one step: no reader sees half of it.
 
         Raises:
             Changed: the file is not as the base has it.
         """
         target = self._root / file.path
-        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
+        kept, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         found = lstat(target)
         if not self._is_old(file.path, file.old):
-            raise Changed(file.path)
+            raise FileChanged(file.path)
         if found is None:
-            put = _beside(target, file, "put")
+            put = _build_private_path(target, file, "put")
             if file.new is not None:
                 link_or_copy(new, put)
-                if not place(put, target):
-                    raise Changed(file.path)
+                if not create_atomically(put, target):
+                    raise FileChanged(file.path)
             return
         if file.new is None:
             os.rename(target, kept)
-            if not same(lstat(kept), found):
-                place(kept, target)
-                raise Changed(file.path)
-        elif not swap(new, kept, target, found):
-            raise Changed(file.path)
+            if not is_unchanged(lstat(kept), found):
+                create_atomically(kept, target)
+                raise FileChanged(file.path)
+        elif not replace_atomically(new, kept, target, found):
+            raise FileChanged(file.path)
         self._replaced[file.path] = kept.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
-        """Raise `Changed` if a program wrote into a file that was open in it while that was replaced."""
+        """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
         for file in files:
             found = self._replaced.get(file.path)
-            if found is not None and not same(lstat(_beside(self._root / file.path, file, "old")), found):
-                raise Changed(file.path)
+            if found is not None and not is_unchanged(
+                lstat(_build_private_path(self._root / file.path, file, "old")), found
+            ):
+                raise FileChanged(file.path)
 
     def sync_folders(self, files: Iterable[WorkFile]) -> None:
-        """Wait until the names of these files are on the disk, and those of their folders."""
+        """Sync the names of these files, and those of their folders, to the disk."""
         folders = {self._root}
         for file in files:
             folder = (self._root / file.path).parent
@@ -156,17 +164,17 @@ class WorkFiles:
                 folder = folder.parent
         for folder in sorted(folders):
             if folder.is_dir():
-                sync(folder)
+                sync_to_disk(folder)
 
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
-        """Remove a file's private files; with `restore`, bring back the old file where ours stands.
+        """Remove a file's private files; with `restore`, bring back the old file if ours is at its path.
 
         Whatever a person wrote there meanwhile stays. It may be called again after it failed.
         """
         if not self._plain_folders(file.path):
             return
         target = self._root / file.path
-        kept, new = _beside(target, file, "old"), _beside(target, file, "new")
+        kept, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         if restore and file.old is None:
             # Under another spelling stands the file that was to go, and is to stay.
             is_other = self._spelled(file.path) is not None
@@ -183,7 +191,7 @@ class WorkFiles:
         """Remove a file's private files."""
         for suffix in ("put", "old", "new"):
             with contextlib.suppress(NotADirectoryError):
-                _beside(self._root / file.path, file, suffix).unlink(missing_ok=True)
+                _build_private_path(self._root / file.path, file, suffix).unlink(missing_ok=True)
 
     def settle(self, file: WorkFile) -> None:
         """Remove a file's private files after the commit, and the folders that its removal has emptied.
@@ -193,9 +201,9 @@ class WorkFiles:
         if not self._plain_folders(file.path):
             return
         target = self._root / file.path
-        kept, found = _beside(target, file, "old"), self._replaced.get(file.path)
-        if found is not None and not same(lstat(kept), found):
-            os.rename(kept, free_name(target.with_name(f"{target.name}.orig")))
+        kept, found = _build_private_path(target, file, "old"), self._replaced.get(file.path)
+        if found is not None and not is_unchanged(lstat(kept), found):
+            os.rename(kept, find_free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
         if file.new is None:
             folder = (self._root / file.path).parent
@@ -223,10 +231,10 @@ class WorkFiles:
             return False
         if self._modes and self._is_executable(found) != (mode == EXECUTABLE_MODE):
             return False
-        return self._git.checked_in(file.read_bytes(), file, path) == id
+        return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
     def _mode(self, mode: int, like: os.stat_result) -> int:
-        """The permissions of a new file: another's, executable where Git says so and the system can."""
+        """Return the permissions of a new file: those of `like`, executable if Git says so."""
         found = stat.S_IMODE(like.st_mode)
         if not self._modes or self._is_executable(like) == (mode == EXECUTABLE_MODE):
             return found
@@ -244,10 +252,10 @@ class WorkFiles:
             return False
         if self._modes and self._is_executable(found) != (file.new[1] == EXECUTABLE_MODE):
             return False
-        return target.read_bytes() == self._git.checked_out(file.new[0], file.path)
+        return target.read_bytes() == self._git.convert_to_worktree(file.new[0], file.path)
 
     def _spelled(self, path: str) -> str | None:
-        """Return how the name of a file is spelled on the disk, where it is found by another; else None."""
+        """Return how the disk spells the name of a file that is found by another name; else None."""
         file = self._root / path
         if lstat(file) is None:
             return None
@@ -255,7 +263,7 @@ class WorkFiles:
         # HFS+ lists names in another Unicode form than that in which they were given.
         if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
             return None
-        found = {twin_key(name): name for name in names}.get(twin_key(file.name))
+        found = {fold_name(name): name for name in names}.get(fold_name(file.name))
         return None if found is None else path[: len(path) - len(file.name)] + found
 
     def _missing(self, path: str) -> list[str]:
@@ -276,7 +284,7 @@ class WorkFiles:
         return True
 
 
-def _beside(target: Path, file: WorkFile, suffix: str) -> Path:
+def _build_private_path(target: Path, file: WorkFile, suffix: str) -> Path:
     return target.with_name(f"{file.name}.{suffix}")
 
 
@@ -284,7 +292,7 @@ INDEX_BEFORE = "index.old"
 
 
 class WorktreeConflict(WorkspaceError):
-    """A person has changed, staged or left untracked files that the batch would write; `paths` names them."""
+    """A person has changed, staged or left untracked files that the batch would write; `paths` lists them."""
 
     code: ClassVar[str] = "WORKTREE_CONFLICT"
 
@@ -299,7 +307,7 @@ class WorktreeConflict(WorkspaceError):
 
 
 class WorktreeBusy(WorkspaceError):
-    """The work tree is in a state in which Docyard does not write there; `reason` says which."""
+    """The work tree is in a state in which Docyard does not write to it; `reason` names the state."""
 
     code: ClassVar[str] = "WORKTREE_BUSY"
 
@@ -309,7 +317,7 @@ class WorktreeBusy(WorkspaceError):
 
 
 class Checkout:
-    """One work tree on its way from the batch's base to its commit.
+    """One work tree during its change from the batch's base to its commit.
 
     `prepare` and `check` only look, and write into the private folder; `apply` changes files and index. To
     take that back is `recovery`'s, as after a crash. The caller holds Git's index lock from before `check` to
@@ -329,8 +337,8 @@ class Checkout:
         self._before: bytes | None = None
         self._index = IndexFile.empty()
 
-    def prepare(self, prepared: Prepared, name: str) -> None:
-        """Compare the work tree with the base, and write the index that it will have under this name.
+    def prepare(self, prepared: StagingFolder, name: str) -> None:
+        """Compare the work tree with the base, and write its future index under this name.
 
         Raises:
             InvalidPath: not every system can store a path.
@@ -344,7 +352,7 @@ class Checkout:
         index = self._parse(self._before)
         self._compare(index)
         try:
-            self._index = index.changed(
+            self._index = index.with_changes(
                 {change.path: (change.new, change.mode) if change.new else None for change in self._changes}
             )
         except PathTaken as error:
@@ -357,7 +365,7 @@ class Checkout:
             os.utime(path, ns=(mtime, mtime))
 
     def record(self, journal: Journal, name: str) -> Journal:
-        """Return the journal with what will happen to this work tree."""
+        """Return the journal with the changes to this work tree."""
         files, folders = self._files.plan(self._changes)
         return replace(
             journal,
@@ -369,17 +377,17 @@ class Checkout:
         )
 
     def check(self) -> bool:
-        """Compare once more, with the lock held; False if the index is another by now: prepare anew."""
+        """Compare again, with the lock held; return False if the index has changed: prepare again."""
         self._check_state()
         if self._read() != self._before:
             return False
         self._conflicts(
-            change.path for change in self._changes if not self._files.unchanged(change, self._going)
+            change.path for change in self._changes if not self._files.is_unchanged(change, self._going)
         )
         return True
 
-    def apply(self, journal: Journal, prepared: Prepared) -> None:
-        """Write and remove the files, then put the new index in place.
+    def apply(self, journal: Journal, prepared: StagingFolder) -> None:
+        """Write and remove the files, then install the new index.
 
         Raises:
             WorktreeConflict: a file changes at this very moment.
@@ -397,19 +405,19 @@ class Checkout:
                 self._files.sync_folders(journal.files)
             prepared.install(journal.index, self._path)
             if prepared.durable:
-                sync(self._path.parent)
+                sync_to_disk(self._path.parent)
             self._files.check_replaced(journal.files)
-        except Changed as error:
+        except FileChanged as error:
             raise WorktreeConflict([error.path]) from None
 
     def settle(self, journal: Journal) -> None:
-        """Remove what was kept to take the publication back; it is done now."""
+        """Remove the files that were kept for a rollback; the publication is complete."""
         self._git.remember_index(self._index)
         for file in journal.files:
             self._files.settle(file)
 
     def _check_state(self) -> None:
-        begun = operation(self.worktree.git_dir)
+        begun = find_unfinished_operation(self.worktree.git_dir)
         if begun is not None:
             raise WorktreeBusy(f"{begun} is in progress")
         if self._git.config_flag("core.sparseCheckout"):
@@ -428,7 +436,7 @@ class Checkout:
             raise WorktreeBusy("its index is split", fix=f"Run `{error.fix}`.") from None
         except DamagedRepository as error:
             raise WorktreeBusy("its index cannot be read", fix=f"Run `{error.fix}` there.") from None
-        if index.conflicted:
+        if index.is_conflicted:
             raise WorktreeBusy("it has unmerged files", fix="Resolve them, then try again.")
         return index
 
@@ -453,10 +461,10 @@ class Checkout:
         self._conflicts(
             change.path
             for change in self._changes
-            if not _is_base(index, change) or not self._files.unchanged(change, self._going)
+            if not _is_base(index, change) or not self._files.is_unchanged(change, self._going)
         )
         for change in self._changes:
-            if change.new is not None and self._git.foreign_filter(change.path):
+            if change.new is not None and self._git.has_foreign_filter(change.path):
                 raise WorktreeBusy(
                     f"`{change.path}` has a filter or an encoding that only Git can apply",
                     fix="Take it out of `.gitattributes`.",

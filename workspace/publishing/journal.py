@@ -1,4 +1,4 @@
-"""The journal: what a publication is about to do, written down before it does any of it.
+"""The journal: a record of a publication's steps, written before the first of them.
 
 It stands in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the
 commit point everything is taken back, after it the little that is missing is done. One that is torn is read
@@ -26,7 +26,7 @@ _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
-    """The journal is whole, and of another version of Docyard: this one does not know what to take back."""
+    """The journal is whole, but of another version of Docyard: its publication cannot be rolled back here."""
 
     code: ClassVar[str] = "UNKNOWN_JOURNAL"
 
@@ -39,7 +39,7 @@ class UnknownJournal(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class WorkFile:
-    """One file of the work tree: its blob and mode before and after (None: not there).
+    """One file of the work tree: its blob and mode before and after (None: it does not exist).
 
     `name` begins the names of the private files beside it, which no one else makes.
     """
@@ -52,7 +52,7 @@ class WorkFile:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A publication: which branch it moves from `base` to `commit`, and what it does to a work tree.
+    """A publication: the branch, its move from `base` to `commit`, and the changes to a work tree.
 
     `git_dir` is the work tree's own Git directory, relative to the common one; None where no work tree
     follows. `index` names the finished index in the private folder, and `had_index` says whether there was
@@ -75,7 +75,7 @@ class Journal:
 
     @classmethod
     def decode(cls, data: bytes) -> Journal | None:
-        """Return the journal of these bytes; None if they are not whole. Raises UnknownJournal."""
+        """Return the journal of these bytes; None if they are incomplete. Raises UnknownJournal."""
         text, _, digest = data.partition(b"\n")
         if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
             return None
@@ -83,7 +83,7 @@ class Journal:
             fields = json.loads(text)
             if fields.pop("version") != VERSION:
                 raise UnknownJournal
-            files = tuple(_work_file(**file) for file in fields.pop("files"))
+            files = tuple(_decode_work_file(**file) for file in fields.pop("files"))
             journal = cls(files=files, folders=tuple(fields.pop("folders")), **fields)
             journal._check()
         except (ValueError, KeyError, TypeError, InvalidPath):
@@ -91,7 +91,7 @@ class Journal:
         return journal
 
     def _check(self) -> None:
-        """Raise ValueError or InvalidPath for what no Docyard writes: a repository may bring a journal."""
+        """Raise ValueError or InvalidPath for values that Docyard never writes: a journal may be forged."""
         ids = [self.commit, *([self.base] if self.base else [])]
         ids += [blob[0] for file in self.files for blob in (file.old, file.new) if blob]
         paths = [*self.folders, *(file.path for file in self.files)]
@@ -106,11 +106,11 @@ class Journal:
             raise ValueError
 
 
-def _work_file(path: str, name: str, old: list[object] | None, new: list[object] | None) -> WorkFile:
-    return WorkFile(path, name, _blob(old), _blob(new))
+def _decode_work_file(path: str, name: str, old: list[object] | None, new: list[object] | None) -> WorkFile:
+    return WorkFile(path, name, _decode_blob(old), _decode_blob(new))
 
 
-def _blob(value: list[object] | None) -> tuple[str, int] | None:
+def _decode_blob(value: list[object] | None) -> tuple[str, int] | None:
     if value is None:
         return None
     id, mode = value

@@ -1,6 +1,6 @@
-"""The locks of a publication: Docyard's own, and Git's, taken by linking a file of ours to their names.
+"""The locks of a publication: Docyard's own, and Git's, taken by linking a private file to their names.
 
-A writer's turn within this process: threads wait here, and only one for the lock of all processes.
+Threads wait for the lock within this process, and only one of them for the lock of all processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git.private_folder import open_lock
-from workspace.publishing.prepared import names
+from workspace.publishing.prepared import is_same_inode
 
 WAIT_FOR_GIT = 2.0
 
@@ -49,7 +49,7 @@ _RETRY_AFTER_MS = 500
 
 
 class Locked(WorkspaceError):
-    """Another program holds a lock, and went on holding it; `file` names it within the repository."""
+    """Another program holds a lock past the time limit; `file` names the lock within the repository."""
 
     code: ClassVar[str] = "LOCKED"
 
@@ -65,7 +65,7 @@ class Locked(WorkspaceError):
 
 
 class Busy(WorkspaceError):
-    """Other writers were first, again and again. `retry_after_ms` says when to try again."""
+    """Other writers were first in all attempts. `retry_after_ms` is the time to wait before a retry."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -74,7 +74,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """Another Docyard is writing, and went on for long. `retry_after_ms` says when to try again."""
+    """Another Docyard process has been writing for long. `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -109,9 +109,9 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
     while True:
         handle = open_lock(common_dir, file.name)
         try:
-            if not _wait(lambda: _flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
-                raise AnotherWriter(shown(file, common_dir))
-            if names(file, os.fstat(handle)):
+            if not _wait(lambda: _try_flock(handle), until, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
+                raise AnotherWriter(format_path(file, common_dir))
+            if is_same_inode(file, os.fstat(handle)):
                 yield
                 return
             # Someone removed the file, and a lock on it keeps nobody out who makes it anew.
@@ -130,7 +130,7 @@ def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
         if not lock.exists():
             continue
         if not _wait(lambda: not lock.exists(), until, pause=_PAUSE_FOR_GIT):  # noqa: B023
-            raise Locked(shown(lock, common_dir))
+            raise Locked(format_path(lock, common_dir))
         time.sleep(_AFTER_GIT)
 
 
@@ -145,7 +145,7 @@ class LinkedLock:
         self.path = target.with_name(target.name + ".lock")
         self._claim = claim
         self._identity = claim.stat()
-        self._shown = shown(self.path, common_dir)
+        self._shown = format_path(self.path, common_dir)
 
     def take(self) -> None:
         """Take the lock, unless it is held already; `Locked` if another's stays for too long."""
@@ -153,7 +153,7 @@ class LinkedLock:
             raise Locked(self._shown)
 
     def release(self) -> bool:
-        """Remove the lock file if it is there and ours; False if that could not be done."""
+        """Remove the lock file if it exists and is ours; return False if that failed."""
         with suppress(OSError):
             if self._is_ours():
                 self.path.unlink()
@@ -161,7 +161,7 @@ class LinkedLock:
         return False
 
     def _is_ours(self) -> bool:
-        return names(self.path, self._identity)
+        return is_same_inode(self.path, self._identity)
 
     def _link(self) -> bool:
         try:
@@ -171,13 +171,13 @@ class LinkedLock:
         return True
 
 
-def shown(path: Path, common_dir: Path) -> str:
+def format_path(path: Path, common_dir: Path) -> str:
     """Return a file's name for people: relative, beginning with `.git` where that is the folder's name."""
     name = path.relative_to(common_dir).as_posix()
     return f".git/{name}" if common_dir.name == ".git" else name
 
 
-def _flock(handle: int) -> bool:
+def _try_flock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -199,8 +199,8 @@ def _wait(attempt: Callable[[], bool], until: float, *, pause: float) -> bool:
 _PATIENCE = 30.0  # seconds to wait for the writers of this process
 
 
-class Turn:
-    """What the writers of a repository in this process enter, one after the other. Entering raises Busy."""
+class WriterLock:
+    """The writer lock of a repository in this process. Entering raises Busy."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,9 +1,7 @@
-"""The private folder of a publication: its journal, and finished files that are linked to their places.
+"""The staging folder of a publication: its journal, and finished files that are linked to their paths.
 
-How a finished file gets its name, so that nothing that was saved in the same moment is lost.
-
-A plain rename drops what stood there. Where the system can, two files change places instead (renameat2(2),
-RENAME_EXCHANGE), and what comes out is looked at.
+A plain rename drops the file that was at a path, and with it what was saved in the same moment. Where
+possible, two files change places instead (renameat2(2), RENAME_EXCHANGE), and the old one is checked.
 """
 
 from __future__ import annotations
@@ -36,8 +34,8 @@ _EXCHANGE = 2
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
-def exchange(one: Path, two: Path) -> bool:
-    """Let two files change places; False where the system or the file system cannot. Errors: OSError."""
+def exchange_files(one: Path, two: Path) -> bool:
+    """Let two files change places; return False where the system does not support it. Errors: OSError."""
     rename = _renameat2()
     if rename is None:
         return False
@@ -58,7 +56,7 @@ def _renameat2() -> Any:
 
 
 def link_or_copy(file: Path, name: Path) -> None:
-    """Return a file a second name; where the file system has no such thing, make a copy."""
+    """Link a file to a second name; where the file system has no links, copy it."""
     try:
         os.link(file, name, follow_symlinks=False)
     except OSError as error:
@@ -67,15 +65,15 @@ def link_or_copy(file: Path, name: Path) -> None:
         shutil.copy2(file, name)
 
 
-def swap(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
-    """Put a new file in the place of one that is kept; False if that is another than was found, and stays."""
+def replace_atomically(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
+    """Replace a kept file by a new one; return False, and leave it, if it is not the one that was found."""
     link_or_copy(new, kept)
     ours = kept.lstat()
-    if exchange(kept, target):
-        if same(lstat(kept), found):
+    if exchange_files(kept, target):
+        if is_unchanged(lstat(kept), found):
             return True
-        exchange(kept, target)
-        if not same(lstat(kept), ours):
+        exchange_files(kept, target)
+        if not is_unchanged(lstat(kept), ours):
             # And one more was saved between the two: the last is the one to stay.
             os.rename(kept, target)
         return False
@@ -84,14 +82,14 @@ def swap(new: Path, kept: Path, target: Path, found: os.stat_result) -> bool:
     put = kept.with_suffix(".put")
     link_or_copy(new, put)
     # There the look just before has to do.
-    if not same(lstat(target), found) or not same_text(kept.lstat(), found):
+    if not is_unchanged(lstat(target), found) or not has_same_stat(kept.lstat(), found):
         return False
     os.rename(put, target)
     return True
 
 
-def place(put: Path, target: Path) -> bool:
-    """Return a finished file a name that is to be new; False if another stands there."""
+def create_atomically(put: Path, target: Path) -> bool:
+    """Link a finished file to a new name; return False if another file exists there."""
     try:
         os.link(put, target)
     except FileExistsError:
@@ -109,27 +107,27 @@ def place(put: Path, target: Path) -> bool:
 
 
 def lstat(path: Path) -> os.stat_result | None:
-    """Return what is at a path, links not followed; None if nothing is."""
+    """Return the status of a path, links not followed; None if it does not exist."""
     try:
         return path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def names(path: Path, file: os.stat_result) -> bool:
+def is_same_inode(path: Path, file: os.stat_result) -> bool:
     """Return True if a path is a name of this very file, whatever was written into it since."""
     found = lstat(path)
     return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
 
 
-def same(one: os.stat_result | None, two: os.stat_result | None) -> bool:
-    """Return True if this is one file in which nobody has written in between."""
+def is_unchanged(one: os.stat_result | None, two: os.stat_result | None) -> bool:
+    """Return True if this is one file that has not been written to in between."""
     if one is None or two is None:
         return one is two
-    return one.st_ino == two.st_ino and same_text(one, two)
+    return one.st_ino == two.st_ino and has_same_stat(one, two)
 
 
-def same_text(one: os.stat_result, two: os.stat_result) -> bool:
+def has_same_stat(one: os.stat_result, two: os.stat_result) -> bool:
     """Return True if two files have the size and the times of one text."""
     return (one.st_mtime_ns, one.st_size) == (two.st_mtime_ns, two.st_size)
 
@@ -137,12 +135,12 @@ def same_text(one: os.stat_result, two: os.stat_result) -> bool:
 PENDING = "docyard/pending"
 
 
-CLAIM = "claim"
+LOCK_TOKEN = "claim"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A private folder `docyard/pending/<random>/`; what is written there is durable if that was asked.
+class StagingFolder:
+    """A private folder `docyard/pending/<random>/`; its files are synced to disk if that was requested.
 
     `claim` is the file to which Git's locks are linked: the same inode proves that a lock is ours.
     """
@@ -151,14 +149,14 @@ class Prepared:
     durable: bool
 
     @classmethod
-    def make(cls, common_dir: Path, *, durable: bool) -> Prepared:
-        """Make the folder, with nothing in it but the claim."""
+    def make(cls, common_dir: Path, *, durable: bool) -> StagingFolder:
+        """Create the folder, with only the lock token in it."""
         pending = common_dir / PENDING
         is_new = not pending.is_dir()
         make_subfolder(common_dir, pending.name)
         if is_new and durable:
-            sync(common_dir)
-            sync(pending.parent)
+            sync_to_disk(common_dir)
+            sync_to_disk(pending.parent)
         folder = pending / secrets.token_hex(8)
         make_shared_folder(folder)
         prepared = cls(folder, durable)
@@ -171,10 +169,10 @@ class Prepared:
 
     @property
     def claim(self) -> Path:
-        return self.folder / CLAIM
+        return self.folder / LOCK_TOKEN
 
     def write(self, name: str, data: bytes, *, like: Path | None = None) -> Path:
-        """Write a file that has the permissions of the one that it will replace, if there is one."""
+        """Write a file with the permissions of the one that it will replace, if there is one."""
         path = self.folder / name
         path.write_bytes(data)
         if like is not None and like.is_file():
@@ -182,11 +180,11 @@ class Prepared:
         else:
             share(path)
         if self.durable:
-            sync(path)
+            sync_to_disk(path)
         return path
 
     def keep(self, name: str, file: Path) -> bool:
-        """Keep a file as it is under another name, by a link; False if there is no such file."""
+        """Link a file to another name to keep it; return False if there is no such file."""
         kept = self.folder / name
         kept.unlink(missing_ok=True)
         try:
@@ -196,22 +194,22 @@ class Prepared:
         return True
 
     def install(self, name: str, target: Path) -> None:
-        """Rename a finished file to its place, in one step; it stays here too, so that it is known again."""
+        """Rename a finished file to its path in one step; it also stays here, so that it is recognized."""
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
         os.link(self.folder / name, ready)
         os.rename(ready, target)
 
     def record(self, journal: Journal) -> None:
-        """Write the journal, in place of an earlier one, and make sure that it is found after a crash."""
+        """Write the journal, in place of an earlier one, and sync it so that it survives a crash."""
         new = self.write(f"{NAME}.new", journal.encode())
         os.rename(new, self.folder / NAME)
         if self.durable:
-            sync(self.folder)
-            sync(self.folder.parent)
+            sync_to_disk(self.folder)
+            sync_to_disk(self.folder.parent)
 
     def journal(self) -> Journal | None:
-        """Return the journal; None if there is none that is whole. Raises UnknownJournal."""
+        """Return the journal; None if there is no complete one. Raises UnknownJournal."""
         try:
             return Journal.decode((self.folder / NAME).read_bytes())
         except OSError:
@@ -219,10 +217,12 @@ class Prepared:
 
     def owns(self, file: Path) -> bool:
         """Return True if a file is a link to one in this folder."""
-        return lstat(file) is not None and any(names(file, own.lstat()) for own in self.folder.iterdir())
+        return lstat(file) is not None and any(
+            is_same_inode(file, own.lstat()) for own in self.folder.iterdir()
+        )
 
     def clear(self) -> bool:
-        """Remove the folder with all that it holds, the journal first; False if that could not be done."""
+        """Remove the folder with its files, the journal first; return False if that failed."""
         with suppress(OSError):
             # A folder without a journal has nothing to take back.
             (self.folder / NAME).unlink(missing_ok=True)
@@ -234,13 +234,13 @@ class Prepared:
 
 
 def is_below_a_link(path: Path, root: Path) -> bool:
-    """Whether the root, or a folder from it down to a path in it, is a link, and leads who knows where."""
+    """Return True if the root, or a folder between it and a path, is a symbolic link."""
     names = path.parts[len(root.parts) : -1]
     return any(map(os.path.islink, accumulate(names, os.path.join, initial=str(root))))
 
 
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+def sync_to_disk(path: Path) -> None:
+    """Sync a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -248,8 +248,8 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def remove_empty(folder: Path) -> None:
-    """Remove a folder and all below it, as far as nothing is in them."""
+def remove_empty_folders(folder: Path) -> None:
+    """Remove a folder and all folders below it that hold no files."""
     for below, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):
             os.rmdir(below)

@@ -16,16 +16,24 @@ from typing import NamedTuple
 
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git.loose import is_loose, pack_loose, write_loose
-from workspace.git.objects import SUBMODULE_MODE, TREE_MODE, Entry, Signature, blob_id, object_id, tree_bytes
+from workspace.git.objects import (
+    SUBMODULE_MODE,
+    TREE_MODE,
+    Signature,
+    TreeEntry,
+    encode_tree,
+    hash_blob,
+    hash_object,
+)
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.git.store import GitStore, durable_objects, staged
+from workspace.git.store import GitStore, read_staged_entries, sync_written_objects
 from workspace.publishing import refs
-from workspace.publishing.batch_objects import Copied, copied_objects
+from workspace.publishing.batch_objects import CopiedObject, read_copied_objects
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.prepared import Prepared
+from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.refs import BranchRef
-from workspace.publishing.repair import is_whole, last_whole
+from workspace.publishing.repair import find_last_whole_commit, is_whole
 
 REBUILT = "Docyard-Rebuilt"
 """The trailer that names the lost commit in place of which a commit was made of Git's index."""
@@ -33,7 +41,7 @@ REBUILT = "Docyard-Rebuilt"
 _ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
 
 
-class Missing(NamedTuple):
+class MissingObject(NamedTuple):
     """An object that is not in the repository; a tree or a blob with its path in the commit."""
 
     kind: str
@@ -41,25 +49,25 @@ class Missing(NamedTuple):
     path: str = ""
 
 
-class Pruned(NamedTuple):
-    """A branch that reaches objects that are missing. `can_rebuild` says whether some can come back."""
+class PrunedBranch(NamedTuple):
+    """A branch that reaches missing objects. `can_rebuild` is True if some can be restored."""
 
     branch: str
     tip: str
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingObject, ...]
     can_rebuild: bool
 
 
-class Rebuilt(NamedTuple):
-    """What became of a branch: objects written again, what is lost, and where it was moved, if it was."""
+class RebuildResult(NamedTuple):
+    """The result for a branch: objects written again, lost objects, and the new tip if it was moved."""
 
     restored: int
-    lost: tuple[Missing, ...]
+    lost: tuple[MissingObject, ...]
     moved_to: str | None = None
 
 
-def pruned_branches(git: GitReader, served: str | None) -> Iterator[Pruned]:
-    """Yield the local branches that are not whole, the served one first.
+def find_pruned_branches(git: GitReader, served: str | None) -> Iterator[PrunedBranch]:
+    """Yield the local branches with missing objects, the served one first.
 
     Documents of the served branch that no copy has are left to the check of documents.
     """
@@ -80,11 +88,11 @@ def pruned_branches(git: GitReader, served: str | None) -> Iterator[Pruned]:
             can_rebuild = any(sources.find(one) is not None for one in missing)
             if not can_rebuild and _is_unusable(tip, missing):
                 can_rebuild = sources.replacement(tip) is not None
-            yield Pruned(branch, tip, missing, can_rebuild)
+            yield PrunedBranch(branch, tip, missing, can_rebuild)
 
 
-def rebuild(store: GitStore, pruned: Pruned) -> Rebuilt | None:
-    """Write again what can be had, and move the branch where its tip is lost; None if it moved meanwhile.
+def rebuild_branch(store: GitStore, pruned: PrunedBranch) -> RebuildResult | None:
+    """Write available objects again, and move the branch if its tip is lost; None if it moved meanwhile.
 
     Raises:
         Locked: another Docyard is writing, or another program holds the branch's lock.
@@ -94,8 +102,8 @@ def rebuild(store: GitStore, pruned: Pruned) -> Rebuilt | None:
         if store.tip(pruned.branch) != pruned.tip:
             return None
         sources = _Sources(store, pruned.branch)
-        restored, lost, commits = 0, dict[str, Missing](), {pruned.tip}
-        while missing := _all_missing(store, commits, lost):
+        restored, lost, commits = 0, dict[str, MissingObject](), {pruned.tip}
+        while missing := _find_all_missing(store, commits, lost):
             for one in missing:
                 data = sources.find(one)
                 if data is None:
@@ -109,14 +117,14 @@ def rebuild(store: GitStore, pruned: Pruned) -> Rebuilt | None:
         left = tuple(lost.values())
         found = sources.replacement(pruned.tip) if _is_unusable(pruned.tip, left) else None
         if found is None:
-            return Rebuilt(restored, left)
+            return RebuildResult(restored, left)
         commit = _commit_index(store, sources, found)
-        if not _move(store, pruned, commit, found):
-            return Rebuilt(restored, left)
-        return Rebuilt(restored, left, commit)
+        if not _move_branch(store, pruned, commit, found):
+            return RebuildResult(restored, left)
+        return RebuildResult(restored, left, commit)
 
 
-def whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
+def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
     """Return the bytes of a blob from the file of the work tree that holds them; None if it does not."""
     if git.worktree is None:
         return None
@@ -126,13 +134,13 @@ def whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
         return None
     # As it was committed, or as it was before Git checked it out with the line ends of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
-        if blob_id(text) == blob:
+        if hash_blob(text) == blob:
             return text
     return None
 
 
 class _Replacement(NamedTuple):
-    """What takes the place of a lost tip: the last whole commit, and who moved the branch last, and why."""
+    """The replacement of a lost tip: the last whole commit, and who last moved the branch, and why."""
 
     whole: str
     who: Signature
@@ -152,11 +160,11 @@ class _Sources:
             git_dir = worktrees[0].git_dir
             self._here = git if git_dir == git.git_dir else GitReader(worktrees[0].path)
 
-    def is_plain_document(self, missing: Missing) -> bool:
+    def is_plain_document(self, missing: MissingObject) -> bool:
         """Return True for a document that no copy has."""
         return missing.path.endswith(DOCUMENT_SUFFIXES) and missing.id not in self._copies
 
-    def find(self, missing: Missing) -> bytes | None:
+    def find(self, missing: MissingObject) -> bytes | None:
         """Return the data of a missing object; None if no source has it."""
         copied = self._copies.get(missing.id)
         if copied is not None and copied.kind == missing.kind:
@@ -164,14 +172,14 @@ class _Sources:
         if missing.kind == "tree":
             return self.index_trees.get(missing.id)
         if missing.kind == "blob" and self._here is not None:
-            return whole_file(self._here, missing.path, missing.id)
+            return read_whole_file(self._here, missing.path, missing.id)
         return None
 
     def replacement(self, tip: str) -> _Replacement | None:
-        """Return what a commit of Git's index can be made on; None if the index has not all of its files."""
+        """Return the base for a commit of Git's index; None if some of its files are missing."""
         if not self.index_trees or any(self._staged(path) is None for path in self.index):
             return None
-        whole = last_whole(self._git, self._branch, ()).commit
+        whole = find_last_whole_commit(self._git, self._branch, ()).commit
         whole = whole or self._fetched()
         if whole is None:
             return None
@@ -183,7 +191,7 @@ class _Sources:
         entry = self.index[path]
         if entry.mode == SUBMODULE_MODE or _is_here(self._git, entry.id):
             return b""
-        return self.find(Missing("blob", entry.id, path))
+        return self.find(MissingObject("blob", entry.id, path))
 
     def missing_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the data of the files of the index that are not in the repository."""
@@ -193,17 +201,17 @@ class _Sources:
                 yield entry.id, data
 
     @cached_property
-    def index(self) -> Mapping[str, Entry]:
-        """The entries of Git's index where the branch is checked out, by path."""
+    def index(self) -> Mapping[str, TreeEntry]:
+        """Return the entries of Git's index where the branch is checked out, by path."""
         try:
-            return staged(self._here) if self._here is not None else {}
+            return read_staged_entries(self._here) if self._here is not None else {}
         except DamagedRepository:
             return {}
 
     @cached_property
     def index_trees(self) -> dict[str, bytes]:
-        """The trees of a commit of Git's index, by id; the root is the last."""
-        folders: dict[str, list[Entry]] = {"": []}
+        """Return the trees of a commit of Git's index, by id; the root is the last."""
+        folders: dict[str, list[TreeEntry]] = {"": []}
         for path, entry in self.index.items():
             folder = path.rpartition("/")[0]
             folders.setdefault(folder, []).append(entry)
@@ -212,18 +220,18 @@ class _Sources:
                 folders.setdefault(folder, [])
         found: dict[str, bytes] = {}
         for folder in sorted(folders, key=lambda folder: (-folder.count("/") - bool(folder), folder)):
-            data = tree_bytes(folders[folder])
-            id = object_id("tree", data)
+            data = encode_tree(folders[folder])
+            id = hash_object("tree", data)
             found.pop(id, None)
             found[id] = data
             if folder:
                 above, _, name = folder.rpartition("/")
-                folders[above].append(Entry(name, id, TREE_MODE))
+                folders[above].append(TreeEntry(name, id, TREE_MODE))
         return found if self.index else {}
 
     @cached_property
-    def _copies(self) -> Mapping[str, Copied]:
-        return copied_objects(self._git.common_dir)
+    def _copies(self) -> Mapping[str, CopiedObject]:
+        return read_copied_objects(self._git.common_dir)
 
     def _fetched(self) -> str | None:
         """Return the commit that a remote's branch of the name has, if it is whole."""
@@ -248,29 +256,29 @@ class _Sources:
         return Signature(name, email, int(at), offset), action.partition(": ")[2]
 
 
-def _all_missing(git: GitReader, commits: Collection[str], lost: Collection[str]) -> list[Missing]:
-    """Return what is missing of some commits, each object once, without what is known to be lost."""
+def _find_all_missing(git: GitReader, commits: Collection[str], lost: Collection[str]) -> list[MissingObject]:
+    """Return the missing objects of some commits, each once, without those known to be lost."""
     seen: set[str] = set()
     found = {one.id: one for commit in commits for one in _find_missing(git, commit, seen)}
     return [one for id, one in found.items() if id not in lost]
 
 
-def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[Missing]:
-    """Yield what is missing of a commit: itself, its parents, its trees and its files."""
+def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[MissingObject]:
+    """Yield the missing objects of a commit: itself, its parents, its trees and its files."""
     if not _is_here(git, tip):
-        yield Missing("commit", tip)
+        yield MissingObject("commit", tip)
         return
     commit = git.commit(tip)
     boundary = git.boundary()
     if tip not in boundary:
-        yield from (Missing("commit", parent) for parent in commit.parents if not _is_here(git, parent))
+        yield from (MissingObject("commit", parent) for parent in commit.parents if not _is_here(git, parent))
     waiting = [("", commit.tree)]
     while waiting:
         path, tree = waiting.pop()
         if tree in seen:
             continue
         if not _is_here(git, tree):
-            yield Missing("tree", tree, path)
+            yield MissingObject("tree", tree, path)
             continue
         is_whole_tree = True
         for entry in git.tree(tree):
@@ -279,7 +287,7 @@ def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[Missing]
                 waiting.append((inner, entry.id))
             elif entry.mode != SUBMODULE_MODE and not _is_here(git, entry.id):
                 is_whole_tree = False
-                yield Missing("blob", entry.id, inner)
+                yield MissingObject("blob", entry.id, inner)
         if is_whole_tree:
             seen.add(tree)
 
@@ -288,7 +296,7 @@ def _is_here(git: GitReader, id: str) -> bool:
     return is_loose(git.common_dir, id) or git.has(id)
 
 
-def _is_unusable(tip: str, missing: tuple[Missing, ...]) -> bool:
+def _is_unusable(tip: str, missing: tuple[MissingObject, ...]) -> bool:
     """Return True if a branch cannot be read: its commit or a folder is missing, not only files."""
     return any(one.kind == "tree" or one.id == tip for one in missing)
 
@@ -305,13 +313,13 @@ def _commit_index(store: GitStore, sources: _Sources, found: _Replacement) -> st
         "Made by docyard doctor of what Git's index had, since the commit was missing.\n\n"
         f"{REBUILT}: {found.lost}\n"
     )
-    with durable_objects():
+    with sync_written_objects():
         return store.put_commit([*trees][-1], (found.whole,), found.who, found.who, message)
 
 
-def _move(store: GitStore, pruned: Pruned, commit: str, found: _Replacement) -> bool:
-    """Move a branch from its lost tip to a commit; False if it is elsewhere by now."""
-    prepared = Prepared.make(store.common_dir, durable=True)
+def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, found: _Replacement) -> bool:
+    """Move a branch from its lost tip to a commit; return False if it is elsewhere by now."""
+    prepared = StagingFolder.make(store.common_dir, durable=True)
     ref = BranchRef(store, pruned.branch, prepared)
     try:
         ref.prepare(commit, "ref")
@@ -319,8 +327,10 @@ def _move(store: GitStore, pruned: Pruned, commit: str, found: _Replacement) -> 
         if store.tip(pruned.branch) != pruned.tip:
             return False
         ref.move("ref")
-        logs = refs.logs_of(store, pruned.branch, bare=store.bare)
-        refs.record(logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing")
+        logs = refs.find_reflogs(store, pruned.branch, bare=store.bare)
+        refs.append_to_reflogs(
+            logs, pruned.tip, commit, found.who, "docyard doctor: the commit before is missing"
+        )
         return True
     finally:
         if ref.release():

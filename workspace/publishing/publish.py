@@ -1,10 +1,10 @@
-"""One commit from a batch, in an order in which no write is lost and a checkout never lags behind.
+"""One commit from a batch, in an order in which no write is lost and the checkout is never behind.
 
-The order: Docyard's own lock, recovery of what a crash left, objects, finished files and the journal, Git's
-index lock, HEAD's and the branch's (links to a file that the journal's folder holds), comparison with the
-base, files, index, and last the ref, whose rename is the commit point. After it come the reflogs, and what
-was kept goes. Right before and right after the commit point, the objects are looked for: Git's housekeeping
-may remove what no ref names yet.
+The order: Docyard's own lock, recovery after a crash, objects, finished files and the journal, Git's index
+lock, HEAD's and the branch's (links to a file in the journal's folder), comparison with the base, files,
+index, and last the ref, whose rename is the commit point. Then the reflogs are written and kept files are
+removed. Right before and right after the commit point, the objects are checked: Git's housekeeping may
+remove objects that no ref names yet.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Self, TypeVar
 from workspace.errors import WorkspaceError
 from workspace.git.housekeeping import release_packs
 from workspace.git.repository import DamagedRepository
-from workspace.git.store import GitStore, durable_objects
-from workspace.git.trees import Whole
+from workspace.git.store import GitStore, sync_written_objects
+from workspace.git.trees import WholeEntry
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import refs
 from workspace.publishing.after_commit import attempt, note_commit
-from workspace.publishing.batch import Batch, FileChange, file_changes
+from workspace.publishing.batch import Batch, FileChange, list_file_changes
 from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
 from workspace.publishing.journal import Journal
@@ -38,8 +38,14 @@ from workspace.publishing.locks import (
     docyard_lock,
     wait_for_others,
 )
-from workspace.publishing.prepared import Prepared
-from workspace.publishing.recovery import Recovered, has_worktrees, index_locks, recover_locked, roll_back
+from workspace.publishing.prepared import StagingFolder
+from workspace.publishing.recovery import (
+    RecoveryResult,
+    has_worktrees,
+    list_index_locks,
+    recover_locked,
+    roll_back,
+)
 from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_place
 
 T = TypeVar("T")
@@ -50,7 +56,7 @@ _AFTER_MOVE = 0.01  # seconds in which a switch that was under way has written H
 
 
 class Publication:
-    """A writer's turn: from entering to leaving it, no other Docyard writes to the repository.
+    """A write transaction: from entering to leaving it, no other Docyard writes to the repository.
 
     Entering recovers what a crash left; `recovered` says what that was. With `durable`, a commit survives a
     loss of power once `publish` has returned it.
@@ -64,12 +70,12 @@ class Publication:
     def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
         if not store.is_branch_name(branch):
             raise InvalidBranch(branch)
-        self.recovered = Recovered()
+        self.recovered = RecoveryResult()
         self._store = store
         self._branch = branch
         self._durable = durable
         self._turn = ExitStack()
-        self._prepared: Prepared | None = None
+        self._prepared: StagingFolder | None = None
         self._ref: BranchRef | None = None
         self._locked: Path | None = None  # the Git directory of the work tree whose locks are held
         self._locks: list[LinkedLock] = []
@@ -80,7 +86,7 @@ class Publication:
         self._is_half_done = False
 
     def __enter__(self) -> Self:
-        with _system_errors():
+        with _translate_system_errors():
             for _ in range(_ATTEMPTS - 1):
                 # Git's housekeeping removes files and folders of the repository at any moment.
                 with suppress(FileNotFoundError):
@@ -92,7 +98,7 @@ class Publication:
     def _enter(self) -> None:
         with ExitStack() as stack:
             stack.enter_context(docyard_lock(self._store.common_dir))
-            stack.enter_context(durable_objects(self._durable))
+            stack.enter_context(sync_written_objects(self._durable))
             self.recovered = recover_locked(self._store)
             release_packs(self._store.common_dir)
             restore_pruned_tip(self._store, self._branch)
@@ -112,7 +118,7 @@ class Publication:
                 self._prepared.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; one that changes and joins nothing gives its base.
+        """Commit a batch and return the commit's id; a batch that changes and joins nothing returns its base.
 
         Branch, index and files are as they were unless this returns; another batch may be tried then.
 
@@ -126,9 +132,9 @@ class Publication:
         """
         for path, change in batch.changes.items():
             # A tree that people made may hold names that some systems cannot store.
-            if not isinstance(change, Whole) and check_path(path) != path:
+            if not isinstance(change, WholeEntry) and check_path(path) != path:
                 raise InvalidPath(path, "it begins with `./`")
-        with _system_errors():
+        with _translate_system_errors():
             for _ in range(_ATTEMPTS - 1):
                 try:
                     return self._publish(batch)
@@ -139,21 +145,21 @@ class Publication:
             return self._publish(batch)
 
     def _can_repeat(self, batch: Batch) -> bool:
-        """Return True if nothing was published, and nobody removed the private folder."""
+        """Return True if nothing was published, and the staging folder still exists."""
         is_whole = self._prepared is None or self._prepared.folder.is_dir()
         return is_whole and self._store.tip(self._branch) == batch.base
 
     def hold(self) -> None:
-        """Take Git's locks of the branch now, and keep them, so that the next batch cannot come too late.
+        """Take Git's locks of the branch now, and keep them, so that the next batch cannot be too late.
 
         Raises:
             Locked: another program holds one, and went on holding it.
         """
-        with _system_errors():
-            self._lock(_worktree_dir(self._store, self._branch))
+        with _translate_system_errors():
+            self._lock(_find_worktree_dir(self._store, self._branch))
 
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
-        """Remove the branch while it is at a commit and `is_unused`; return False where it stays.
+        """Remove the branch if it is at a commit and `is_unused`; return False where it stays.
 
         One that a work tree has, or that Git has packed, stays. No journal is needed: the removal of the
         ref's file is the only step, and a crash before it leaves the branch.
@@ -163,14 +169,14 @@ class Publication:
             CannotWrite: the system refused a write.
         """
         store = self._store
-        with _system_errors():
+        with _translate_system_errors():
             if store.tip(self._branch) != commit:
                 return False
             self._lock(None)
-            wait_for_others(index_locks(store), store.common_dir)
+            wait_for_others(list_index_locks(store), store.common_dir)
             if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
                 return False
-            refs.remove(store, self._branch)
+            refs.remove_reflog(store, self._branch)
             return self._branch_ref().remove() and store.tip(self._branch) is None
 
     def _publish(self, batch: Batch) -> str:
@@ -178,14 +184,14 @@ class Publication:
         self._check_tip(batch)
         check_place(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
-        changes = file_changes(store, base_tree, batch)
+        changes = list_file_changes(store, base_tree, batch)
         if not changes and batch.base and not batch.parents and not batch.commit:
             return batch.base
         objects: BatchObjects | None = None
         for round_number in range(_ATTEMPTS):
             number = next(self._numbers)
             index, ref = f"index-{number}", f"ref-{number}"
-            checkout = _checkout(store, self._branch, changes)
+            checkout = _find_checkout(store, self._branch, changes)
             if checkout is not None:
                 try:
                     checkout.prepare(self._folder(), index)
@@ -206,9 +212,11 @@ class Publication:
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
                 # A switch to this branch writes its files first, and only then says so.
-                wait_for_others(index_locks(store), store.common_dir)
+                wait_for_others(list_index_locks(store), store.common_dir)
             self._check_tip(batch)
-            if not _is_elsewhere(store, self._branch, checkout) and (checkout is None or checkout.check()):
+            if not _has_moved_checkout(store, self._branch, checkout) and (
+                checkout is None or checkout.check()
+            ):
                 try:
                     self._swap(batch, journal, checkout, ref, objects)
                 except DamagedRepository:
@@ -218,7 +226,7 @@ class Publication:
                     continue
                 if checkout is None and has_worktrees(store):
                     behind = "a work tree that has come to the branch meanwhile is not up to date"
-                    attempt(partial(self._follow, journal, changes), None, behind)
+                    attempt(partial(self._update_late_checkout, journal, changes), None, behind)
                 return objects.commit
         raise WorktreeBusy("another program keeps writing its index", fix="Try again in a moment.")
 
@@ -228,7 +236,7 @@ class Publication:
         store, prepared = self._store, self._folder()
         objects.protect()
         objects.save(prepared)
-        logs = refs.logs_of(store, self._branch, bare=store.bare and checkout is None)
+        logs = refs.find_reflogs(store, self._branch, bare=store.bare and checkout is None)
         self._is_spent, self._is_half_done = False, True
         try:
             if checkout is not None:
@@ -247,15 +255,15 @@ class Publication:
         note_commit(journal.commit)
         # The commit is made: what cannot be done now, recovery does before the next.
         who, behind = batch.author, "its objects are not protected from a git gc that runs"
-        protected = attempt(partial(_protected, objects), False, behind)
+        protected = attempt(partial(_protect_objects, objects), False, behind)
         attempt(partial(objects.remember, prepared), None, "no copy of its objects is kept")
-        record = partial(refs.record, logs, batch.base, journal.commit, who, batch.message)
+        record = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, who, batch.message)
         recorded = attempt(record, False, "the reflog is not complete")
-        settled = attempt(partial(_settled, checkout, journal), False, "temporary files were left")
+        settled = attempt(partial(_settle_checkout, checkout, journal), False, "temporary files were left")
         self._is_spent = settled and recorded and protected
 
-    def _follow(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
-        """Bring a work tree along that has come to the branch just now, at the commit before.
+    def _update_late_checkout(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
+        """Update a work tree that was switched to the branch during the publication.
 
         A switch reads the branch first and writes HEAD last, and nothing keeps a commit from coming in
         between. Its next `git commit -a` would take that commit's words away.
@@ -265,7 +273,7 @@ class Publication:
         for pause in (0, _AFTER_MOVE):
             time.sleep(pause)
             with suppress(WorkspaceError, OSError):
-                checkout = _checkout(self._store, self._branch, changes)
+                checkout = _find_checkout(self._store, self._branch, changes)
                 if checkout is not None:
                     self._lock(checkout.worktree.git_dir)
                     index = f"index-{next(self._numbers)}"
@@ -274,7 +282,7 @@ class Publication:
                     self._is_spent = False
                     self._folder().record(late)
                     checkout.apply(late, self._folder())
-                    self._is_spent = _settled(checkout, late)
+                    self._is_spent = _settle_checkout(checkout, late)
                     return
 
     def _lock(self, git_dir: Path | None) -> None:
@@ -299,9 +307,9 @@ class Publication:
         ref = self._ref is None or self._ref.release()
         return self._unlock_worktree() and ref
 
-    def _folder(self) -> Prepared:
+    def _folder(self) -> StagingFolder:
         if self._prepared is None:
-            self._prepared = Prepared.make(self._store.common_dir, durable=self._durable)
+            self._prepared = StagingFolder.make(self._store.common_dir, durable=self._durable)
         return self._prepared
 
     def _branch_ref(self) -> BranchRef:
@@ -316,7 +324,7 @@ class Publication:
 
 
 def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
-    """Publish one batch in a turn of its own. Raises what `Publication` and its `publish` raise."""
+    """Commit a batch and return the commit's id; a batch that changes nothing returns its base."""
     with Publication(store, batch.branch, durable=durable) as publication:
         return publication.publish(batch)
 
@@ -324,7 +332,7 @@ def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
 def publish_with_retry(
     store: GitStore, branch: str, build: Callable[[str | None], Batch | T], *, durable: bool
 ) -> str | T:
-    """Publish the batch that `build` makes of the branch's tip, and return its commit.
+    """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
     `build` is called in this writer's turn, with None before the first commit, and again where a person moved
     the branch meanwhile: then Git's locks are held. What is slow is better prepared before, for the tip as it
@@ -346,7 +354,7 @@ def publish_with_retry(
     )
 
 
-def _protected(objects: BatchObjects) -> bool:
+def _protect_objects(objects: BatchObjects) -> bool:
     try:
         objects.protect()
     except (OSError, DamagedRepository):
@@ -354,7 +362,7 @@ def _protected(objects: BatchObjects) -> bool:
     return True
 
 
-def _settled(checkout: Checkout | None, journal: Journal) -> bool:
+def _settle_checkout(checkout: Checkout | None, journal: Journal) -> bool:
     try:
         if checkout is not None:
             checkout.settle(journal)
@@ -363,26 +371,26 @@ def _settled(checkout: Checkout | None, journal: Journal) -> bool:
     return True
 
 
-def _checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]) -> Checkout | None:
+def _find_checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]) -> Checkout | None:
     worktrees = store.worktrees_of(branch)
     if len(worktrees) > 1:
         raise WorktreeBusy("several work trees stand on the branch", fix="Switch all but one to another.")
     return Checkout(store, worktrees[0], changes) if worktrees else None
 
 
-def _worktree_dir(store: GitStore, branch: str) -> Path | None:
+def _find_worktree_dir(store: GitStore, branch: str) -> Path | None:
     worktrees = store.worktrees_of(branch)
     return worktrees[0].git_dir if len(worktrees) == 1 else None
 
 
-def _is_elsewhere(store: GitStore, branch: str, checkout: Checkout | None) -> bool:
+def _has_moved_checkout(store: GitStore, branch: str, checkout: Checkout | None) -> bool:
     """Return True if the branch was checked out, or left, since the checkout was prepared."""
     worktrees = store.worktrees_of(branch)
     return worktrees != ((checkout.worktree,) if checkout is not None else ())
 
 
 @contextmanager
-def _system_errors() -> Iterator[None]:
+def _translate_system_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,11 +1,9 @@
-"""After a crash: a publication that its process did not live to end is rolled back, or forward.
+"""Recovery after a crash: an unfinished publication is rolled back, or forward.
 
-Before the commit point everything is taken back; after it, what is missing is done. What decides is whether
-the branch holds the commit. A file, an index or a lock is touched only on proof that it is ours: the inode,
-or a name that the journal holds and exactly the bytes that were to be written. What a person made of it
-meanwhile stays.
-
-What a Docyard that died in the middle of a publication left behind.
+Before the commit point everything is rolled back; after it, the missing steps are done. A publication is
+forward if the branch holds its commit. A file, an index or a lock is touched only on proof that it is
+ours: the inode, or a name that the journal holds and exactly the bytes to be written. A person's later
+changes stay.
 """
 
 from __future__ import annotations
@@ -19,31 +17,31 @@ from pathlib import Path
 
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexEntry, IndexFile, PathTaken
-from workspace.git.objects import Entry
+from workspace.git.objects import TreeEntry
 from workspace.git.private_folder import is_closed_to_us
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
-from workspace.git.trees import find
-from workspace.git.worktrees import Worktree, git_dirs, is_same
+from workspace.git.trees import find_in_tree
+from workspace.git.worktrees import Worktree, is_same_path, list_git_dirs
 from workspace.publishing import refs
 from workspace.publishing.batch_objects import restore_copy, restore_pruned
 from workspace.publishing.checkout import INDEX_BEFORE, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import LOCK, WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
-from workspace.publishing.prepared import PENDING, Prepared, is_below_a_link
+from workspace.publishing.prepared import PENDING, StagingFolder, is_below_a_link
 from workspace.publishing.refs import BranchRef
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
-    """How many publications that a crash had cut short were rolled back, and how many forward."""
+class RecoveryResult:
+    """The number of unfinished publications that were rolled back, and rolled forward."""
 
     rolled_back: int = 0
     rolled_forward: int = 0
 
 
-def recover(store: GitStore) -> Recovered:
-    """Mend what a crash left, and restore branches that were pruned, holding Docyard's lock.
+def recover(store: GitStore) -> RecoveryResult:
+    """Recover after a crash, and restore pruned branches, holding Docyard's lock.
 
     Raises:
         Locked: another Docyard is writing, or another program holds a lock of Git's.
@@ -58,19 +56,19 @@ def recover(store: GitStore) -> Recovered:
         raise CannotWrite(error) from error
 
 
-def mend(store: GitStore) -> None:
-    """Recover if there is anything to recover, and nothing stands in the way of it.
+def recover_if_needed(store: GitStore) -> None:
+    """Recover if there is an unfinished publication, and no lock prevents it.
 
     While another writer is at work there is nothing: it has recovered all before it began.
     """
     with suppress(WorkspaceError, OSError):
-        if private_folders(store.common_dir):
+        if list_staging_folders(store.common_dir):
             with docyard_lock(store.common_dir, patience=0):
                 recover_locked(store)
 
 
-def mend_pruned(store: GitStore) -> bool:
-    """Write the objects of the branches again that were pruned; return True if some came back.
+def restore_all_pruned(store: GitStore) -> bool:
+    """Write the pruned objects of the branches again; return True if some were restored.
 
     It is called only after an object was found to be missing: it reads each copy that a branch leads to.
     """
@@ -79,24 +77,24 @@ def mend_pruned(store: GitStore) -> bool:
     return False
 
 
-def recover_locked(store: GitStore) -> Recovered:
-    """The same, by one who holds Docyard's lock: whatever private folder is there is of a dead process."""
+def recover_locked(store: GitStore) -> RecoveryResult:
+    """Recover while the caller holds Docyard's lock: each staging folder belongs to a dead process."""
     rolled_back = rolled_forward = 0
-    for folder in private_folders(store.common_dir):
-        prepared = Prepared(folder, durable=False)
+    for folder in list_staging_folders(store.common_dir):
+        prepared = StagingFolder(folder, durable=False)
         journal = prepared.journal()
         if journal is None:
             _release_all(store.common_dir, prepared)
             prepared.clear()
-        elif _mend(store, prepared, journal):
+        elif _recover_publication(store, prepared, journal):
             rolled_forward += 1
         else:
             rolled_back += 1
-    return Recovered(rolled_back, rolled_forward)
+    return RecoveryResult(rolled_back, rolled_forward)
 
 
-def private_folders(common_dir: Path) -> list[Path]:
-    """Return the private folders of publications."""
+def list_staging_folders(common_dir: Path) -> list[Path]:
+    """Return the staging folders of publications."""
     pending = common_dir / PENDING
     if pending.is_symlink() or is_below_a_link(pending, common_dir):
         return []
@@ -107,18 +105,18 @@ def private_folders(common_dir: Path) -> list[Path]:
         return []
 
 
-def roll_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
-    """Bring index and files back to what they were. Whoever calls holds the locks, ours by then.
+def roll_back(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
+    """Restore index and files. The caller holds the locks.
 
     It may be called again after it failed; the journal stays until it succeeded. False if the work tree is
     not there now, such as one on a disk that was taken out.
     """
-    worktree = _worktree(store, journal)
+    worktree = _find_worktree(store, journal)
     if worktree is None:
         return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
     git = store.at(worktree)
     path = worktree.git_dir / "index"
-    if journal.index is not None and is_same(path, prepared.folder / journal.index):
+    if journal.index is not None and is_same_path(path, prepared.folder / journal.index):
         before = prepared.folder / INDEX_BEFORE
         if before.exists():
             os.rename(before, path)
@@ -126,7 +124,7 @@ def roll_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
             path.unlink()
     head = git.head().commit
     tree = git.commit(head).tree if head else None
-    index = _without_ours(git, tree, path, prepared, journal)
+    index = _remove_own_entries(git, tree, path, prepared, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
         files.roll_back(file, restore=_is_old(git, tree, index, file))
@@ -137,11 +135,11 @@ def roll_back(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
 def is_committed(store: GitStore, journal: Journal) -> bool:
     """Return True if the branch holds the journal's commit, at its tip or below it."""
     tip = store.tip(journal.branch)
-    return tip is not None and store.descends(tip, journal.commit, until=journal.base)
+    return tip is not None and store.is_descendant(tip, journal.commit, until=journal.base)
 
 
-def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
-    """Mend one publication; whether it was completed. Its locks are taken again if someone removed them.
+def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
+    """Recover one publication; return True if it was completed. Its locks are taken again if removed.
 
     They stay if this fails: what is in the work tree is not what the branch holds, and nobody is to commit
     it.
@@ -150,7 +148,7 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
         raise UnknownJournal
     prepared.claim.touch()
     if not is_committed(store, journal):
-        for target in _lock_targets(store, journal):
+        for target in _list_lock_targets(store, journal):
             LinkedLock(prepared.claim, target, store.common_dir).take()
     committed = is_committed(store, journal)
     is_done = (_roll_forward if committed else roll_back)(store, prepared, journal)
@@ -160,7 +158,7 @@ def _mend(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
     return committed
 
 
-def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool:
+def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
     """Do what comes after the commit point: make the ref durable, write the reflogs, remove private files.
 
     Objects that Git's housekeeping has removed come first: it may have run when the branch had just moved.
@@ -172,9 +170,9 @@ def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
-        logs = refs.logs_of(store, journal.branch, bare=store.bare and journal.git_dir is None)
-        is_done = refs.complete(logs, journal.base, journal.commit, commit.committer, commit.message)
-    worktree = _worktree(store, journal)
+        logs = refs.find_reflogs(store, journal.branch, bare=store.bare and journal.git_dir is None)
+        is_done = refs.complete_reflogs(logs, journal.base, journal.commit, commit.committer, commit.message)
+    worktree = _find_worktree(store, journal)
     if worktree is not None:
         files = WorkFiles(store.at(worktree), worktree.path)
         for file in journal.files:
@@ -185,8 +183,8 @@ def _roll_forward(store: GitStore, prepared: Prepared, journal: Journal) -> bool
     return is_done
 
 
-def _lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
-    if journal.git_dir is not None and _worktree(store, journal) is not None:
+def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+    if journal.git_dir is not None and _find_worktree(store, journal) is not None:
         for name in WORKTREE_LOCKED:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
     root = store.common_dir / "refs" / "heads"
@@ -197,7 +195,7 @@ def _lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
         yield path
 
 
-def _worktree(store: GitStore, journal: Journal) -> Worktree | None:
+def _find_worktree(store: GitStore, journal: Journal) -> Worktree | None:
     if journal.git_dir is None:
         return None
     found = store.worktree_at(Path(os.path.normpath(store.common_dir / journal.git_dir)))
@@ -205,74 +203,74 @@ def _worktree(store: GitStore, journal: Journal) -> Worktree | None:
 
 
 def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
-    """Return True if the commit that is checked out, and the index, still have the file as it was."""
-    entry = find(git, tree, file.path) if tree else None
+    """Return True if the commit that is checked out, and the index, still have the old file."""
+    entry = find_in_tree(git, tree, file.path) if tree else None
     staged = index.entry(file.path) if index is not None else None
-    return index is not None and _blob(entry) == _blob(staged) == file.old
+    return index is not None and _read_blob(entry) == _read_blob(staged) == file.old
 
 
-def _without_ours(
-    git: GitStore, tree: str | None, path: Path, prepared: Prepared, journal: Journal
+def _remove_own_entries(
+    git: GitStore, tree: str | None, path: Path, prepared: StagingFolder, journal: Journal
 ) -> IndexFile | None:
-    """Return the index without what was staged for the batch; None if it cannot be read.
+    """Return the index without the entries staged for the batch; None if it cannot be read.
 
     A person who removed Git's lock and looked at the status has let Git write it anew, with our entries.
     """
-    index = _index(path)
+    index = _read_index(path)
     ours = {
         file.path: file.old
         for file in journal.files
         if index is not None
-        and _blob(index.entry(file.path)) == file.new != file.old
-        and _blob(find(git, tree, file.path) if tree else None) == file.old
+        and _read_blob(index.entry(file.path)) == file.new != file.old
+        and _read_blob(find_in_tree(git, tree, file.path) if tree else None) == file.old
     }
     if index is None or not ours:
         return index
     try:
-        changed = index.changed(ours)
+        changed = index.with_changes(ours)
     except PathTaken:  # by what a person has staged since
         return index
     mtime = path.stat().st_mtime_ns
     back = prepared.write("index.back", changed.data, like=path)
     os.utime(back, ns=(mtime, mtime))
     prepared.install("index.back", path)
-    return _index(path)
+    return _read_index(path)
 
 
-def _blob(entry: Entry | IndexEntry | None) -> tuple[str, int] | None:
+def _read_blob(entry: TreeEntry | IndexEntry | None) -> tuple[str, int] | None:
     if entry is None:
         return None
     return entry.id, entry.mode
 
 
-def _index(path: Path) -> IndexFile | None:
+def _read_index(path: Path) -> IndexFile | None:
     try:
         return IndexFile.read(path)
     except DamagedRepository:
         return None
 
 
-def _release_all(common_dir: Path, prepared: Prepared) -> None:
-    for lock in git_locks(common_dir):
+def _release_all(common_dir: Path, prepared: StagingFolder) -> None:
+    for lock in list_git_locks(common_dir):
         if prepared.owns(lock):
             lock.unlink()
 
 
-def git_locks(common_dir: Path) -> Iterator[Path]:
+def list_git_locks(common_dir: Path) -> Iterator[Path]:
     """Yield the locks that a publication takes, in this and every other work tree."""
-    for git_dir in git_dirs(common_dir):
+    for git_dir in list_git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 
-def index_locks(store: GitStore) -> list[Path]:
+def list_index_locks(store: GitStore) -> list[Path]:
     """Return the locks of indexes that a switch may hold now, in this and every other work tree.
 
     Not one of a work tree that is gone, nor one of a commit whose message is being written: that may take
     hours, and the message is younger than the lock.
     """
     found = []
-    for git_dir in git_dirs(store.common_dir):
+    for git_dir in list_git_dirs(store.common_dir):
         lock, message = git_dir / "index.lock", git_dir / "COMMIT_EDITMSG"
         with suppress(FileNotFoundError):
             held = lock.lstat()
@@ -287,12 +285,12 @@ def index_locks(store: GitStore) -> list[Path]:
 
 def has_worktrees(store: GitStore) -> bool:
     """Return True if a branch may be checked out in this repository."""
-    return not store.bare or len(git_dirs(store.common_dir)) > 1
+    return not store.bare or len(list_git_dirs(store.common_dir)) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Private folders, and locks of Git's that are ours, by their names within the common Git directory.
+    """Staging folders, and our locks of Git files, by their names within the common Git directory.
 
     Until the next write recovers, a lock keeps other programs from writing, and the work tree may hold what
     was not committed.
@@ -302,12 +300,12 @@ class Leftovers:
     locks: tuple[str, ...]
 
 
-def leftovers(common_dir: Path) -> Leftovers:
-    """Find what was left; nothing while a Docyard is writing, whose files these then are. Changes nothing."""
+def find_leftovers(common_dir: Path) -> Leftovers:
+    """Return leftovers of dead processes; empty while a Docyard is writing. Changes nothing."""
     if is_closed_to_us(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
-    folders = [Prepared(folder, durable=False) for folder in private_folders(common_dir)]
-    locks = git_locks(common_dir) if folders else ()
+    folders = [StagingFolder(folder, durable=False) for folder in list_staging_folders(common_dir)]
+    locks = list_git_locks(common_dir) if folders else ()
     return Leftovers(
         tuple(prepared.folder.relative_to(common_dir).as_posix() for prepared in folders),
         tuple(

@@ -1,4 +1,4 @@
-"""The branch's ref as a file: where it goes, what may stand in its way, and the rename that moves it.
+"""The ref of a branch as a file: its path, conflicts with other refs, and the rename that moves it.
 
 The reflogs of a branch and of the HEADs that point to it (gitrepository-layout, "logs").
 """
@@ -17,15 +17,15 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.objects import Signature
 from workspace.git.reader import GitReader
-from workspace.git.worktrees import heads_on
+from workspace.git.worktrees import find_heads_on
 from workspace.publishing.locks import LinkedLock
-from workspace.publishing.prepared import Prepared, is_below_a_link, remove_empty, sync
+from workspace.publishing.prepared import StagingFolder, is_below_a_link, remove_empty_folders, sync_to_disk
 
 _ATTEMPTS = 5
 
 
 class InvalidBranch(WorkspaceError):
-    """Git does not accept this as the name of a branch (git-check-ref-format)."""
+    """Git does not accept this name of a branch (git-check-ref-format)."""
 
     code: ClassVar[str] = "INVALID_BRANCH"
 
@@ -36,7 +36,7 @@ class InvalidBranch(WorkspaceError):
 
 
 class RefConflict(WorkspaceError):
-    """A branch of this name cannot be made, because of another branch or a symbolic ref."""
+    """The branch cannot be created, because of another branch or a symbolic ref."""
 
     code: ClassVar[str] = "REF_CONFLICT"
 
@@ -52,7 +52,7 @@ class RefConflict(WorkspaceError):
 class BranchRef:
     """The file of one branch's ref, and its lock."""
 
-    def __init__(self, git: GitReader, branch: str, prepared: Prepared) -> None:
+    def __init__(self, git: GitReader, branch: str, prepared: StagingFolder) -> None:
         self._git = git
         self._branch = branch
         self._prepared = prepared
@@ -61,7 +61,7 @@ class BranchRef:
         self._lock = LinkedLock(prepared.claim, self._path, git.common_dir)
 
     def take(self) -> None:
-        """Take the ref's lock, having cleared empty folders of a branch that is gone out of its way."""
+        """Take the ref's lock, after removing empty folders of a deleted branch."""
         check_place(self._git, self._branch)
         for attempt in range(_ATTEMPTS):
             try:
@@ -73,10 +73,10 @@ class BranchRef:
                 if attempt == _ATTEMPTS - 1:
                     raise
         if self._path.is_dir():
-            remove_empty(self._path)
+            remove_empty_folders(self._path)
 
     def release(self) -> bool:
-        """Return the lock up, and remove the folders that only it had needed; False if that failed."""
+        """Release the lock, and remove the folders that only it needed; return False if that failed."""
         released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):
@@ -86,17 +86,17 @@ class BranchRef:
         return released
 
     def prepare(self, commit: str, name: str) -> None:
-        """Write the finished ref under this name in the private folder."""
+        """Write the finished ref under this name in the staging folder."""
         self._prepared.write(name, f"{commit}\n".encode(), like=self._path)
 
     def move(self, name: str) -> None:
-        """Rename the finished ref to its place: the commit point. After an error, ask the branch itself."""
+        """Rename the finished ref to its path: the commit point. After an error, read the branch again."""
         self._prepared.install(name, self._path)
         if self._prepared.durable:
             self.sync()
 
     def remove(self) -> bool:
-        """Remove the ref's file, whose lock is held; return False where it is packed instead."""
+        """Remove the ref's file, whose lock is held; return False if the ref is packed instead."""
         try:
             self._path.unlink()
         except FileNotFoundError:
@@ -106,16 +106,16 @@ class BranchRef:
         return True
 
     def sync(self) -> None:
-        """Wait until the ref's name is on the disk."""
+        """Sync the ref's name to the disk."""
         folder = self._path.parent
         while folder != self._root.parent:
             if folder.is_dir():  # a branch may be packed by now
-                sync(folder)
+                sync_to_disk(folder)
             folder = folder.parent
 
 
 def check_place(git: GitReader, branch: str) -> None:
-    """Raise `RefConflict` if another ref stands where this branch's would, or above or below it."""
+    """Raise `RefConflict` if another ref is at this branch's path, or above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
     if path.is_symlink() or is_below_a_link(path, git.common_dir):
         raise RefConflict(branch, branch, "its file is a symbolic link, or below one")
@@ -132,14 +132,14 @@ _NOTHING = "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """One reflog, and whether it is made if it does not exist."""
+class Reflog:
+    """One reflog; `create` is True if a missing one is to be created."""
 
     path: Path
     create: bool
 
 
-def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
+def find_reflogs(git: GitReader, branch: str, *, bare: bool) -> tuple[Reflog, ...]:
     """Return the logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
     setting = git.config("core.logAllRefUpdates")
     if setting is None:
@@ -147,29 +147,31 @@ def logs_of(git: GitReader, branch: str, *, bare: bool) -> tuple[Log, ...]:
     else:
         create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
-    paths += [git_dir / "logs" / "HEAD" for git_dir in heads_on(branch, git.common_dir)]
+    paths += [git_dir / "logs" / "HEAD" for git_dir in find_heads_on(branch, git.common_dir)]
     # A repository could come with a link that leads into a file of the user's.
     return tuple(
-        Log(path, create)
+        Reflog(path, create)
         for path in paths
         if not path.is_symlink() and not is_below_a_link(path, git.common_dir)
     )
 
 
-def record(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
-    """Write a move down; False if a log could not be written, which does not undo the move."""
-    line = _line(old, new, who, message)
-    return _in_each(logs, lambda log: _append(log, line))
+def append_to_reflogs(
+    logs: Iterable[Reflog], old: str | None, new: str, who: Signature, message: str
+) -> bool:
+    """Append a move; return False if a log could not be written, which does not undo the move."""
+    line = _format_line(old, new, who, message)
+    return _apply_to_each(logs, lambda log: _append(log, line))
 
 
-def complete(logs: Iterable[Log], old: str | None, new: str, who: Signature, message: str) -> bool:
-    """Write a move down in those logs whose last line does not tell it; False if one could not be written."""
-    line = _line(old, new, who, message)
-    return _in_each(logs, lambda log: _append_missing(log, line, new))
+def complete_reflogs(logs: Iterable[Reflog], old: str | None, new: str, who: Signature, message: str) -> bool:
+    """Append a move to the logs whose last line is not it; return False if one could not be written."""
+    line = _format_line(old, new, who, message)
+    return _apply_to_each(logs, lambda log: _append_missing(log, line, new))
 
 
-def remove(git: GitReader, branch: str) -> None:
-    """Remove the reflog of a branch, and the folders that only it had needed. Errors: OSError."""
+def remove_reflog(git: GitReader, branch: str) -> None:
+    """Remove the reflog of a branch, and the folders that only it needed. Errors: OSError."""
     root = git.common_dir / "logs" / "refs" / "heads"
     path = root / branch
     if path.is_symlink() or is_below_a_link(path, git.common_dir):
@@ -180,7 +182,7 @@ def remove(git: GitReader, branch: str) -> None:
             (root / folder).rmdir()
 
 
-def _in_each(logs: Iterable[Log], act: Callable[[Log], None]) -> bool:
+def _apply_to_each(logs: Iterable[Reflog], act: Callable[[Reflog], None]) -> bool:
     written = True
     for log in logs:
         try:
@@ -192,7 +194,7 @@ def _in_each(logs: Iterable[Log], act: Callable[[Log], None]) -> bool:
     return written
 
 
-def _append_missing(log: Log, line: bytes, new: str) -> None:
+def _append_missing(log: Reflog, line: bytes, new: str) -> None:
     text = log.path.read_bytes() if log.path.exists() else b""
     whole, newline, rest = text.rpartition(b"\n")
     if rest:
@@ -201,19 +203,19 @@ def _append_missing(log: Log, line: bytes, new: str) -> None:
         _append(log, line)
 
 
-def _line(old: str | None, new: str, who: Signature, message: str) -> bytes:
+def _format_line(old: str | None, new: str, who: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
     return f"{old or _NOTHING} {new} {who.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
-def _append(log: Log, line: bytes) -> None:
+def _append(log: Reflog, line: bytes) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     if log.create:
         log.path.parent.mkdir(parents=True, exist_ok=True)
         if log.path.is_dir():
             # Git, too, removes the empty folders that a branch of a longer name has left.
-            remove_empty(log.path)
+            remove_empty_folders(log.path)
         flags |= os.O_CREAT
     handle = os.open(log.path, flags, 0o666)
     try:
@@ -227,7 +229,7 @@ def _append(log: Log, line: bytes) -> None:
 
 
 class BranchMoved(WorkspaceError):
-    """The branch is no longer at the commit that the batch was built on; `tip` is where it is now."""
+    """The branch is no longer at the base of the batch; `tip` is its commit now."""
 
     code: ClassVar[str] = "BRANCH_MOVED"
 

@@ -1,4 +1,4 @@
-"""What a loss of power broke, found and mended as far as that is safe. `docyard doctor --fix` asks for it.
+"""Repair of damage by a loss of power, as far as that is safe. `docyard doctor --fix` runs it.
 
     objects.py   loose objects that are empty or cut short are set aside
     refs.py      a branch whose file is torn is restored from its reflog
@@ -20,21 +20,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workspace.git import loose
-from workspace.git.loose import BrokenObject, free_name, loose_path, read_loose
+from workspace.git.loose import BrokenObject, build_loose_path, find_free_name, read_loose
 from workspace.git.objects import LINK_MODE
 from workspace.git.private_folder import make_subfolder
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.git.trees import walk
+from workspace.git.trees import walk_tree
 from workspace.publishing.locks import LinkedLock, docyard_lock
-from workspace.publishing.prepared import Prepared, sync
-from workspace.publishing.recovery import private_folders
+from workspace.publishing.prepared import StagingFolder, sync_to_disk
+from workspace.publishing.recovery import list_staging_folders
 
 _FOLDER, _NAME = re.compile(r"[0-9a-f]{2}"), re.compile(r"[0-9a-f]{38}")
 
 
-def loose_objects(common_dir: Path) -> Iterator[str]:
-    """Yield the ids of the loose objects, in no order."""
+def list_loose_objects(common_dir: Path) -> Iterator[str]:
+    """Yield the ids of the loose objects, unordered."""
     with os.scandir(common_dir / "objects") as folders:
         names = [folder.name for folder in folders if _FOLDER.fullmatch(folder.name) and folder.is_dir()]
     for name in names:
@@ -42,16 +42,16 @@ def loose_objects(common_dir: Path) -> Iterator[str]:
             yield from [name + file.name for file in files if _NAME.fullmatch(file.name)]
 
 
-def broken_objects(common_dir: Path) -> tuple[str, ...]:
-    """Return the ids of the loose objects whose files do not hold what their names say, sorted.
+def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
+    """Return the ids of the loose objects whose bytes do not match their names, sorted.
 
     A file that this user may not read is not judged. Errors: OSError if the folder of objects cannot be read.
     """
-    return tuple(sorted(id for id in loose_objects(common_dir) if _is_broken(common_dir, id)))
+    return tuple(sorted(id for id in list_loose_objects(common_dir) if _is_broken(common_dir, id)))
 
 
-def set_aside(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
-    """Move these out of Git's sight, if they are still broken; those that were moved.
+def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
+    """Move loose objects out of Git's sight if they are still broken; return those that were moved.
 
     What is in a pack too can then be read again, and what is not can be fetched or added anew, which Git does
     not do while the broken file stands there.
@@ -66,7 +66,7 @@ def set_aside(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:
 
 def _is_broken(common_dir: Path, id: str) -> bool:
     try:
-        with loose_path(common_dir, id).open("rb") as stream:
+        with build_loose_path(common_dir, id).open("rb") as stream:
             stream.read()
         read_loose(common_dir, id)
     except BrokenObject:
@@ -93,7 +93,7 @@ _NOTHING = "0" * 40
 
 @dataclass(frozen=True, slots=True)
 class TornRef:
-    """A branch whose file is torn. `commit` is the last of its reflog that is whole, None if none is.
+    """A branch whose file is torn. `commit` is the last whole commit of its reflog, or None.
 
     `later` counts the moves after that one, whose commits are missing or broken.
     """
@@ -103,16 +103,16 @@ class TornRef:
     later: int = 0
 
 
-def torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[TornRef]:
-    """Yield the torn branches of a repository, of whose loose objects these are known to be broken."""
+def find_torn_refs(git: GitReader, broken: Collection[str] = ()) -> Iterator[TornRef]:
+    """Yield the torn branches of a repository; `broken` lists its broken loose objects."""
     root = git.common_dir / "refs" / "heads"
     for path in sorted(root.rglob("*")):
         if path.suffix != ".lock" and is_torn(path):
-            yield last_whole(git, path.relative_to(root).as_posix(), broken)
+            yield find_last_whole_commit(git, path.relative_to(root).as_posix(), broken)
 
 
-def restore(git: GitReader, torn: TornRef) -> bool:
-    """Give a torn branch the commit of its reflog, and keep the torn file; False if it is not torn any more.
+def restore_torn_ref(git: GitReader, torn: TornRef) -> bool:
+    """Move a torn branch to the commit of its reflog, and keep the torn file; False if it is whole by now.
 
     Raises:
         Locked: another program holds the branch's lock, or another Docyard is writing.
@@ -123,8 +123,8 @@ def restore(git: GitReader, torn: TornRef) -> bool:
     path = git.common_dir / "refs" / "heads" / torn.branch
     with docyard_lock(git.common_dir):
         # A lock that a docyard left which died keeps everyone else out just as well.
-        dead = [Prepared(folder, durable=False) for folder in private_folders(git.common_dir)]
-        prepared = Prepared.make(git.common_dir, durable=True)
+        dead = [StagingFolder(folder, durable=False) for folder in list_staging_folders(git.common_dir)]
+        prepared = StagingFolder.make(git.common_dir, durable=True)
         lock = LinkedLock(prepared.claim, path, git.common_dir)
         try:
             prepared.write("ref", f"{torn.commit}\n".encode(), like=path)
@@ -132,27 +132,27 @@ def restore(git: GitReader, torn: TornRef) -> bool:
                 lock.take()
             restored = is_torn(path)
             if restored:
-                _keep(git, torn.branch, path)
+                _keep_torn_file(git, torn.branch, path)
                 prepared.install("ref", path)
-                sync(path.parent)
+                sync_to_disk(path.parent)
         finally:
             if lock.release():
                 prepared.clear()
     return restored
 
 
-def _keep(git: GitReader, branch: str, path: Path) -> None:
+def _keep_torn_file(git: GitReader, branch: str, path: Path) -> None:
     aside = make_subfolder(git.common_dir, Path(BROKEN_REFS).name)
-    os.link(path, free_name(aside / branch.replace("/", "%2F")))
+    os.link(path, find_free_name(aside / branch.replace("/", "%2F")))
 
 
 def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
-    """Return True if a commit, all that is in it, and the commits before it are in the repository."""
+    """Return True if a commit, its contents, and the commits before it are in the repository."""
     try:
         found = git.commit(commit)
         for parent in found.parents:
             git.commit(parent)
-        for _, entry in walk(git, found.tree):
+        for _, entry in walk_tree(git, found.tree):
             if entry.is_blob or entry.mode == LINK_MODE:
                 git.blob_size(entry.id)
                 if entry.id in broken:
@@ -162,8 +162,8 @@ def is_whole(git: GitReader, commit: str, broken: Collection[str] = ()) -> bool:
     return True
 
 
-def last_whole(git: GitReader, branch: str, broken: Collection[str]) -> TornRef:
-    """Return what a branch held last that is whole, by its reflog."""
+def find_last_whole_commit(git: GitReader, branch: str, broken: Collection[str]) -> TornRef:
+    """Return the last whole commit of a branch, by its reflog."""
     try:
         log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
     except OSError:

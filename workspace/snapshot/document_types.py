@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.config.toml import DEEP_KEY
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
     types = read_types(snapshot)
     found = types.get(name)
     if found is None:
-        close = nearest(name, types)
+        close = find_nearest(name, types)
         shown = name if len(name) <= 100 else name[:100] + "…"
         raise UnknownType(
             f"Invalid doc_type: '{shown}'",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.errors import Among, Listed, WorkspaceError
-from workspace.paths import InvalidPath, check_new_path, twin_key
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.paths import InvalidPath, check_new_path, fold_name
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Overlay:
             raise PathExists(
                 f"'{path}' already exists",
                 fix="Change that document, or choose another name or folder.",
-                among=Among(Listed.SECTIONS, path),
+                among=SuggestionSource(HintKind.SECTIONS, path),
                 path=path,
             )
         check_new_path(path)
@@ -212,9 +212,9 @@ class Overlay:
                 raise PathExists(
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
-            key = twin_key(name)
+            key = fold_name(name)
             twin = next(
-                (other for other in self._names(folder) if other != name and twin_key(other) == key), None
+                (other for other in self._names(folder) if other != name and fold_name(other) == key), None
             )
             if twin is not None:
                 shown = f"{folder}/{twin}" if folder else twin

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import read_bytes
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.config.taxonomy import InvalidManifest
     from workspace.document.document import Document
-    from workspace.git.objects import Entry
+    from workspace.git.objects import TreeEntry
     from workspace.git.reader import GitReader
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Listing(NamedTuple):
     @classmethod
     def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
         """Return what a whole tree holds; None is an empty one. Raises TooManyFiles."""
-        found = _at_most(MAX_FILES, trees.walk(git, tree), "files") if tree else ()
+        found = _at_most(MAX_FILES, trees.walk_tree(git, tree), "files") if tree else ()
         counting = ((path, None, entry.id) for path, entry in found if is_listed(config, path, entry))
         return cls({}, {}).changed(_at_most(MAX_DOCUMENTS, counting, "documents"))
 
@@ -87,7 +87,7 @@ def list_changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
     """Yield what changes from one tree to another under the same settings; reads only folders that differ."""
-    for change in trees.changes(git, old, new):
+    for change in trees.diff_trees(git, old, new):
         one, other = (
             entry.id if entry is not None and is_listed(config, change.path, entry) else None
             for entry in (change.old, change.new)
@@ -96,7 +96,7 @@ def list_changes(
             yield change.path, one, other
 
 
-def is_listed(config: WorkspaceConfig, path: str, entry: Entry) -> bool:
+def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
     """Return True if what stands at a path is a document, or a manifest that has a say."""
     if not entry.is_blob:
         return False
@@ -213,9 +213,9 @@ class Snapshot:
         """Return another commit of the same repository; what is parsed of one is kept for the other."""
         return Snapshot(self.git, commit, self._cache)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """Return what stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
-        return trees.find(self.git, self.tree, path) if self.tree and path else None
+        return trees.find_in_tree(self.git, self.tree, path) if self.tree and path else None
 
     @cached_property
     def config(self) -> WorkspaceConfig:
@@ -270,7 +270,7 @@ class Snapshot:
         except DamagedRepository:  # the earlier commit was reset away, and its trees are pruned by now
             return None
 
-    def _is_document(self, path: str, entry: Entry | None) -> bool:
+    def _is_document(self, path: str, entry: TreeEntry | None) -> bool:
         return entry is not None and entry.is_blob and self.config.is_document(path)
 
     def blob(self, path: str) -> str:
@@ -306,21 +306,21 @@ class Snapshot:
     def not_found(self, path: str) -> DocumentNotFound:
         """Return the error for a path at which no document stands."""
         shown = path if len(path) <= 200 else path[:200] + "…"
-        close = nearest(path, self.documents)
+        close = find_nearest(path, self.documents)
         entry = self.entry(path)
         if entry is not None and entry.is_tree:
             inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
             return DocumentNotFound(
                 f"'{shown}' is a folder",
                 fix="Name a document in it.",
-                among=Among(Listed.DOCUMENTS),
+                among=SuggestionSource(HintKind.DOCUMENTS),
                 candidates=inside[:5],
             )
         if entry is not None:
             return DocumentNotFound(
                 f"'{shown}' is no document of this workspace",
                 fix="Documents are .md files.",
-                among=Among(Listed.DOCUMENTS),
+                among=SuggestionSource(HintKind.DOCUMENTS),
             )
         if self.config.is_document(path) and self.in_work_tree(path):
             return not_committed(shown, close)
@@ -331,7 +331,7 @@ class Snapshot:
         return DocumentNotFound(
             f"no document '{shown}'",
             fix="Name a document that the commit has." if self.commit else NOTHING_YET,
-            among=Among(Listed.DOCUMENTS) if self.commit else None,
+            among=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
             candidates=list(self.documents)[:5],
         )
 
@@ -350,7 +350,7 @@ class Snapshot:
         except (InvalidPath, OSError):
             return False
         head = self.git.head().commit
-        return head is None or trees.find(self.git, self.git.commit(head).tree, path) is None
+        return head is None or trees.find_in_tree(self.git, self.git.commit(head).tree, path) is None
 
 
 def not_committed(path: str, close: list[str]) -> NotCommitted:

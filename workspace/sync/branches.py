@@ -1,4 +1,4 @@
-"""The branches that travel beside the served one: the discussion, and each proposal's.
+"""The branches that are synchronized with the served one: the discussion, and those of proposals.
 
 How a branch stands to the one of its name in a remote, told from refs and commits that are here.
 
@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
-from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
+from workspace.nearest import find_nearest
+from workspace.proposal_ids import BRANCH, BRANCHES, parse_branch_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 
-class State(StrEnum):
-    """How a branch stands to the remote's, after all that could be done."""
+class SyncState(StrEnum):
+    """The state of a branch relative to the remote's, after the synchronization."""
 
     LEVEL = "level"
     BEHIND = "behind"
@@ -35,35 +35,35 @@ class State(StrEnum):
     """The remote has no longer what it had, and ours still does: a push would bring it back."""
 
 
-class Stand(NamedTuple):
-    """The commits of a branch, here and in the remote as last seen (None: there is none), and its state."""
+class TrackedCommits(NamedTuple):
+    """The commits of a branch, here and in the remote as last seen (None: missing), and its state."""
 
     ours: str | None
     theirs: str | None
-    state: State
+    state: SyncState
 
 
-def state_of(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> State:
-    """Return how two commits stand; `lost` is one that the remote had, and was seen to have no longer.
+def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> SyncState:
+    """Return the state of two commits; `lost` is one that the remote had, and was seen to have no longer.
 
     Raises ShallowHistory, DamagedRepository.
     """
     if is_lost(git, ours, theirs, lost):
-        return State.REWOUND
+        return SyncState.REWOUND
     if ours == theirs:
-        return State.LEVEL
+        return SyncState.LEVEL
     if ours is None or theirs is None:
-        return State.BEHIND if ours is None else State.AHEAD
+        return SyncState.BEHIND if ours is None else SyncState.AHEAD
     bases = git.merge_bases(ours, theirs)
-    one_sided: dict[tuple[str, ...], State] = {(ours,): State.BEHIND, (theirs,): State.AHEAD}
-    return one_sided.get(bases, State.DIVERGED)
+    one_sided: dict[tuple[str, ...], SyncState] = {(ours,): SyncState.BEHIND, (theirs,): SyncState.AHEAD}
+    return one_sided.get(bases, SyncState.DIVERGED)
 
 
 def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
-    """Return True if ours still has what the remote lost: it is not back there, and was not given up here."""
-    if lost is None or ours is None or not git.descends(ours, lost):
+    """Return True if ours still has a commit that the remote lost, and that was not given up since."""
+    if lost is None or ours is None or not git.is_descendant(ours, lost):
         return False
-    return theirs is None or not git.descends(theirs, lost)
+    return theirs is None or not git.is_descendant(theirs, lost)
 
 
 DISCUSSION = BRANCH
@@ -75,8 +75,8 @@ PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
 """Fits the names of branches that may be of the discussion or of a proposal."""
 
 
-class Beside(NamedTuple):
-    """A branch beside the served one, as it stands after a synchronisation.
+class SyncedBranch(NamedTuple):
+    """A branch other than the served one, after a synchronization.
 
     `is_there` says whether the remote has it, `commit` is None where this repository has not. `done` tells
     what was done: "followed", "merged", "pushed", some of them, or nothing. `conflicts` are the paths that
@@ -85,7 +85,7 @@ class Beside(NamedTuple):
     """
 
     branch: str
-    state: State
+    state: SyncState
     commit: str | None
     is_there: bool
     done: tuple[str, ...] = ()
@@ -95,33 +95,33 @@ class Beside(NamedTuple):
 
     @property
     def is_discussion(self) -> bool:
-        """Whether it holds the words of proposals."""
+        """Return True for the branch of the discussion."""
         return self.branch == DISCUSSION
 
     @property
     def needs_someone(self) -> bool:
-        """Whether it stays apart from the remote's until someone decides."""
+        """Return True if the branch stays apart from the remote's until a person decides."""
         if self.error is None and self.is_landed and not self.is_there:
             return False
-        return self.error is not None or self.state in (State.DIVERGED, State.REWOUND)
+        return self.error is not None or self.state in (SyncState.DIVERGED, SyncState.REWOUND)
 
 
-def travelling(branches: Iterable[str], served: str) -> tuple[str, ...]:
-    """Return those of some branches that travel beside the served one: the discussion first, then by name."""
+def list_branches_to_sync(branches: Iterable[str], served: str) -> tuple[str, ...]:
+    """Return the branches that are synchronized: the discussion first, then by name."""
     return tuple(
         sorted(
-            {branch for branch in branches if branch != served and _travels(branch)},
+            {branch for branch in branches if branch != served and _is_synced(branch)},
             key=lambda branch: (branch != DISCUSSION, branch),
         )
     )
 
 
-def _travels(branch: str) -> bool:
-    return branch == DISCUSSION or (id_of_branch(branch) is not None and branch.count("/") == 1)
+def _is_synced(branch: str) -> bool:
+    return branch == DISCUSSION or (parse_branch_id(branch) is not None and branch.count("/") == 1)
 
 
 class NoRemote(WorkspaceError):
-    """The repository has no remote, or several and none is said to be meant; `remotes` names them."""
+    """The repository has no remote, or several without a default; `remotes` are their names."""
 
     code: ClassVar[str] = "NO_REMOTE"
 
@@ -135,12 +135,12 @@ class NoRemote(WorkspaceError):
 
 
 class UnknownRemote(WorkspaceError):
-    """The repository has no remote of this name; `remotes` are the nearest that it has."""
+    """The repository has no remote of this name; `remotes` are the nearest names."""
 
     code: ClassVar[str] = "REMOTE_NOT_FOUND"
 
     def __init__(self, name: str, remotes: tuple[str, ...]) -> None:
-        close = nearest(name, remotes)
+        close = find_nearest(name, remotes)
         super().__init__(
             f"the repository has no remote {name[:100]!a}",
             fix=f"Did you mean '{close[0]}'?" if close else "Add it by git remote add.",
@@ -149,7 +149,7 @@ class UnknownRemote(WorkspaceError):
 
 
 class Chosen(NamedTuple):
-    """A remote of Git's settings: where it is fetched from, and where it is pushed to."""
+    """A remote of Git's settings: the URLs for fetch and push."""
 
     name: str
     url: str
@@ -157,7 +157,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(workspace: Branch, name: str | None = None) -> Chosen:
-    """Return the remote that is meant.
+    """Return the remote of a name, or the default one.
 
     The one that is named; else that of `remote.name` in docyard.toml; else the branch's own
     (`branch.<name>.remote`); else `origin`; else the only one. Raises NoRemote, UnknownRemote, InvalidConfig.
@@ -179,7 +179,7 @@ def chosen(workspace: Branch, name: str | None = None) -> Chosen:
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Return where a remote's branch was when it was last seen: Git's own remote-tracking ref.
+    """Return the remote-tracking ref of a branch, which holds its last seen commit.
 
     Without a branch, what the names of all of them begin with; so it is with the others.
     """
@@ -187,10 +187,10 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def fetched_ref(remote: str, branch: str) -> str:
-    """Return where a fetch brings a branch to, before anything is made of it."""
+    """Return the temporary ref to which a fetch brings a branch."""
     return f"refs/docyard/fetched/{remote}/{branch}"
 
 
 def lost_ref(remote: str, branch: str) -> str:
-    """Return what a remote's branch had, and had no longer when it was looked at again."""
+    """Return the ref that holds the commit which a remote's branch has lost."""
     return f"refs/docyard/lost/{remote}/{branch}"

@@ -1,4 +1,4 @@
-"""What both sides changed differently is not written to until someone has decided; all else is."""
+"""The paths in conflict with the remote, which cannot be written until a person decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workspace.git import trees
 from workspace.merge.conflict import UnitKind
 
 if TYPE_CHECKING:
-    from workspace.git.trees import Whole
+    from workspace.git.trees import WholeEntry
     from workspace.merge.trees import FileConflict, Merge
     from workspace.snapshot.snapshot import Snapshot
 
@@ -19,7 +19,7 @@ _NAMED = 3
 
 
 class SyncConflict(WorkspaceError):
-    """A write touches what was changed here and in the remote, differently; `paths` are the first such."""
+    """A write touches paths that were changed differently here and in the remote; `paths` are the first."""
 
     code: ClassVar[str] = "SYNC_CONFLICT"
 
@@ -35,7 +35,7 @@ class SyncConflict(WorkspaceError):
         )
 
 
-class Blocked(NamedTuple):
+class BlockedPaths(NamedTuple):
     """The paths in conflict between two commits, and all paths that theirs changed since their bases."""
 
     ours: str | None
@@ -46,26 +46,28 @@ class Blocked(NamedTuple):
     changed: frozenset[str]
 
 
-def check_free(
+def check_not_blocked(
     ours: Snapshot,
     theirs: Snapshot,
-    changes: Mapping[str, bytes | Whole | None],
+    changes: Mapping[str, bytes | WholeEntry | None],
     remote: str,
-    last: Blocked | None,
-) -> Blocked:
-    """What is in conflict, if no change touches it. `last` is what was found before, which may hold still.
+    last: BlockedPaths | None,
+) -> BlockedPaths:
+    """Return the conflicts, if no change touches one. `last` is an earlier result that may still hold.
 
     Raises SyncConflict, DamagedRepository.
     """
-    found = last if last is not None and _holds(last, ours, theirs) else blocked(ours, theirs)
+    found = (
+        last if last is not None and _is_still_valid(last, ours, theirs) else find_blocked_paths(ours, theirs)
+    )
     touched = sorted(found.paths & changes.keys())
     if touched:
         raise SyncConflict(touched, remote)
     return found
 
 
-def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
-    """Return what is in conflict between two commits; nothing where they have no history in common."""
+def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
+    """Return the conflicts between two commits; empty for unrelated histories."""
     # Imported here because a server answers its first questions without merging anything.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
@@ -79,36 +81,38 @@ def blocked(ours: Snapshot, theirs: Snapshot) -> Blocked:
         pass
     else:
         bases = merge.bases
-        paths = frozenset(path for found in merge.conflicts for path in _paths(found)) | _unreviewed(merge)
+        paths = frozenset(
+            path for found in merge.conflicts for path in _list_paths(found)
+        ) | _list_unreviewed_paths(merge)
         changed = frozenset(
             change.path
             for base in bases
-            for change in trees.changes(ours.git, ours.git.commit(base).tree, theirs.tree)
+            for change in trees.diff_trees(ours.git, ours.git.commit(base).tree, theirs.tree)
         )
-    return Blocked(ours.commit, ours.tree, theirs.commit, bases, paths, changed)
+    return BlockedPaths(ours.commit, ours.tree, theirs.commit, bases, paths, changed)
 
 
-def _unreviewed(merge: Merge) -> frozenset[str]:
-    """Return the paths of ours whose changes the merge would bring under a rule without review."""
+def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
+    """Return the paths of ours whose changes the merge would put under a rule without review."""
     from workspace.proposals.unreviewed import find_unreviewed_of_both
 
     found = find_unreviewed_of_both(merge)
     return frozenset(path for one in found if one.is_ours for path in (one.path, one.source))
 
 
-def _holds(last: Blocked, ours: Snapshot, theirs: Snapshot) -> bool:
-    """Return True if the same is in conflict: ours has moved only in paths that theirs left as they were."""
+def _is_still_valid(last: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> bool:
+    """Return True if the conflicts are unchanged: ours has moved only in paths that theirs left as is."""
     if last.theirs != theirs.commit or last.ours is None or ours.commit is None or theirs.commit is None:
         return False
     if last.ours == ours.commit:
         return True
     if last.bases and ours.git.merge_bases(ours.commit, theirs.commit) != last.bases:
         return False
-    return all(change.path not in last.changed for change in trees.changes(ours.git, last.tree, ours.tree))
+    return all(change.path not in last.changed for change in trees.diff_trees(ours.git, last.tree, ours.tree))
 
 
-def _paths(found: FileConflict) -> tuple[str, ...]:
-    """Return the paths that a conflict is about: of two files that exclude each other, both."""
+def _list_paths(found: FileConflict) -> tuple[str, ...]:
+    """Return the paths of a conflict: of two files that exclude each other, both."""
     unit, other = found.conflict.unit, found.conflict.ours
     if unit.kind is UnitKind.PLACE and not unit.where and other is not None:
         return found.path, other.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The exchanges of one synchronisation, and the refs of ours that tell what was seen of the remote.
+"""The exchanges of one synchronization, and the local refs that record the state of the remote.
 
 The refs that tell what was seen of a remote are moved one at a time, and it is noted which one is.
 
@@ -28,23 +28,23 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.objects import SUBMODULE_MODE, Signature
 from workspace.git.remotes.exchange import Peer, RemoteTooSlow, RemoteUnreachable
-from workspace.git.remotes.remote import Wanted
+from workspace.git.remotes.remote import BranchSelection
 from workspace.git.remotes.url import Transport
 from workspace.git.repository import DamagedRepository
-from workspace.git.trees import TreeChange, Whole, changes
+from workspace.git.trees import TreeChange, WholeEntry, diff_trees
 from workspace.publishing.batch import Batch
-from workspace.publishing.batch_objects import keep_fetched
-from workspace.publishing.locks import WAIT_FOR_GIT, Locked, shown
+from workspace.publishing.batch_objects import protect_fetched
+from workspace.publishing.locks import WAIT_FOR_GIT, Locked, format_path
 from workspace.publishing.publish import publish
 from workspace.sync.branches import (
     PATTERN,
-    Stand,
-    State,
+    SyncState,
+    TrackedCommits,
+    compare_commits,
     fetched_ref,
+    list_branches_to_sync,
     lost_ref,
-    state_of,
     tracking_ref,
-    travelling,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _ATTEMPTS = 5  # while nothing is seen to hold the lock
 
 
 class RefNotMoved(WorkspaceError):
-    """A ref that tells what a remote has could not be written, so that nothing was made of what was seen."""
+    """A local ref that records the state of a remote could not be written, so nothing was synchronized."""
 
     code: ClassVar[str] = "REF_NOT_MOVED"
 
@@ -80,8 +80,8 @@ class RefNotMoved(WorkspaceError):
         )
 
 
-class Moving:
-    """Moves refs of one repository for who holds the turn of synchronisation.
+class RefMover:
+    """The writer of refs of one repository, for the holder of the sync lock.
 
     The first thing is to remove the lock that a process left which died in the middle of it.
     """
@@ -93,7 +93,7 @@ class Moving:
         self._recover()
 
     def move(self, ref: str, commit: str | None, *, was: str | None) -> None:
-        """Move a ref from where it was, or remove it (None). Where another has moved it, it stays there.
+        """Move or remove (None) a ref from its expected commit; a ref that has moved stays as it is.
 
         Raises Locked where another program holds its lock, and goes on holding it; RefNotMoved, OSError.
         """
@@ -110,7 +110,7 @@ class Moving:
                 if unlocked == _ATTEMPTS:
                     raise RefNotMoved(ref)
                 if is_held and time.monotonic() > until:
-                    raise Locked(shown(lock, self._common_dir))
+                    raise Locked(format_path(lock, self._common_dir))
                 time.sleep(_PAUSE)
         finally:
             self._note.unlink(missing_ok=True)
@@ -138,7 +138,7 @@ CHECKED = 1_000
 
 
 class RemoteDamaged(WorkspaceError):
-    """What a remote sent is not whole: an object that it names did not come, or is of another kind."""
+    """A remote sent incomplete data: an object is missing, or is of another kind."""
 
     code: ClassVar[str] = "REMOTE_DAMAGED"
 
@@ -151,21 +151,21 @@ class RemoteDamaged(WorkspaceError):
 
 
 def check_whole(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
-    """Raise RemoteDamaged unless all is there that a fetched commit has and ours has not.
+    """Raise RemoteDamaged if objects of a fetched commit that ours does not have are missing.
 
     Commits of `seen` are not looked at, and those that were are added.
     """
     try:
         base = git.commit(ours).tree if ours is not None else None
-        _check_changes(git, changes(git, base, git.commit(commit).tree))
-        for parent, tree in islice(_steps(git, commit, seen), CHECKED):
-            _check_changes(git, changes(git, parent, tree))
+        _check_changes(git, diff_trees(git, base, git.commit(commit).tree))
+        for parent, tree in islice(_list_tree_pairs(git, commit, seen), CHECKED):
+            _check_changes(git, diff_trees(git, parent, tree))
     except DamagedRepository as error:
         raise RemoteDamaged(remote) from error
 
 
-def _steps(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
-    """Yield the trees of a commit's first parent and its own, for it and its ancestors down to those seen."""
+def _list_tree_pairs(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
+    """Yield the trees of a commit's first parent and its own, for it and its ancestors down to seen ones."""
     waiting = [commit]
     while waiting:
         id = waiting.pop()
@@ -185,7 +185,7 @@ def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
             raise DamagedRepository("an object of the repository is missing or broken", id=new.id)
 
 
-def follow(
+def fast_forward(
     store: GitStore, branch: str, base: str | None, commit: str, who: tuple[str, str], *, durable: bool
 ) -> None:
     """Move a branch from one commit to a later one, and its checkout with it, by a publication.
@@ -194,7 +194,9 @@ def follow(
     raise: WorktreeConflict for a file with changes that are not committed, BranchMoved if another was first.
     """
     tree = store.commit(base).tree if base is not None else None
-    taken = {change.path: Whole(change.new) for change in changes(store, tree, store.commit(commit).tree)}
+    taken = {
+        change.path: WholeEntry(change.new) for change in diff_trees(store, tree, store.commit(commit).tree)
+    }
     check_attributes(store, branch, taken, "merge --ff-only @{upstream}")
     author = Signature(*who, int(time.time()))
     batch = Batch(branch, base, taken, "docyard sync: fast-forward", author, commit=commit)
@@ -202,7 +204,7 @@ def follow(
 
 
 class ShallowHere(WorkspaceError):
-    """libgit2 forgets, as it fetches from a folder, where the history of a shallow clone ends."""
+    """The clone is shallow, and a fetch by libgit2 from a folder would lose its boundary."""
 
     code: ClassVar[str] = "SHALLOW_HISTORY"
 
@@ -214,8 +216,8 @@ class ShallowHere(WorkspaceError):
 
 
 @dataclass
-class Exchanging:
-    """Speaks with a remote of the served branch and of those beside it, whose turn is held meanwhile."""
+class RemoteSession:
+    """The exchanges of the synchronized branches with a remote, while the sync lock is held."""
 
     workspace: Branch
     store: GitStore
@@ -224,10 +226,10 @@ class Exchanging:
     meant: Chosen
     access: Access
     progress: Progress | None
-    moving: Moving = field(init=False)
+    moving: RefMover = field(init=False)
 
     def __post_init__(self) -> None:
-        self.moving = Moving(self.remotes, self.store.common_dir)
+        self.moving = RefMover(self.remotes, self.store.common_dir)
 
     def peer(self, url: str) -> Peer:
         """Return the remote as an exchange knows it. Raises UnsupportedRemote, UnsafeCredentials."""
@@ -246,24 +248,24 @@ class Exchanging:
         )
 
     def seen(self) -> Mapping[str, str]:
-        """Return where the remote's branches were when they were last seen, and what it lost, by branch."""
+        """Return the last seen commits of the remote's branches, and lost ones, by branch."""
         lost = self.remotes.refs(lost_ref(self.meant.name, ""))
         return lost | self.remotes.refs(tracking_ref(self.meant.name, ""))
 
-    def stand(self, branch: str) -> Stand:
-        """Return how a branch stands to the remote's. Raises ShallowHistory, DamagedRepository."""
+    def stand(self, branch: str) -> TrackedCommits:
+        """Return the state of a branch relative to the remote's. Raises ShallowHistory, DamagedRepository."""
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
         theirs = self.remotes.commit_at(tracking_ref(self.meant.name, branch))
         name = lost_ref(self.meant.name, branch)
         lost = self.remotes.commit_at(name)
-        state = state_of(self.store, ours, theirs, lost)
-        if lost is not None and state is not State.REWOUND:
+        state = compare_commits(self.store, ours, theirs, lost)
+        if lost is not None and state is not SyncState.REWOUND:
             # It is back there, or ours has given it up too.
             self.moving.move(name, None, was=lost)
-        return Stand(ours, theirs, state)
+        return TrackedCommits(ours, theirs, state)
 
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
-        """Fetch all branches that travel, and say which of them were left aside, and why.
+        """Fetch all synchronized branches; return those that were left out, and why.
 
         Raises ShallowHere, and what `RemoteProcess.run` raises; the refs then tell what they told before.
         """
@@ -274,11 +276,13 @@ class Exchanging:
         refused: dict[str, WorkspaceError] = {}
         self._free(into)
         try:
-            found = self.remotes.fetch(peer, Wanted((self.branch,), PATTERN, known), into, self.progress)
+            found = self.remotes.fetch(
+                peer, BranchSelection((self.branch,), PATTERN, known), into, self.progress
+            )
             tips = self.remotes.refs(into)
             self._keep(tips, known)
             seen = {*known.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
-            for branch in (self.branch, *travelling({*known, *found}, self.branch)):
+            for branch in (self.branch, *list_branches_to_sync({*known, *found}, self.branch)):
                 try:
                     self._note(peer, branch, tips.get(branch, found.get(branch)), known.get(branch), seen)
                 except WorkspaceError as error:
@@ -288,12 +292,12 @@ class Exchanging:
         return refused
 
     def _keep(self, tips: Mapping[str, str], known: Mapping[str, str]) -> None:
-        """Keep what was fetched from a `git gc` that may have read the refs before that was there."""
+        """Protect fetched objects from a `git gc` that may have read the refs before the fetch."""
         served = self.store.tip(self.branch)
         bases = {tip: known.get(branch) or served for branch, tip in tips.items()}
         # What was pruned already is refused as not whole, and fetched again by the next synchronisation.
         with suppress(WorkspaceError, OSError):
-            keep_fetched(self.store, {tip: base for tip, base in bases.items() if base not in (None, tip)})
+            protect_fetched(self.store, {tip: base for tip, base in bases.items() if base not in (None, tip)})
 
     def _note(self, peer: Peer, branch: str, theirs: str | None, before: str | None, seen: set[str]) -> None:
         """Move the remote-tracking ref of a branch. `seen` are commits known whole. Raises RemoteDamaged."""
@@ -307,14 +311,14 @@ class Exchanging:
         self.moving.move(tracking, theirs, was=before)
 
     def _remember_loss(self, name: str, before: str, theirs: str | None) -> None:
-        if theirs is not None and self.store.descends(theirs, before):
+        if theirs is not None and self.store.is_descendant(theirs, before):
             return
         kept = self.remotes.commit_at(name)
-        if kept is None or not self.store.descends(kept, before):
+        if kept is None or not self.store.is_descendant(kept, before):
             self.moving.move(name, before, was=kept)
 
     def _free(self, into: str) -> None:
-        """Remove what was fetched to. Only who holds the turn writes it: its locks are of one that died.
+        """Remove the temporary refs. Only the lock's holder writes them: locks on them are of dead processes.
 
         libgit2 takes the lock of FETCH_HEAD whether or not it is held, and Git itself makes none.
         """
@@ -344,7 +348,7 @@ class Exchanging:
 
     def _arrived(self, peer: Peer, wanted: Mapping[str, str]) -> dict[str, str]:
         with suppress(RemoteUnreachable, RemoteTooSlow):
-            there = self.remotes.listed(peer, Wanted(tuple(wanted)))
+            there = self.remotes.list_branches(peer, BranchSelection(tuple(wanted)))
             return {branch: id for branch, id in wanted.items() if there.get(branch) == id}
         return {}
 
@@ -360,7 +364,7 @@ class Exchanging:
 
 
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
-    """Raise WorktreeBusy where the rules of checkout change under a checkout of the branch.
+    """Raise WorktreeBusy if checkout rules change under a checkout of the branch.
 
     libgit2 would check the other files out by the rules that stand in the work tree now.
     """

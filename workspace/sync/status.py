@@ -1,4 +1,4 @@
-"""How the served branch stands to its remote as it was last seen, told before and after every call.
+"""The tracking status of the served branch: its remote as last seen, before and after every call.
 
 All of it is derived from refs. What was found out is kept for the commits that it was found for; where only
 ours has gone on since, by commits of its own, it is carried on instead of being found out again.
@@ -14,25 +14,25 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.git.ancestry import Graph, commits_between, first_parents
+from workspace.git.ancestry import Graph, list_commits_between, walk_first_parents
 from workspace.sync.branches import (
     NoRemote,
-    Stand,
-    State,
+    SyncState,
+    TrackedCommits,
     UnknownRemote,
     chosen,
+    compare_commits,
     lost_ref,
-    state_of,
     tracking_ref,
 )
-from workspace.sync.conflicts import Blocked, check_free
+from workspace.sync.conflicts import BlockedPaths, check_not_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workspace.branch import Branch
     from workspace.git.reader import GitReader
-    from workspace.git.trees import Whole
+    from workspace.git.trees import WholeEntry
     from workspace.snapshot.snapshot import Snapshot
 
 LOOKED_AT = 2_000
@@ -42,7 +42,7 @@ LOOKED_AT = 2_000
 
 
 class Unpushed(NamedTuple):
-    """Commits of the served branch that the remote does not have, and when the first of them was made.
+    """Commits of the served branch that the remote does not have, and the time of the first.
 
     `is_more`: there are more than so many, and `since` is of the earliest that was looked at.
     """
@@ -53,7 +53,7 @@ class Unpushed(NamedTuple):
 
 
 def unpushed_of(workspace: Branch, remote: str | None = None) -> Unpushed | None:
-    """What a remote lacks of the served branch, as it was last seen; None if nothing, or if there is none.
+    """Return the commits that the remote lacks, as last seen; None if there are none, or no remote.
 
     The remote is the one that is named, or else the one that `sync` would take. Raises InvalidConfig.
     """
@@ -64,13 +64,15 @@ def unpushed_of(workspace: Branch, remote: str | None = None) -> Unpushed | None
         name = chosen(workspace, remote).name
     except (NoRemote, UnknownRemote):
         return None
-    return ahead(workspace.git, tip, workspace.git.find_object(tracking_ref(name, branch)))
+    return list_commits_ahead(workspace.git, tip, workspace.git.find_object(tracking_ref(name, branch)))
 
 
-def ahead(git: GitReader, ours: str, theirs: str | None, *, most: int = LOOKED_AT) -> Unpushed | None:
-    """Return the commits that one has and another has not, so many at most; None if there are none."""
+def list_commits_ahead(
+    git: GitReader, ours: str, theirs: str | None, *, most: int = LOOKED_AT
+) -> Unpushed | None:
+    """Return the commits that one has and another does not, at most `most`; None if there are none."""
     graph = Graph(git)
-    found, is_more = commits_between(graph, ours, theirs, most=most)
+    found, is_more = list_commits_between(graph, ours, theirs, most=most)
     times = [time for id in found if (time := graph.time(id))]  # not those that a shallow clone lacks
     return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), is_more) if times else None
 
@@ -81,28 +83,28 @@ _STEPS = 64
 """Commits of ours that are carried over; a longer way is found out anew."""
 
 
-class Seen(NamedTuple):
-    """The served branch and that of a remote: where both are, and what the remote lacks.
+class TrackedState(NamedTuple):
+    """The served branch and that of a remote: their commits, and those that the remote lacks.
 
     `apart_since` is when the first commit was made that ours lacks, where both sides have gone on.
     """
 
     remote: str
-    stand: Stand
+    stand: TrackedCommits
     lost: str | None
     unpushed: Unpushed | None
     apart_since: datetime | None
 
 
-class Failure(NamedTuple):
-    """Why the last exchange failed, and since when exchanges have failed."""
+class ExchangeFailure(NamedTuple):
+    """The reason why the last exchange failed, and the time of the first failure in a row."""
 
     error: WorkspaceError
     since: datetime
 
 
-class Standing:
-    """Looks at the refs of a workspace's branch. Safe in several threads.
+class TrackingStatus:
+    """The tracking status of a workspace's branch. Safe in several threads.
 
     `failure` is set by who exchanges with the remote in this process, and None where that went well.
     """
@@ -111,14 +113,14 @@ class Standing:
         self._workspace = workspace
         self._settings = os.path.join(workspace.git.common_dir, "config")
         self._lock = threading.Lock()
-        self._seen: Seen | None = None
+        self._seen: TrackedState | None = None
         self._chosen: tuple[object, str | None] = (None, None)
         self._alone: object = None  # the stamp of Git's settings in which there is no remote
-        self._blocked: Blocked | None = None
-        self.failure: Failure | None = None
+        self._blocked: BlockedPaths | None = None
+        self.failure: ExchangeFailure | None = None
 
-    def look(self) -> Seen | None:
-        """Return how both sides stand; None without a commit, without a remote, or if it was never seen.
+    def look(self) -> TrackedState | None:
+        """Return the state of both sides; None without a commit, without a remote, or if it was never seen.
 
         A remote that was never seen counts where it is to be pushed to without being asked.
         Raises DamagedRepository, ShallowHistory.
@@ -128,22 +130,22 @@ class Standing:
             return None
         return self._look(self._workspace.snapshot())
 
-    def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> None:
-        """Raise SyncConflict for changes to what both sides changed differently, until that is decided."""
+    def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) -> None:
+        """Raise SyncConflict for changes to paths that both sides changed differently, until a decision."""
         if snapshot.commit is None or snapshot.commit != self._workspace.tip():
             return  # it is asked again with the tip
         seen = self._look(snapshot)
-        if seen is None or seen.stand.state is not State.DIVERGED:
+        if seen is None or seen.stand.state is not SyncState.DIVERGED:
             return
         theirs = self._workspace.snapshot(seen.stand.theirs)
         with self._lock:
-            self._blocked = check_free(snapshot, theirs, changes, seen.remote, self._blocked)
+            self._blocked = check_not_blocked(snapshot, theirs, changes, seen.remote, self._blocked)
 
     def remote(self) -> str | None:
-        """Return the name of the remote that is meant; None if there is none, or it cannot be told."""
+        """Return the name of the default remote; None if there is none, or several."""
         return self._remote(self._workspace.snapshot(), self._workspace.branch)
 
-    def _look(self, snapshot: Snapshot) -> Seen | None:
+    def _look(self, snapshot: Snapshot) -> TrackedState | None:
         branch, ours = self._workspace.branch, snapshot.commit
         name = self._remote(snapshot, branch)
         if branch is None or ours is None or name is None:
@@ -167,7 +169,7 @@ class Standing:
         return found
 
     def _remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
-        """Return the remote that is meant; Git's settings are read again when their file has changed."""
+        """Return the default remote; Git's settings are read again when their file has changed."""
         try:
             wanted = snapshot.config.remote.name
         except WorkspaceError:
@@ -191,27 +193,33 @@ class Standing:
         return name
 
     def _stamp(self) -> tuple[int, int, int] | None:
-        """Return what tells one state of Git's settings from another; None if they cannot be read."""
+        """Return the version of Git's settings; None if they cannot be read."""
         try:
             status = os.stat(self._settings)
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def _found(self, name: str, ours: str, theirs: str | None, lost: str | None) -> Seen:
+    def _found(self, name: str, ours: str, theirs: str | None, lost: str | None) -> TrackedState:
         git = self._workspace.git
-        stand = Stand(ours, theirs, state_of(git, ours, theirs, lost))
-        unpushed = None if stand.state in (State.LEVEL, State.BEHIND) else ahead(git, ours, theirs)
-        behind = ahead(git, theirs, ours) if theirs and stand.state is State.DIVERGED else None
-        return Seen(name, stand, lost, unpushed, behind.since if behind is not None else None)
+        stand = TrackedCommits(ours, theirs, compare_commits(git, ours, theirs, lost))
+        unpushed = (
+            None
+            if stand.state in (SyncState.LEVEL, SyncState.BEHIND)
+            else list_commits_ahead(git, ours, theirs)
+        )
+        behind = (
+            list_commits_ahead(git, theirs, ours) if theirs and stand.state is SyncState.DIVERGED else None
+        )
+        return TrackedState(name, stand, lost, unpushed, behind.since if behind is not None else None)
 
-    def _carried(self, last: Seen, ours: str) -> Seen | None:
-        """What holds still where ours has gone on by commits of one parent each; None if it does not."""
-        if last.stand.ours is None or last.stand.state is State.BEHIND:
+    def _carried(self, last: TrackedState, ours: str) -> TrackedState | None:
+        """Return the state after commits of ours with one parent each, or None."""
+        if last.stand.ours is None or last.stand.state is SyncState.BEHIND:
             return None
         git = self._workspace.git
         times: list[int] = []
-        for commit in first_parents(git.commit, git.boundary, ours, most=_STEPS + 1):
+        for commit in walk_first_parents(git.commit, git.boundary, ours, most=_STEPS + 1):
             if commit.id == last.stand.ours:
                 break
             if len(commit.parents) != 1:
@@ -219,8 +227,8 @@ class Standing:
             times.append(commit.committer.time)
         else:
             return None
-        state = State.AHEAD if last.stand.state is State.LEVEL else last.stand.state
+        state = SyncState.AHEAD if last.stand.state is SyncState.LEVEL else last.stand.state
         before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
         since = min(before.since, datetime.fromtimestamp(min(times), UTC))
         unpushed = Unpushed(before.commits + len(times), since, before.is_more)
-        return last._replace(stand=Stand(ours, last.stand.theirs, state), unpushed=unpushed)
+        return last._replace(stand=TrackedCommits(ours, last.stand.theirs, state), unpushed=unpushed)

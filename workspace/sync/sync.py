@@ -1,4 +1,4 @@
-"""Fetch, follow or join, and push: the served branch, the discussion, and the branches of proposals.
+"""Synchronization: fetch, fast-forward or merge, and push of the served branch and related ones.
 
 What is fetched comes to refs of its own first. Only when all of a branch is there, and it is known whether
 the remote has taken commits back, does its remote-tracking ref move. What stands in the way of one branch
@@ -29,33 +29,47 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.config.config import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
-from workspace.git.messages import HAND, commit_message
+from workspace.git.messages import DECIDED_BY_TRAILER, format_commit_message
 from workspace.git.private_folder import open_lock
 from workspace.git.remotes.exchange import Peer
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
-from workspace.git.store import GitStore, durable_objects, writable
-from workspace.git.trees import Whole
-from workspace.merge.commits import MergeConflict, Merged, UnrelatedHistories, commit_merge, merge_commits
-from workspace.merge.conflict import Choice, Conflict, InvalidResolution
-from workspace.merge.trees import WHOLE, FileConflict, Room, file_at
-from workspace.policy.protection import Protected, named
+from workspace.git.store import GitStore, require_writable, sync_written_objects
+from workspace.git.trees import WholeEntry
+from workspace.merge.commits import (
+    MergeConflict,
+    MergeResult,
+    UnrelatedHistories,
+    commit_merge,
+    merge_commits,
+)
+from workspace.merge.conflict import InvalidResolution, ResolutionChoice, UnitConflict
+from workspace.merge.trees import WHOLE, FileConflict, PathCollisions, find_file
+from workspace.policy.protection import Protected, format_paths
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.locks import Busy
-from workspace.publishing.recovery import mend
+from workspace.publishing.recovery import recover_if_needed
 from workspace.publishing.refs import BranchMoved
-from workspace.sync.branches import DISCUSSION, Beside, Chosen, Stand, State, chosen, travelling
-from workspace.sync.exchange import Exchanging, check_attributes, follow
-from workspace.sync.status import Unpushed, ahead
-from workspace.writing.write import DetachedHead, author_now, is_for_proposal
+from workspace.sync.branches import (
+    DISCUSSION,
+    Chosen,
+    SyncedBranch,
+    SyncState,
+    TrackedCommits,
+    chosen,
+    list_branches_to_sync,
+)
+from workspace.sync.exchange import RemoteSession, check_attributes, fast_forward
+from workspace.sync.status import Unpushed, list_commits_ahead
+from workspace.writing.write import DetachedHead, author_now, is_proposal_branch
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
-    from workspace.git.objects import Entry
+    from workspace.git.objects import TreeEntry
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
     from workspace.merge.trees import FileConflict, Merge, Resolutions
-    from workspace.proposals.unreviewed import Unreviewed
+    from workspace.proposals.unreviewed import UnreviewedChange
     from workspace.snapshot.snapshot import Snapshot
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
@@ -71,21 +85,21 @@ _MERGE_ATTEMPTS = 10  # a conflict that was decided may uncover others
 
 
 class _Versions(NamedTuple):
-    """The files of both sides that a decision is about: where each side has them."""
+    """The versions of a file in a decision: its locations on both sides."""
 
-    ours: Entry | None
-    theirs: Entry | None
+    ours: TreeEntry | None
+    theirs: TreeEntry | None
 
 
-class _Kept(NamedTuple):
+class _SideChoice(NamedTuple):
     """The side whose file is taken as it is, and the versions that the choice was made between."""
 
-    choice: Choice
+    choice: ResolutionChoice
     versions: _Versions
 
 
 class UnreviewedMerge(Protected):
-    """A merge would bring text under a rule that nobody has reviewed for it, so nothing is merged.
+    """A merge would bring unreviewed text under a rule, so nothing is merged.
 
     `conflicts` are the files, each as a whole: a person may keep the version of the side that was reviewed.
     `versions` are those files, by path.
@@ -93,7 +107,7 @@ class UnreviewedMerge(Protected):
 
     def __init__(
         self,
-        unreviewed: Sequence[Unreviewed],
+        unreviewed: Sequence[UnreviewedChange],
         conflicts: Sequence[FileConflict],
         versions: Mapping[str, _Versions],
     ) -> None:
@@ -103,8 +117,9 @@ class UnreviewedMerge(Protected):
         where = f" to {first.source}" if first.source != first.path else ""
         super().__init__(
             paths,
-            message=f"{named(paths)} is protected by rule {first.number} of {CONFIG_PATH}, and a merge with "
-            f"the remote would bring changes into it that were made {side}{where} and that nobody reviewed",
+            message=f"{format_paths(paths)} is protected by rule {first.number} of {CONFIG_PATH}, and a "
+            "merge with the remote would bring changes into it that were made "
+            f"{side}{where} and that nobody reviewed",
             fix=f"Run docyard sync {kept} {shlex.quote(first.path)} to keep the reviewed text, and propose "
             "the change; or read the changes, and merge with git pull.",
         )
@@ -113,12 +128,14 @@ class UnreviewedMerge(Protected):
         self.versions = versions
 
 
-def _unreviewed_data(one: Unreviewed) -> dict[str, object]:
+def _unreviewed_data(one: UnreviewedChange) -> dict[str, object]:
     side = "ours" if one.is_ours else "theirs"
     return {"path": one.path, "source": one.source, "rule": one.number, "side": side}
 
 
-def join(workspace: Branch, branch: str, theirs: str, remote: str, choose: Choose | None = None) -> Merged:
+def join(
+    workspace: Branch, branch: str, theirs: str, remote: str, choose: Choose | None = None
+) -> MergeResult:
     """Merge the remote's commit into a branch: first parent ours, second theirs.
 
     Raises MergeConflict with what is undecided, UnreviewedMerge, Protected, WorktreeBusy, and what
@@ -126,25 +143,27 @@ def join(workspace: Branch, branch: str, theirs: str, remote: str, choose: Choos
     """
     seen: dict[tuple[str, UnitId], FileConflict] = {}
     decided: dict[str, dict[UnitId, Resolution]] = {}
-    kept: dict[str, _Kept] = {}
+    kept: dict[str, _SideChoice] = {}
     versions: dict[str, _Versions] = {}  # of what is decided, by path: those that were shown
 
     def check(merge: Merge) -> None:
         check_attributes(workspace.git, branch, merge.changes, "merge @{upstream}")
-        if any(_at(merge.ours, merge.theirs, path) != shown for path, shown in versions.items()):
+        if any(
+            _find_versions_at(merge.ours, merge.theirs, path) != shown for path, shown in versions.items()
+        ):
             raise Busy("a file was written to while its conflict was decided; nothing was merged")
-        if not is_for_proposal(branch):
+        if not is_proposal_branch(branch):
             _check_content(merge, decided)
             _check_reviewed(merge)
 
-    def merged() -> Merged:
+    def merged() -> MergeResult:
         return commit_merge(
             workspace,
             branch,
             theirs,
-            message=lambda _: _message(branch, remote, is_decided=bool(decided)),
+            message=lambda _: _format_message(branch, remote, is_decided=bool(decided)),
             resolutions=decided,
-            adjust=lambda merge: _with_one_side(merge, kept),
+            adjust=lambda merge: _replace_with_side(merge, kept),
             check=check,
         )
 
@@ -159,24 +178,26 @@ def join(workspace: Branch, branch: str, theirs: str, remote: str, choose: Choos
             for path, units in new.items():
                 decided.setdefault(path, {}).update(units)
                 if error.tip is not None:
-                    versions[path] = _at(workspace.snapshot(error.tip), workspace.snapshot(theirs), path)
+                    versions[path] = _find_versions_at(
+                        workspace.snapshot(error.tip), workspace.snapshot(theirs), path
+                    )
         except UnreviewedMerge as error:
             seen |= {(found.path, found.conflict.unit): found for found in error.conflicts}
             new = choose(tuple(seen.values())) if choose is not None else {}
             sides = {
-                path: _Kept(new[path][WHOLE].choice, error.versions[path])
+                path: _SideChoice(new[path][WHOLE].choice, error.versions[path])
                 for path in error.versions
                 if WHOLE in new.get(path, {})
             }
             is_new = not sides.items() <= kept.items()
-            if not is_new or any(one.choice is Choice.CONTENT for one in sides.values()):
+            if not is_new or any(one.choice is ResolutionChoice.CONTENT for one in sides.values()):
                 raise
             kept.update(sides)
     return merged()
 
 
 def check_reviewed(workspace: Branch, theirs: str) -> None:
-    """Raise UnreviewedMerge where a merge of the remote's commit would be refused for that; merge nothing.
+    """Raise UnreviewedMerge if a merge of the remote's commit would be refused for that.
 
     Conflicts come first: while there are any, nothing is known of what they are decided for.
     """
@@ -186,7 +207,7 @@ def check_reviewed(workspace: Branch, theirs: str) -> None:
 
 
 def _check_reviewed(merge: Merge) -> None:
-    """Raise UnreviewedMerge where the merge brings text under a rule that did not govern it before."""
+    """Raise UnreviewedMerge if the merge brings text under a rule that did not govern it before."""
     # Imported here because a server answers its first questions without reading rules.
     from workspace.proposals.unreviewed import find_unreviewed_of_both
 
@@ -195,46 +216,46 @@ def _check_reviewed(merge: Merge) -> None:
         paths = dict.fromkeys(one.path for one in unreviewed)
         raise UnreviewedMerge(
             unreviewed,
-            [_conflict(merge, path) for path in paths],
-            {path: _versions(merge, path) for path in paths},
+            [_build_conflict(merge, path) for path in paths],
+            {path: _find_versions(merge, path) for path in paths},
         )
 
 
-def _conflict(merge: Merge, path: str) -> FileConflict:
+def _build_conflict(merge: Merge, path: str) -> FileConflict:
     """Return both sides' files at a path as a conflict; a side that moved the file has none there."""
-    versions = (file_at(side, path) for side in (merge.ours, merge.theirs))
+    versions = (find_file(side, path) for side in (merge.ours, merge.theirs))
     ours, theirs = (merge.ours.git.blob(entry.id) if entry and entry.is_blob else None for entry in versions)
-    return FileConflict(path, Conflict(WHOLE, None, ours, theirs))
+    return FileConflict(path, UnitConflict(WHOLE, None, ours, theirs))
 
 
-def _at(ours: Snapshot, theirs: Snapshot, path: str) -> _Versions:
-    return _Versions(file_at(ours, path), file_at(theirs, path))
+def _find_versions_at(ours: Snapshot, theirs: Snapshot, path: str) -> _Versions:
+    return _Versions(find_file(ours, path), find_file(theirs, path))
 
 
-def _versions(merge: Merge, path: str) -> _Versions:
+def _find_versions(merge: Merge, path: str) -> _Versions:
     sides = (merge.ours, merge.theirs)
-    return _Versions(*(file_at(side, merge.source(path, side)) for side in sides))
+    return _Versions(*(find_file(side, merge.source(path, side)) for side in sides))
 
 
-def _with_one_side(merge: Merge, kept: Mapping[str, _Kept]) -> Merge:
-    """Return a merge that has one side's files of some paths, each where that side has it.
+def _replace_with_side(merge: Merge, kept: Mapping[str, _SideChoice]) -> Merge:
+    """Return a merge with one side's files of some paths, each where that side has it.
 
     A choice between other versions than those of this merge is left out. Raises InvalidResolution.
     """
-    chosen: dict[str, Whole] = {}
+    chosen: dict[str, WholeEntry] = {}
     for path, one in kept.items():
-        if one.versions == _versions(merge, path):
-            side = merge.ours if one.choice is Choice.OURS else merge.theirs
+        if one.versions == _find_versions(merge, path):
+            side = merge.ours if one.choice is ResolutionChoice.OURS else merge.theirs
             for place in (path, merge.source(path, side)):
-                chosen[place] = Whole(file_at(side, place))
+                chosen[place] = WholeEntry(find_file(side, place))
     if not chosen:
         return merge
     made = {**merge.changes, **chosen}
-    leaving = {path for path, change in made.items() if change == Whole(None)}
-    room = Room(merge.ours, merge.theirs, leaving)
+    leaving = {path for path, change in made.items() if change == WholeEntry(None)}
+    room = PathCollisions(merge.ours, merge.theirs, leaving)
     for path, change in chosen.items():
-        is_new = change != Whole(None) and file_at(merge.ours, path) is None
-        taken = room.taken(path) if is_new else None
+        is_new = change != WholeEntry(None) and find_file(merge.ours, path) is None
+        taken = room.find_blocking_path(path) if is_new else None
         if taken is not None:
             raise InvalidResolution(
                 f"'{path}' cannot be kept, because '{taken}' is in its place",
@@ -244,11 +265,11 @@ def _with_one_side(merge: Merge, kept: Mapping[str, _Kept]) -> Merge:
 
 
 def _check_content(merge: Merge, decided: Resolutions) -> None:
-    """Raise Protected for new content that may only come with a proposal."""
+    """Raise Protected for new content that requires a proposal."""
     new = {
         place
         for path, units in decided.items()
-        if any(how.choice is Choice.CONTENT for how in units.values())
+        if any(how.choice is ResolutionChoice.CONTENT for how in units.values())
         for place in (path, merge.moved.get(path, path))
     }
     made = {path: merge.changes[path] for path in new if path in merge.changes}
@@ -259,10 +280,12 @@ def _check_content(merge: Merge, decided: Resolutions) -> None:
             check_direct(side, made)
 
 
-def _message(branch: str, remote: str, *, is_decided: bool) -> str:
+def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
     words = f"Merge '{branch}' of {remote}"
-    trailers = {HAND: "git"} if is_decided else None
-    return commit_message([words], paths=[], message=None, tool="sync", client="docyard", trailers=trailers)
+    trailers = {DECIDED_BY_TRAILER: "git"} if is_decided else None
+    return format_commit_message(
+        [words], paths=[], message=None, tool="sync", client="docyard", trailers=trailers
+    )
 
 
 LOCK = "docyard/sync.lock"
@@ -275,7 +298,7 @@ _PAUSE = 0.05
 
 
 class SyncBusy(WorkspaceError):
-    """Another Docyard speaks with a remote of this repository, and went on for long."""
+    """Another Docyard has been exchanging with a remote of this repository for long."""
 
     code: ClassVar[str] = "SYNC_BUSY"
 
@@ -288,13 +311,13 @@ class SyncBusy(WorkspaceError):
 
 
 @contextmanager
-def turn(common_dir: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the lock of synchronisation; the system frees it in a crash. Raises SyncBusy, OSError."""
+def sync_lock(common_dir: Path, patience: float = _PATIENCE) -> Iterator[None]:
+    """Hold the sync lock; the system releases it in a crash. Raises SyncBusy, OSError."""
     file = common_dir / LOCK
     handle = open_lock(common_dir, file.name)
     try:
         until = time.monotonic() + patience
-        while not _taken(handle):
+        while not _try_lock(handle):
             if time.monotonic() > until:
                 raise SyncBusy
             time.sleep(_PAUSE)
@@ -303,7 +326,7 @@ def turn(common_dir: Path, patience: float = _PATIENCE) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -314,8 +337,8 @@ def _taken(handle: int) -> bool:
 _ROUNDS = 5
 
 
-class Synced(NamedTuple):
-    """What a synchronisation did. Commits are ids of 40 digits; None where a branch has none.
+class SyncResult(NamedTuple):
+    """The result of a synchronization. Commits are ids of 40 digits; None where a branch has none.
 
     `commit` is where the served branch is, `theirs` where the remote's was when it was last seen. `followed`
     is the commit at which ours was before it followed, `merged` the commit that joined both sides, `pushed`
@@ -326,7 +349,7 @@ class Synced(NamedTuple):
     remote: str
     place: str
     branch: str
-    state: State
+    state: SyncState
     commit: str | None
     theirs: str | None
     fetched: bool
@@ -337,7 +360,7 @@ class Synced(NamedTuple):
     unpushed: Unpushed | None
     conflicts: tuple[FileConflict, ...] = ()
     apart: WorkspaceError | None = None
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[SyncedBranch, ...] = ()
 
 
 def sync(
@@ -350,8 +373,8 @@ def sync(
     restore: bool = True,
     choose: Choose | None = None,
     progress: Progress | None = None,
-) -> Synced:
-    """Fetch the served branch and those beside it, follow or join them, and push what the remote lacks.
+) -> SyncResult:
+    """Fetch the served branch and related ones, fast-forward or merge them, and push to the remote.
 
     A branch that diverged is joined by a structural merge. Where that meets conflicts that `choose` leaves
     open, it stays as it is; and so does one of whose commits the remote has taken some back, unless nothing
@@ -362,20 +385,20 @@ def sync(
     RemoteDamaged, RemoteMoved, PushRejected, Protected, Busy, and what `Publication` raises.
     Whatever was done before an error stays done, and the next call goes on from there.
     """
-    store = writable(workspace.git)
+    store = require_writable(workspace.git)
     branch = workspace.branch
     if branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
     meant = chosen(workspace, remote)
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
-        turn(store.common_dir),
-        durable_objects(durable),
+        sync_lock(store.common_dir),
+        sync_written_objects(durable),
         GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
         # What an exchange before this one did not live to complete, this one may find nothing to write over.
-        mend(store)
-        exchanging = Exchanging(workspace, store, remotes, branch, meant, access, progress)
+        recover_if_needed(store)
+        exchanging = RemoteSession(workspace, store, remotes, branch, meant, access, progress)
         return _Session(workspace, store, exchanging, branch, meant, durable, choose).run(
             fetch=fetch, push=push, restores=restore and not fetch
         )
@@ -383,7 +406,7 @@ def sync(
 
 @dataclass
 class _Line:
-    """One branch on its way; `ours` is where it was before it followed."""
+    """The state of one branch during the synchronization; `ours` is its commit before."""
 
     followed: str | None = None
     is_followed: bool = False
@@ -403,14 +426,14 @@ class _Line:
 class _Session:
     workspace: Branch
     store: GitStore
-    exchanging: Exchanging
+    exchanging: RemoteSession
     branch: str
     meant: Chosen
     durable: bool
     choose: Choose | None
     lines: dict[str, _Line] = field(default_factory=dict)
 
-    def run(self, *, fetch: bool, push: bool, restores: bool) -> Synced:
+    def run(self, *, fetch: bool, push: bool, restores: bool) -> SyncResult:
         source = self.exchanging.peer(self.meant.url) if fetch else None
         target = self.exchanging.peer(self.meant.push_url) if push else None
         if source is not None:
@@ -439,14 +462,14 @@ class _Session:
 
     def _branches(self) -> tuple[str, ...]:
         known = {*self.store.branches(), *self.exchanging.seen(), *self.lines}
-        return (self.branch, *travelling(known, self.branch))
+        return (self.branch, *list_branches_to_sync(known, self.branch))
 
     def _fetch(self, source: Peer) -> None:
         for branch, error in self.exchanging.fetch(source).items():
             self._line(branch).error = error
 
     def _bring(self, branch: str) -> None:
-        """Follow the remote's branch, or join it; what stands in the way is kept with the branch."""
+        """Fast-forward to the remote's branch, or merge it; an obstacle is recorded with the branch."""
         line = self._line(branch)
         if line.error is not None:
             return
@@ -459,18 +482,18 @@ class _Session:
         except WorkspaceError as error:
             line.error = error
 
-    def _bring_once(self, branch: str, line: _Line, stand: Stand) -> None:
+    def _bring_once(self, branch: str, line: _Line, stand: TrackedCommits) -> None:
         if branch == DISCUSSION:
             self._take_in(line, stand)
         elif stand.theirs is None or (stand.ours is None and branch != self.branch):
             return  # such a proposal is read where it was fetched to
-        elif stand.state is State.BEHIND:
+        elif stand.state is SyncState.BEHIND:
             self._follow(branch, line, stand.ours, stand.theirs)
-        elif stand.state is State.DIVERGED:
+        elif stand.state is SyncState.DIVERGED:
             self._join(branch, line, stand.theirs)
 
     def _follow(self, branch: str, line: _Line, ours: str | None, theirs: str) -> None:
-        follow(self.store, branch, ours, theirs, self.workspace.author(), durable=self.durable)
+        fast_forward(self.store, branch, ours, theirs, self.workspace.author(), durable=self.durable)
         line.followed, line.is_followed = ours, True
 
     def _join(self, branch: str, line: _Line, theirs: str) -> None:
@@ -483,21 +506,21 @@ class _Session:
         except (UnrelatedHistories, ShallowHistory) as error:
             line.apart = error
 
-    def _take_in(self, line: _Line, stand: Stand) -> None:
-        """Words are brought together by union, whatever became of the branch: none is ever lost here."""
+    def _take_in(self, line: _Line, stand: TrackedCommits) -> None:
+        """Unite the discussion with the remote's, whatever became of the branch: no event is lost."""
         if stand.theirs is None or stand.ours == stand.theirs:
             return
-        if stand.ours is not None and self.store.descends(stand.ours, stand.theirs):
+        if stand.ours is not None and self.store.is_descendant(stand.ours, stand.theirs):
             return
         log = EventLog(self.store, durable=self.durable)
-        now = log.take_in(stand.theirs, author_now(self.workspace))
+        now = log.merge_commit(stand.theirs, author_now(self.workspace))
         if now == stand.theirs:
             line.followed, line.is_followed = stand.ours, True
         else:
             line.merged = now
 
     def _to_push(self, *, restores: bool) -> dict[str, str]:
-        """Return the commits that the remote may be given, by branch."""
+        """Return the commits to push, by branch."""
         wanted: dict[str, str] = {}
         for branch in self._branches():
             line = self._line(branch)
@@ -508,13 +531,13 @@ class _Session:
             except WorkspaceError as error:
                 line.error = error
                 continue
-            may = stand.state is State.AHEAD or (stand.state is State.REWOUND and restores)
+            may = stand.state is SyncState.AHEAD or (stand.state is SyncState.REWOUND and restores)
             if stand.ours is not None and may:
                 wanted[branch] = stand.ours
         return wanted
 
     def _push(self, target: Peer, wanted: dict[str, str], *, is_last: bool) -> bool:
-        """Push; whether the remote was moved by another meanwhile, so that it is to be fetched again."""
+        """Push; return True if another client moved the remote meanwhile, so that a new fetch is needed."""
         missing = {branch: self._missing(branch, commit) for branch, commit in wanted.items()}
         refused = self.exchanging.push(target, wanted)
         is_moved = any(isinstance(error, RemoteMoved) for error in refused.values())
@@ -532,12 +555,12 @@ class _Session:
         return is_moved
 
     def _missing(self, branch: str, commit: str) -> int:
-        found = ahead(self.store, commit, self.exchanging.stand(branch).theirs)
+        found = list_commits_ahead(self.store, commit, self.exchanging.stand(branch).theirs)
         return found.commits if found is not None else 0
 
-    def _told(self, peer: Peer, *, fetched: bool) -> Synced:
+    def _told(self, peer: Peer, *, fetched: bool) -> SyncResult:
         stand, line = self.exchanging.stand(self.branch), self._line(self.branch)
-        return Synced(
+        return SyncResult(
             remote=peer.name,
             place=peer.address.shown(),
             branch=self.branch,
@@ -549,24 +572,24 @@ class _Session:
             is_followed=line.is_followed,
             merged=line.merged,
             pushed=line.pushed,
-            unpushed=None if stand.ours is None else ahead(self.store, stand.ours, stand.theirs),
+            unpushed=None if stand.ours is None else list_commits_ahead(self.store, stand.ours, stand.theirs),
             conflicts=line.conflicts,
             apart=line.apart,
             beside=tuple(map(self._beside, self._branches()[1:])),
         )
 
-    def _beside(self, branch: str) -> Beside:
+    def _beside(self, branch: str) -> SyncedBranch:
         line = self._line(branch)
         error = line.error or line.apart
-        stand = Stand(None, None, State.LEVEL)
+        stand = TrackedCommits(None, None, SyncState.LEVEL)
         with suppress(WorkspaceError):
             stand = self.exchanging.stand(branch)
         paths = tuple(dict.fromkeys(found.path for found in line.conflicts))
         is_there = stand.theirs is not None
-        is_landed = stand.state is State.REWOUND and self._has(stand.ours)
-        return Beside(branch, stand.state, stand.ours, is_there, line.done, paths, error, is_landed)
+        is_landed = stand.state is SyncState.REWOUND and self._has(stand.ours)
+        return SyncedBranch(branch, stand.state, stand.ours, is_there, line.done, paths, error, is_landed)
 
     def _has(self, commit: str | None) -> bool:
         """Return True if the served branch has a commit among its ancestors."""
         tip = self.store.tip(self.branch)
-        return tip is not None and commit is not None and self.store.descends(tip, commit)
+        return tip is not None and commit is not None and self.store.is_descendant(tip, commit)

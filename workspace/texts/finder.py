@@ -13,9 +13,9 @@ from workspace.document.addresses import (
     resolve_section,
 )
 from workspace.document.headings import PREAMBLE
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import make_file_slug, make_heading_slug
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -214,7 +214,7 @@ def _not_found(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Se
         fix = f"It has no sections: read it whole, or as '{PREAMBLE}'."
     else:
         fix = "Name a section that it has."
-        among = Among(Listed.SECTIONS, text.path)
+        among = SuggestionSource(HintKind.SECTIONS, text.path)
     return SectionNotFound(
         f"no section '{_display(asked)}' in {text.path}",
         fix=fix,
@@ -236,12 +236,14 @@ def _nearest(outline: TextOutline, asked: _SectionQuery) -> list[str]:
     for entry in outline.entries:
         by_words.setdefault(fold_text(entry.title[:_SHOWN]), entry.address)
     by_words.pop("", None)
-    found = [by_words[words] for words in nearest(asked.words, by_words)]
-    found += nearest(make_heading_slug(asked.words), [entry.address for entry in outline.entries])
+    found = [by_words[words] for words in find_nearest(asked.words, by_words)]
+    found += find_nearest(make_heading_slug(asked.words), [entry.address for entry in outline.entries])
     if not found:
         by_sound: dict[str, str] = {}
         for entry in outline.entries[:_TRANSLITERATED]:
             by_sound.setdefault(make_file_slug(entry.title[:_SHOWN]), entry.address)
         by_sound.pop("", None)
-        found = [by_sound[sound] for sound in nearest(make_file_slug(asked.name) or asked.name, by_sound)]
+        found = [
+            by_sound[sound] for sound in find_nearest(make_file_slug(asked.name) or asked.name, by_sound)
+        ]
     return list(dict.fromkeys(found))[:_CANDIDATES]

@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workspace.config.config import CONFIG_PATH
-from workspace.errors import Among, Listed, WorkspaceError
+from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import CONTROL, InvalidPath
 from workspace.snapshot.snapshot import NOTHING_YET, DocumentNotFound, check_pointer, not_committed
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workspace.document.document import Document
-    from workspace.git.objects import Entry
+    from workspace.git.objects import TreeEntry
     from workspace.snapshot.snapshot import Snapshot
 
 _SHOWN = 200
@@ -50,12 +50,12 @@ def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.tree is None:
         return
     is_readable = snapshot.config.is_readable
-    for path, entry in trees.walk(snapshot.git, snapshot.tree):
+    for path, entry in trees.walk_tree(snapshot.git, snapshot.tree):
         if entry.is_blob and is_readable(path):
             yield path
 
 
-def unreadable(snapshot: Snapshot, path: str, entry: Entry | None) -> DocumentNotFound:
+def unreadable(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
     """Return the error for a path at which `entry` stands, or nothing, and no file that may be read."""
     shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
     if path == "." or (entry is not None and entry.is_tree):
@@ -91,7 +91,7 @@ def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAF
 def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
     """Return the error for a path that does not exist in the commit."""
     names = list(islice(list_readable_paths(snapshot), _MOST_NAMES))
-    close = nearest(path, names)
+    close = find_nearest(path, names)
     if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
         return not_committed(shown, close)
     if close:
@@ -99,7 +99,7 @@ def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
     return DocumentNotFound(
         f"no file '{shown}'",
         fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
-        among=Among(Listed.DOCUMENTS) if snapshot.commit else None,
+        among=SuggestionSource(HintKind.DOCUMENTS) if snapshot.commit else None,
         candidates=names[:_CANDIDATES],
     )
 

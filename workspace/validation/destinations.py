@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workspace.links.link import LinkKind
 from workspace.links.resolver import LinkStatus, suggest_destination
-from workspace.paths import written_out
+from workspace.paths import escape_path
 from workspace.validation.rule import Spot
 
 if TYPE_CHECKING:
@@ -68,5 +68,5 @@ def _nearest(subject: Subject, link: Link, resolved: ResolvedLink) -> str | None
 
 def shorten(text: str) -> str:
     """Return a destination or a path as a message names it: on one line, of 200 characters at most."""
-    shown = written_out(text[: _SHOWN + 1])
+    shown = escape_path(text[: _SHOWN + 1])
     return shown if len(text) <= _SHOWN else shown[:_SHOWN] + "…"

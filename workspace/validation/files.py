@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.toml import MAX_BYTES
 from workspace.errors import WorkspaceError
-from workspace.git.store import is_ignored, staged
-from workspace.git.trees import walk
-from workspace.paths import written_out
+from workspace.git.store import is_ignored, read_staged_entries
+from workspace.git.trees import walk_tree
+from workspace.paths import escape_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workspace.git.objects import Entry
+    from workspace.git.objects import TreeEntry
     from workspace.git.reader import GitReader
 
 
@@ -123,9 +123,9 @@ class BlobReader:
 def _unreadable(path: str, error: OSError) -> UnreadableFile:
     reason = error.strerror or type(error).__name__
     return UnreadableFile(
-        f"{written_out(path)} cannot be read: {reason}",
+        f"{escape_path(path)} cannot be read: {reason}",
         fix="Mend its permissions, or wait until nothing writes to it.",
-        path=written_out(path),
+        path=escape_path(path),
     )
 
 
@@ -173,15 +173,15 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
 
 def list_index(git: GitReader) -> FileSet:
     """Return the files of Git's index: what the next commit will have. Raises DamagedRepository."""
-    return _of_entries(git, staged(git))
+    return _of_entries(git, read_staged_entries(git))
 
 
 def list_commit(git: GitReader, commit: str) -> FileSet:
     """Return the files of a commit. Raises DamagedRepository."""
-    return _of_entries(git, dict(walk(git, git.commit(commit).tree)))
+    return _of_entries(git, dict(walk_tree(git, git.commit(commit).tree)))
 
 
-def _of_entries(git: GitReader, entries: Mapping[str, Entry]) -> FileSet:
+def _of_entries(git: GitReader, entries: Mapping[str, TreeEntry]) -> FileSet:
     blobs = {path: entry.id for path, entry in entries.items() if entry.is_blob}
     opaque = frozenset(path for path, entry in entries.items() if not entry.is_blob and not entry.is_tree)
     return FileSet(frozenset(blobs), opaque, BlobReader(git, blobs))
@@ -192,7 +192,7 @@ def _ignoring(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
     if git is None:
         return (lambda path: False), set()
     tracked: set[str] = set()
-    for path in staged(git):
+    for path in read_staged_entries(git):
         while path and path not in tracked:
             tracked.add(path)
             path = path.rpartition("/")[0]

@@ -19,7 +19,7 @@ from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
-from workspace.git.objects import blob_id
+from workspace.git.objects import hash_blob
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus
 from workspace.validation.rule import Finding, Severity, Subject
@@ -303,7 +303,7 @@ def map_earlier_paths(
         if path in before.paths:
             found[path] = path
         elif gone and path in now.paths:
-            same = by_blob.get(blob_id(now.reader.read(path)), [])
+            same = by_blob.get(hash_blob(now.reader.read(path)), [])
             alike = by_name.get(_name(path), []) if come[_name(path)] == 1 else []
             if candidates := same or (alike if len(alike) == 1 else []):
                 found[path] = candidates[0]

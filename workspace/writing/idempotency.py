@@ -1,9 +1,9 @@
-"""Requests: a call that carries a key is done once, and a retry of it is told what the first one did.
+"""Idempotency keys: a call with a key is executed once, and a retry returns the first result.
 
-The commit of such a call says so in its trailers: `Docyard-Request` holds the key, `Docyard-Request-Digest` a
-digest of the call's arguments, `Docyard-Result` what was answered. So a key holds for every process that
-writes to the branch, as long as its commit is among the last 1,000 on the way of first parents, and a rebase
-or a cherry-pick takes it along.
+The commit of such a call has trailers: `Docyard-Request` holds the key, `Docyard-Request-Digest` a digest of
+the call's arguments, `Docyard-Result` the response. So a key holds for every process that writes to the
+branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
+cherry-pick.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded, WorkspaceError
-from workspace.git.ancestry import first_parents
+from workspace.git.ancestry import walk_first_parents
 from workspace.git.messages import read_trailers
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _IS_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class InvalidKey(WorkspaceError):
-    """This cannot be an idempotency key."""
+    """The idempotency key is invalid."""
 
     code = "INVALID_IDEMPOTENCY_KEY"
 
@@ -51,7 +51,7 @@ class KeyReused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call's key, the digest of its arguments, and what a retry is to be told of a plan of it.
+    """A call's key, the digest of its arguments, and the result of a plan for a retry.
 
     Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
     """
@@ -64,7 +64,7 @@ class Request:
         check_key(self.key)
 
     def trailers(self, plan: Plan) -> dict[str, str]:
-        """Return what the commit of a plan says of this request.
+        """Return the trailers of this request for the commit of a plan.
 
         Raises LimitExceeded for too long a result.
         """
@@ -72,8 +72,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A request that was committed: where, the digest of its arguments, and what a retry is told."""
+class RecordedRequest:
+    """A committed request: its commit, the digest of its arguments, and the result for a retry."""
 
     commit: str
     digest: str
@@ -81,7 +81,7 @@ class Recorded:
 
 
 class _Seen(NamedTuple):
-    """A commit that was read, and the key of its request."""
+    """A scanned commit, and the key of its request."""
 
     id: str
     parents: tuple[str, ...]
@@ -89,7 +89,7 @@ class _Seen(NamedTuple):
 
 
 class RequestLog:
-    """The keyed requests on a branch's way of first parents. Safe in several threads.
+    """The keyed requests in a branch's first-parent history. Safe in several threads.
 
     The last 1,000 commits are read when the first key is looked for; after that only what is new. The walk
     ends where a shallow clone does.
@@ -100,8 +100,8 @@ class RequestLog:
         self._commits: dict[str, _Seen] = {}  # newest first
         self._lock = threading.Lock()
 
-    def repeated(self, tip: str | None, request: Request) -> Recorded | None:
-        """Return what became of a request that was sent before; None if it was not. Raises KeyReused."""
+    def find_repeated(self, tip: str | None, request: Request) -> RecordedRequest | None:
+        """Return the result of an earlier call with this request, or None. Raises KeyReused."""
         found = self.find(tip, request.key)
         if found is not None and found.digest != request.digest:
             raise KeyReused(
@@ -111,22 +111,22 @@ class RequestLog:
             )
         return found
 
-    def find(self, tip: str | None, key: str) -> Recorded | None:
-        """Return the first request of this key that a tip's history holds. Raises DamagedRepository."""
+    def find(self, tip: str | None, key: str) -> RecordedRequest | None:
+        """Return the first request with this key in a tip's history. Raises DamagedRepository."""
         if tip is None:
             return None
         with self._lock:
-            walk = first_parents(self._read, self._git.boundary, tip, most=KEPT)
+            walk = walk_first_parents(self._read, self._git.boundary, tip, most=KEPT)
             self._commits = {seen.id: seen for seen in walk}
             for commit, seen in reversed(self._commits.items()):
                 if seen.key == key:
-                    found = _recorded(commit, self._git.commit(commit).message)
+                    found = _parse_request(commit, self._git.commit(commit).message)
                     if found is not None:
                         return found
         return None
 
     def _read(self, id: str) -> _Seen:
-        """Return what is kept of a commit; what two tips have in common is not read again."""
+        """Return the cached request of a commit; commits that two tips share are not read again."""
         seen = self._commits.get(id)
         if seen is None:
             commit = self._git.commit(id)
@@ -149,8 +149,8 @@ def check_key(key: str) -> None:
         )
 
 
-def digest_of(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return the SHA-256, in hex, of a call: the same for the same values, in whatever order they were sent.
+def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return the SHA-256, in hex, of a call: equal for equal values, in any order.
 
     Raises LimitExceeded for arguments that are nested too deeply.
     """
@@ -163,14 +163,14 @@ def digest_of(tool: str, arguments: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _recorded(commit: str, message: str) -> Recorded | None:
-    """Return the request that a message's trailers tell of; None where they are none of ours."""
+def _parse_request(commit: str, message: str) -> RecordedRequest | None:
+    """Return the request in a message's trailers; None if there is none."""
     trailers = read_trailers(message)
     key, digest, packed = (trailers.get(name, "") for name in (_KEY, _DIGEST, _RESULT))
     if not (_IS_KEY.fullmatch(key) and _IS_DIGEST.fullmatch(digest)):
         return None
     result = _unpack(packed)
-    return None if result is None else Recorded(commit, digest, result)
+    return None if result is None else RecordedRequest(commit, digest, result)
 
 
 def _pack(result: Mapping[str, object]) -> str:
@@ -189,7 +189,7 @@ def _pack(result: Mapping[str, object]) -> str:
 
 
 def _unpack(packed: str) -> Mapping[str, object] | None:
-    """Return the result of a trailer; None for what `_pack` did not make, and for more than it would take."""
+    """Return the result of a trailer; None if `_pack` did not make it, or it is too large."""
     try:
         if not packed.startswith("{"):
             inflate = zlib.decompressobj()

@@ -1,6 +1,6 @@
-"""Plans: operations run in memory, in order, with the story of each.
+"""Plans: operations applied in memory, in order, with the result of each.
 
-What follows an operation: links are mended, and its answer says which, and what leads nowhere.
+After each operation the links are updated, and warnings name the links that are broken.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workspace.config.config import HEADING_BYTES
 from workspace.errors import WorkspaceError
 from workspace.snapshot.overlay import Overlay
-from workspace.writing.read_before_write import Ledger
+from workspace.writing.read_before_write import OverwriteCheck
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.read_before_write import Proof
+    from workspace.writing.read_before_write import Precondition
 
-MOST_TOLD = 100
+MAX_REPORTED = 100
 
 
 """Files and links that an answer lists at most."""
@@ -35,10 +35,10 @@ MOST_TOLD = 100
 _NAMED = 3
 
 
-def follow(
+def update_links(
     operation: Operation, outcome: Outcome, before: Overlay, after: Overlay, inbound: Inbound | None
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
-    """Mend the links in `after`, which an operation made of `before`.
+    """Update the links in `after`, which an operation made of `before`.
 
     Answers with what the operation tells by then, and the documents whose texts are elsewhere, or have other
     links: as they were and as they are.
@@ -58,16 +58,16 @@ def follow(
         if now is not None and now != path
     ]
     relinked = update_links(before, after, survival, inbound or ScannedInbound())
-    answer = {**outcome.answer, **_told(relinked, always=operation.tells_links)}
+    answer = {**outcome.answer, **_summarize_relinked(relinked, always=operation.tells_links)}
     if relinked.anchored:
         known = answer.get("anchors_added")
         answer["anchors_added"] = [*(known if isinstance(known, list) else ()), *relinked.anchored]
-    hints = (*outcome.hints, *_hints(relinked))
+    hints = (*outcome.hints, *_list_hints(relinked))
     return replace(outcome, answer=answer, hints=hints, doubts=doubted), (*moved, *relinked.revised)
 
 
-def warned(outcome: Outcome, overlay: Overlay) -> Outcome:
-    """Return an outcome with its warnings, when the whole batch has run."""
+def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
+    """Return an outcome with its warnings, after the whole batch."""
     if not outcome.doubts:
         return outcome
     from workspace.links.warnings import format_warnings
@@ -75,28 +75,30 @@ def warned(outcome: Outcome, overlay: Overlay) -> Outcome:
     return replace(outcome, hints=(*outcome.hints, *format_warnings(overlay, outcome.doubts)))
 
 
-def _told(relinked: LinkUpdates, *, always: bool) -> dict[str, object]:
+def _summarize_relinked(relinked: LinkUpdates, *, always: bool) -> dict[str, object]:
     told: dict[str, object] = {}
     if always or relinked.files:
         told["links_rewritten"] = relinked.total
-        told["files_rewritten"] = sorted(relinked.files)[:MOST_TOLD]
+        told["files_rewritten"] = sorted(relinked.files)[:MAX_REPORTED]
     if relinked.broken:
-        told["broken_links"] = [link._asdict() for link in relinked.broken[:MOST_TOLD]]
+        told["broken_links"] = [link._asdict() for link in relinked.broken[:MAX_REPORTED]]
         told["broken_links_total"] = len(relinked.broken)
     return told
 
 
-def _hints(relinked: LinkUpdates) -> list[str]:
+def _list_hints(relinked: LinkUpdates) -> list[str]:
     hints: list[str] = []
     if relinked.left:
-        where = _named([f"{link.file} line {link.line}" for link in relinked.left])
+        where = _format_names([f"{link.file} line {link.line}" for link in relinked.left])
         hints.append(f"links that would have to be written anew were left as they were: {where}")
     if relinked.unread:
-        hints.append(f"too large to be read, so links there stay as they were: {_named(relinked.unread)}")
+        hints.append(
+            f"too large to be read, so links there stay as they were: {_format_names(relinked.unread)}"
+        )
     return hints
 
 
-def _named(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
@@ -108,8 +110,8 @@ class Mode(StrEnum):
     ALL = "all"
 
 
-class Status(StrEnum):
-    """What became of one operation of a batch."""
+class StepStatus(StrEnum):
+    """The result of one operation of a batch."""
 
     DONE = "done"
     FAILED = "failed"
@@ -118,25 +120,25 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One operation of a batch: what it did, or the error that stopped it."""
+class PlanStep:
+    """One operation of a batch: its outcome, or its error."""
 
     operation: Operation | None
-    status: Status
+    status: StepStatus
     outcome: Outcome | None = None
     error: WorkspaceError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Operations applied to a snapshot in memory; `changes` is what a commit of them would hold.
+    """Operations applied to a snapshot in memory; `changes` are those that a commit would make.
 
     `owned` are the digests of the texts that the caller has seen once they are committed, as it wrote them.
     """
 
     snapshot: Snapshot
     overlay: Overlay
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     changes: Mapping[str, bytes | None]
     owned: frozenset[bytes] = frozenset()
 
@@ -146,7 +148,7 @@ class Plan:
         return tuple(
             step.outcome.summary
             for step in self.steps
-            if step.status is Status.DONE and step.outcome and step.outcome.is_change
+            if step.status is StepStatus.DONE and step.outcome and step.outcome.is_change
         )
 
 
@@ -155,10 +157,10 @@ def plan(
     operations: Sequence[Operation | WorkspaceError],
     mode: Mode,
     style: Style,
-    proof: Proof | None = None,
+    proof: Precondition | None = None,
     inbound: Inbound | None = None,
 ) -> Plan:
-    """Run operations over a snapshot. An error leaves the documents as they were before its operation.
+    """Apply operations to a snapshot. An error leaves the documents as they were before its operation.
 
     Words are taken away only with a proof that the caller knows them; without `proof`, that is not asked.
     Addresses mean what they mean in the commit that the proof names, if it names one, as if the batch were
@@ -170,23 +172,23 @@ def plan(
     An error among the operations stands for one that could not even be read: its step fails with it.
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
-    snapshot.config.limits.check_call(len(operations), sum(map(_size, operations)))
+    snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))
     batch = _Batch(snapshot, style, proof, inbound, is_alone=len(operations) == 1)
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
-            steps.append(Step(None, Status.FAILED, error=operation))
+            steps.append(PlanStep(None, StepStatus.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
             snapshot.config.limits.check_reading(batch.read, len(steps))
-        if mode is Mode.ALL and steps[-1].status is Status.FAILED:
-            return _taken_back(snapshot, steps, operations)
-    told = tuple(_warned(step, batch.overlay) for step in steps)
+        if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
+            return _roll_back(snapshot, steps, operations)
+    told = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
     return Plan(snapshot, batch.overlay, told, batch.overlay.changes(), frozenset(batch.ledger.owned))
 
 
 class _Batch:
-    """A batch while it runs: over the snapshot, and beside it over the states that it was meant for.
+    """A running batch: over the snapshot, and over the states that its addresses were meant for.
 
     For an operation that `is_alone` nothing is remembered that only a later one would ask.
     """
@@ -195,12 +197,14 @@ class _Batch:
         self,
         snapshot: Snapshot,
         style: Style,
-        proof: Proof | None,
+        proof: Precondition | None,
         inbound: Inbound | None,
         *,
         is_alone: bool,
     ) -> None:
-        self.ledger = Ledger(proof, snapshot, is_asked=not is_alone or (proof and proof.sight) is not None)
+        self.ledger = OverwriteCheck(
+            proof, snapshot, is_asked=not is_alone or (proof and proof.sight) is not None
+        )
         self.overlay = Overlay(snapshot)
         self.read = 0  # bytes of documents that were parsed anew, and for each heading what it takes beside
         self._style = style
@@ -209,8 +213,8 @@ class _Batch:
         self._inbound = inbound
         self._is_alone = is_alone
 
-    def run(self, operation: Operation) -> Step:
-        """Return one operation.
+    def run(self, operation: Operation) -> PlanStep:
+        """Apply one operation.
 
         What it does to the states of the past only says what later addresses mean.
         """
@@ -220,14 +224,14 @@ class _Batch:
             outcome = meant.apply(draft, self._style)
             if outcome.is_change:
                 self.ledger.check(meant, self.overlay, draft)
-                outcome, revised = follow(meant, outcome, self.overlay, draft, self._inbound)
+                outcome, revised = update_links(meant, outcome, self.overlay, draft, self._inbound)
                 self.ledger.carry(revised)
         except WorkspaceError as error:
-            step = Step(operation, Status.FAILED, error=error)
+            step = PlanStep(operation, StepStatus.FAILED, error=error)
         else:
-            step = Step(operation, Status.DONE, outcome=outcome)
+            step = PlanStep(operation, StepStatus.DONE, outcome=outcome)
             if not self._is_alone:
-                self.read += sum(_weight(draft.find(path)) for path in draft.revised(self.overlay))
+                self.read += sum(_count_bytes(draft.find(path)) for path in draft.revised(self.overlay))
             self.overlay = draft
         if not self._is_alone:
             self._past = [self._replayed(operation, place) for place in range(len(self._past))]
@@ -243,15 +247,15 @@ class _Batch:
         return draft
 
 
-def _warned(step: Step, overlay: Overlay) -> Step:
-    return replace(step, outcome=warned(step.outcome, overlay)) if step.outcome else step
+def _add_step_warnings(step: PlanStep, overlay: Overlay) -> PlanStep:
+    return replace(step, outcome=add_warnings(step.outcome, overlay)) if step.outcome else step
 
 
-def _weight(document: Document | None) -> int:
+def _count_bytes(document: Document | None) -> int:
     return len(document.data) + HEADING_BYTES * document.heading_count if document else 0
 
 
-def _size(operation: Operation | WorkspaceError) -> int:
+def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
     """Return the bytes of text that an operation brings, as UTF-8."""
     if not is_dataclass(operation):
         return 0
@@ -259,12 +263,12 @@ def _size(operation: Operation | WorkspaceError) -> int:
     return sum(len(value.encode("utf-8", "replace")) for value in values if isinstance(value, str))
 
 
-def _taken_back(
-    snapshot: Snapshot, steps: list[Step], operations: Sequence[Operation | WorkspaceError]
+def _roll_back(
+    snapshot: Snapshot, steps: list[PlanStep], operations: Sequence[Operation | WorkspaceError]
 ) -> Plan:
-    undone = [Step(step.operation, Status.UNDONE, step.outcome) for step in steps[:-1]]
+    undone = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
     rest = [
-        Step(None if isinstance(operation, WorkspaceError) else operation, Status.NOT_RUN)
+        PlanStep(None if isinstance(operation, WorkspaceError) else operation, StepStatus.NOT_RUN)
         for operation in operations[len(steps) :]
     ]
     return Plan(snapshot, Overlay(snapshot), (*undone, steps[-1], *rest), {})

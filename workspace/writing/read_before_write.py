@@ -1,13 +1,10 @@
-"""Proof of sight: whether a batch may take away the words that it takes away.
+"""Prevention of overwriting text that the caller has not read.
 
-Words may go if the caller has seen them: they stood there in the commit that it names (`base_commit`), this
-client read or wrote them, or this very batch did. Additions, renames, moves and ticks keep the words, and
-need no proof.
+A batch may remove text that was in the commit that the caller names (`base_commit`), that this client read or
+wrote, or that the batch itself added. Additions, renames, moves and ticks keep the text, and need no check.
 
-Sight: which texts a client has seen, kept as digests.
-
-What counts is a section's own text without its heading and without blank lines around it, and of a preamble
-also what stands before the title. So a text that was seen stays seen when its section is renamed or moved.
+Texts are kept as digests: of a section's own text without its heading and the blank lines around it, and of a
+preamble with the text before the title. So a text stays known when its section is renamed or moved.
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ if TYPE_CHECKING:
 _REMEMBERED = 50_000
 
 
-class Sight:
-    """What one client was shown in full, or wrote. The least recently used digests go first.
+class SeenTexts:
+    """The texts that one client has read in full, or wrote. The least recently used digests go first.
 
     Safe in several threads.
     """
@@ -48,7 +45,7 @@ class Sight:
         self._seen: LRUCache[bytes, bool] = LRUCache(size)
 
     def add(self, digests: Iterable[bytes | None]) -> None:
-        """Remember texts; None stands for one that says nothing."""
+        """Remember texts; None stands for an empty one."""
         for seen in digests:
             if seen is not None:
                 self._seen.put(seen, True)
@@ -70,13 +67,13 @@ class UnknownCommit(WorkspaceError):
 
 
 class ReadFirst(WorkspaceError):
-    """The call would take away words that its client has not seen. `current` are these, `slugs` where."""
+    """The call would remove text that its client has not read: `current`, in the sections `slugs`."""
 
     code = "READ_FIRST"
 
 
-def known_commit(git: GitReader, name: str) -> str:
-    """Return the id of a commit that a caller names in full. Raises UnknownCommit."""
+def resolve_base_commit(git: GitReader, name: str) -> str:
+    """Return the id of a commit named in full by a caller. Raises UnknownCommit."""
     id = name.strip().lower()
     try:
         if _IS_COMMIT.fullmatch(id):
@@ -92,14 +89,14 @@ def known_commit(git: GitReader, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """What a caller knows: a commit that it read, the memory of its client, or neither.
+class Precondition:
+    """The knowledge of a caller: a commit that it read, the memory of its client, or neither.
 
     `first` is the tip at which the call came in, where another writer has moved it since.
     """
 
     base: Snapshot | None = None
-    sight: Sight | None = None
+    sight: SeenTexts | None = None
     first: Snapshot | None = None
 
     def past(self, tip: Snapshot) -> tuple[Snapshot, ...]:
@@ -113,14 +110,14 @@ class Proof:
         return tuple(past)
 
 
-class Ledger:
-    """The words that one batch may take away; `owned` are the digests of those that it wrote itself.
+class OverwriteCheck:
+    """The texts that one batch may remove; `owned` are the digests of those that it wrote itself.
 
     Without a proof, and where the workspace has `overwrite = "any"`, everything may go. Where it will not be
     asked what was written (`is_asked`), that is not looked at.
     """
 
-    def __init__(self, proof: Proof | None, tip: Snapshot, *, is_asked: bool = True) -> None:
+    def __init__(self, proof: Precondition | None, tip: Snapshot, *, is_asked: bool = True) -> None:
         self.owned: set[bytes] = set()
         self._is_asked = is_asked
         self._proof = None if tip.config.overwrite == "any" else proof
@@ -130,7 +127,7 @@ class Ledger:
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
-        """Enter what an operation did. Raises ReadFirst or Conflict where that needs a proof it has not."""
+        """Record the changes of an operation. Raises ReadFirst or Conflict if it removes unread text."""
         if self._proof is None:
             return
         paths = after.revised(before)
@@ -140,7 +137,7 @@ class Ledger:
             self._enter(paths, before, after)
 
     def carry(self, revised: Sequence[tuple[Document, Document]]) -> None:
-        """Enter texts that were moved, or whose links were written anew: who knew them knows them still.
+        """Record texts that were moved, or whose links were rewritten: they stay known.
 
         `revised` are documents before and after, with the same sections.
         """
@@ -153,7 +150,7 @@ class Ledger:
                     self.owned.add(words)
 
     def _is_same(self, path: str) -> bool:
-        """Return True if a file is as it was in the commit that the caller names."""
+        """Return True if a file is unchanged since the commit that the caller names."""
         base = self._proof.base if self._proof else None
         known, entry = (base.entry(path), self._tip.entry(path)) if base else (None, None)
         return known is not None and entry is not None and known.id == entry.id
@@ -185,14 +182,14 @@ class Ledger:
         return known is not None and compute_digest(*known) == words
 
     def _unchanged_words(self, path: str) -> frozenset[bytes] | None:
-        """Return the texts of a file that is as the caller knows it; None for another file."""
+        """Return the texts of a file that is unchanged for the caller; None for another file."""
         if path not in self._unchanged:
             known = self._tip.document(path) if self._is_same(path) else None
             self._unchanged[path] = frozenset(self._words(path, known)) if known else None
         return self._unchanged[path]
 
     def _at_base(self, document: Document, section: Section) -> tuple[Document, Section] | None:
-        """Return the section as it was in the commit that the caller names, and its document."""
+        """Return the section in the commit that the caller names, and its document."""
         base = self._proof.base if self._proof else None
         if base is None:
             return None
@@ -220,7 +217,7 @@ class Ledger:
                 slugs=slugs,
                 base=tuple(read_section_text(*known) for known in bases if known),
                 theirs=current,
-                ours=_ours(after, document.path, target, whole=len(slugs) > 1),
+                ours=_find_written_text(after, document.path, target, whole=len(slugs) > 1),
             )
         remembered = self._proof is not None and self._proof.sight is not None
         return ReadFirst(
@@ -234,7 +231,7 @@ class Ledger:
         )
 
     def _enter(self, paths: Sequence[str], before: Overlay, after: Overlay) -> None:
-        """What an operation wrote is the caller's own if all that it took away was known to the caller."""
+        """Record an operation's text as the caller's own if it removed only known text."""
         lost: Counter[bytes] = Counter()
         gained: Counter[bytes] = Counter()
         found: list[Document] = []
@@ -259,7 +256,7 @@ class Ledger:
             self.owned.update(gained)
 
     def _words(self, path: str, document: Document | None) -> Counter[bytes]:
-        """Return the digests of a document's texts. What one operation left is what the next one finds."""
+        """Return the digests of a document's texts; the result of an operation is cached for the next one."""
         if document is None:
             return Counter()
         held = self._digests.get(path)
@@ -270,8 +267,8 @@ class Ledger:
         return held[1]
 
 
-def _ours(after: Overlay, path: str, target: Section, *, whole: bool) -> tuple[SectionText, ...]:
-    """The section that an operation names, as the operation would have left it; nothing if it is gone."""
+def _find_written_text(after: Overlay, path: str, target: Section, *, whole: bool) -> tuple[SectionText, ...]:
+    """Return the section that an operation names, as it would have left it; empty if it is removed."""
     document = after.find(path)
     section = document.section_by_key(target.key) if document else None
     if document is None or section is None:

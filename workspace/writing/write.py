@@ -1,4 +1,4 @@
-"""One call's writing: planned on the tip, published, and planned again where another writer was first."""
+"""The write of one call: planned on the tip, published, and planned again if another writer was first."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 from workspace.document.splices import Style
 from workspace.errors import WorkspaceError
-from workspace.git.messages import PERSON, TRAILER, commit_message
+from workspace.git.messages import PERSON_TRAILER, PROPOSAL_TRAILER, format_commit_message
 from workspace.git.objects import Signature
 from workspace.git.repository import DamagedRepository
-from workspace.git.store import GitStore, writable
-from workspace.git.worktrees import operation
-from workspace.proposal_ids import id_of_branch
+from workspace.git.store import GitStore, require_writable
+from workspace.git.worktrees import find_unfinished_operation
+from workspace.proposal_ids import parse_branch_id
 from workspace.publishing.after_commit import attempt
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.publish import publish_with_retry
-from workspace.publishing.recovery import mend, mend_pruned
+from workspace.publishing.recovery import recover_if_needed, restore_all_pruned
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.idempotency import request_log
 from workspace.writing.plan import Plan, plan
-from workspace.writing.read_before_write import Proof, known_commit
+from workspace.writing.read_before_write import Precondition, resolve_base_commit
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from workspace.edits import Operation
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.idempotency import Recorded, Request
-    from workspace.writing.plan import Mode, Step
-    from workspace.writing.read_before_write import Sight
+    from workspace.writing.idempotency import RecordedRequest, Request
+    from workspace.writing.plan import Mode, PlanStep
+    from workspace.writing.read_before_write import SeenTexts
 
 
 class DetachedHead(WorkspaceError):
-    """No branch is checked out, so there is none to write to."""
+    """No branch is checked out, so there is no branch to write to."""
 
     code = "DETACHED_HEAD"
 
 
 class SigningRequired(WorkspaceError):
-    """The repository asks for signed commits, which Docyard does not make."""
+    """The repository requires signed commits, which Docyard does not make."""
 
     code = "SIGNING_REQUIRED"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What became of a batch: the commit that holds it (or the one that was read), and each step's story.
+class WriteResult:
+    """The result of a batch: the commit that holds it (or the one that was read), and its steps.
 
     `repeated` is what an earlier call of the same key was told; then `commit` is that call's, and nothing was
     planned.
@@ -60,10 +60,10 @@ class Written:
     commit: str | None
     is_committed: bool
     plan: Plan
-    repeated: Recorded | None = None
+    repeated: RecordedRequest | None = None
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PlanStep, ...]:
         """The operations, in order."""
         return self.plan.steps
 
@@ -73,12 +73,12 @@ class Written:
         return self.plan.changes
 
     @property
-    def met_damage(self) -> bool:
-        """True if an operation failed because an object is missing or broken."""
+    def has_met_damage(self) -> bool:
+        """Return True if an operation failed because an object is missing or broken."""
         return any(isinstance(step.error, DamagedRepository) for step in self.steps)
 
     def document(self, path: str) -> Document | None:
-        """Return a document as the batch leaves it; None if it is gone."""
+        """Return a document after the batch; None if it is removed."""
         try:
             return self.plan.overlay.document(path)
         except WorkspaceError:
@@ -86,7 +86,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class WriteRequest:
     """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`.
 
     One that `is_free` is not asked at the gate: it is run only to see what it would change. `check_new` is
@@ -101,13 +101,13 @@ class Call:
     message: str | None
     dry_run: bool
     base_commit: str | None
-    sight: Sight | None
+    sight: SeenTexts | None
     request: Request | None
     check_new: Callable[[Request], None] | None
     person: Person | None = None
-    is_free: bool = False
+    skip_policy: bool = False
 
-    def write(self) -> Written:
+    def write(self) -> WriteResult:
         """Plans, and publishes what changes. Raises what `Workspace.write` does.
 
         The first plan is made without a lock. If another writer moves the branch meanwhile, the operations
@@ -116,31 +116,31 @@ class Call:
         """
         store, branch = self._writable()
         try:
-            written = self._planned(branch, None)
+            written = self._plan(branch, None)
         except DamagedRepository:
-            if self.dry_run or not mend_pruned(store):
+            if self.dry_run or not restore_all_pruned(store):
                 raise
-            written = self._planned(branch, None)
+            written = self._plan(branch, None)
         else:
             # What cannot be restored stays the error of its step, so that others of the batch succeed.
-            if written.met_damage and not self.dry_run and mend_pruned(store):
-                written = self._planned(branch, None)
+            if written.has_met_damage and not self.dry_run and restore_all_pruned(store):
+                written = self._plan(branch, None)
         if self.dry_run:
-            self._ask(branch, written)
+            self._check_policy(branch, written)
             return written
         if not written.changes:
             # A call that was cut short behind its commit point, and is sent again, changes nothing now.
-            mend(store)
+            recover_if_needed(store)
             return written
         first = written.plan.snapshot
 
         def build(tip: str | None) -> Batch | None:
             nonlocal written
             if written.commit != tip:
-                written = self._planned(branch, first)
+                written = self._plan(branch, first)
             if not written.changes:
                 return None
-            self._ask(branch, written)
+            self._check_policy(branch, written)
             return self._batch(branch, written)
 
         durable = self.workspace.durable and first.config.fsync
@@ -148,59 +148,63 @@ class Call:
         if commit is None:
             return written
         attempt(partial(self._remember, written), None, "what you wrote counts as unread")
-        return Written(commit, True, written.plan)
+        return WriteResult(commit, True, written.plan)
 
-    def _remember(self, written: Written) -> None:
-        """Add what the client has written to what it has read."""
+    def _remember(self, written: WriteResult) -> None:
+        """Add the text that the client has written to the text that it has read."""
         if self.sight is not None:
             self.sight.add(written.plan.owned)
 
-    def _planned(self, branch: str, first: Snapshot | None) -> Written:
-        """The operations run over the tip, in memory; or what the tip's history tells of the same request.
+    def _plan(self, branch: str, first: Snapshot | None) -> WriteResult:
+        """Return the operations applied to the tip, in memory; or the earlier result of the same request.
 
         The tip is that of the branch that is written, whatever is checked out by now. `first` is the tip at
         which the call came in, where that was another.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
-            recorded = request_log(self.workspace).repeated(snapshot.commit, self.request)
+            recorded = request_log(self.workspace).find_repeated(snapshot.commit, self.request)
             if recorded is not None:
-                return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
-            if self.check_new is not None and snapshot.config.protect and not is_for_proposal(branch):
+                return WriteResult(
+                    recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded
+                )
+            if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
                 self.check_new(self.request)
         style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
-        proof = Proof(self._base(), self.sight, first)
+        proof = Precondition(self._base(), self.sight, first)
         planned = plan(snapshot, self.operations, self.mode, style, proof, self.workspace.inbound)
         if planned.changes and not self.dry_run:
             check_signing(snapshot)
-        return Written(snapshot.commit, False, planned)
+        return WriteResult(snapshot.commit, False, planned)
 
-    def _ask(self, branch: str, written: Written) -> None:
-        """Raise what the policy refuses, but not for a proposal, which is there for that, or a guard."""
-        if not written.changes or (self.is_free and self.dry_run):
+    def _check_policy(self, branch: str, written: WriteResult) -> None:
+        """Raise the refusal of the policy, except for a proposal, and that of a guard."""
+        if not written.changes or (self.skip_policy and self.dry_run):
             return
         # Imported here because a server answers its first questions without it.
         from workspace.policy.protection import check_direct
 
-        if not is_for_proposal(branch):
+        if not is_proposal_branch(branch):
             check_direct(written.plan.snapshot, written.changes)
         for guard in tuple(self.workspace.guards.values()):
             guard(written.plan.snapshot, written.changes)
 
     def _base(self) -> Snapshot | None:
         name = self.base_commit
-        return None if name is None else self.workspace.snapshot(known_commit(self.workspace.git, name))
+        return (
+            None if name is None else self.workspace.snapshot(resolve_base_commit(self.workspace.git, name))
+        )
 
-    def _batch(self, branch: str, written: Written) -> Batch:
-        """Return a plan as what one commit will change."""
-        text = commit_message(
+    def _batch(self, branch: str, written: WriteResult) -> Batch:
+        """Return a plan as the changes of one commit."""
+        text = format_commit_message(
             written.plan.summaries,
             paths=sorted(written.changes),
             message=self.message,
             tool=self.tool,
             client=self.client,
             trailers={
-                **trailers_of(branch, self.person),
+                **build_trailers(branch, self.person),
                 **(self.request.trailers(written.plan) if self.request else {}),
             },
         )
@@ -208,10 +212,10 @@ class Call:
         return Batch(branch, written.commit, written.changes, text, author)
 
     def _writable(self) -> tuple[GitStore, str]:
-        git = writable(self.workspace.git)
+        git = require_writable(self.workspace.git)
         self.workspace.tip()  # says so if the repository is gone, which has no HEAD either
         branch = self.workspace.branch
-        begun = operation(git.git_dir) if branch is None else None
+        begun = find_unfinished_operation(git.git_dir) if branch is None else None
         if begun is not None and not self.dry_run:
             raise WorktreeBusy(f"{begun} is in progress")
         if branch is None and not self.dry_run:
@@ -222,22 +226,22 @@ class Call:
         return git, branch or ""
 
 
-def is_for_proposal(branch: str) -> bool:
-    """Return True if a branch is a proposal's, where what the policy protects may be changed."""
-    return id_of_branch(branch) is not None
+def is_proposal_branch(branch: str) -> bool:
+    """Return True for the branch of a proposal, where protected documents may be changed."""
+    return parse_branch_id(branch) is not None
 
 
-def trailers_of(branch: str, person: Person | None) -> dict[str, str]:
-    """What a commit says of the proposal whose branch it is on, and of the token that proved its author."""
-    trailers = {PERSON: person.token} if person is not None else {}
-    id = id_of_branch(branch)
+def build_trailers(branch: str, person: Person | None) -> dict[str, str]:
+    """Return the trailers for the proposal of a branch, and for the token that proved the author."""
+    trailers = {PERSON_TRAILER: person.token} if person is not None else {}
+    id = parse_branch_id(branch)
     if id is None:
         return trailers
-    return {TRAILER: id, **trailers}
+    return {PROPOSAL_TRAILER: id, **trailers}
 
 
 def author_now(workspace: Branch, person: Person | None = None) -> Signature:
-    """Return the author of a commit that is made at this moment, in the time zone of this machine.
+    """Return the author of a commit made now, in the time zone of this machine.
 
     It is the person that a token has proved, else Git's configured identity.
     """
@@ -249,7 +253,7 @@ def author_now(workspace: Branch, person: Person | None = None) -> Signature:
 
 
 def check_signing(snapshot: Snapshot) -> None:
-    """Raise SigningRequired if no unsigned commit may be made on top of this one."""
+    """Raise SigningRequired if an unsigned commit on top of this one is not allowed."""
     if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
         raise SigningRequired(
             "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",

@@ -17,14 +17,14 @@ from docyard.environment import is_terminal, variables
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError
 from docyard.wording import short
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from workspace.proposals.actions.actions import Announced
-    from workspace.proposals.actions.register import Acted, Actor
+    from workspace.proposals.actions.register import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -44,7 +44,7 @@ _ALREADY = {
 
 
 def show_acted(
-    acted: Acted,
+    acted: ActionResult,
     done: str,
     *,
     as_json: bool,
@@ -127,20 +127,20 @@ def next_step(one: Proposal) -> str:
     """What is usually done with a proposal in its state: a command, and why where that is not plain."""
     id, name = one.id, "docyard proposals"
     match one.state:
-        case State.DRAFT:
+        case ProposalState.DRAFT:
             return f"{name} submit {id}"
-        case State.OPEN:
+        case ProposalState.OPEN:
             return f"{name} show {id}"
-        case State.CHANGES_REQUESTED:
+        case ProposalState.CHANGES_REQUESTED:
             return f"{switch(one)}, commit what was asked for, then {name} submit {id}"
-        case State.APPROVED:
+        case ProposalState.APPROVED:
             return f"{name} merge {id}"
-        case State.CLOSED:
+        case ProposalState.CLOSED:
             return f"{name} reopen {id} takes it up again"
-        case State.GONE:
+        case ProposalState.GONE:
             commit = one.words.commits[-1] if one.words.commits else "COMMIT"
             return f"git branch {shlex.quote(one.words.branch)} {short(commit)} brings its branch back"
-        case State.MERGED:
+        case ProposalState.MERGED:
             return "git log --graph shows it, and docyard sync shares it"
 
 

@@ -21,7 +21,7 @@ from workspace.diff.formats import (
     format_markdown,
     format_plain_line,
 )
-from workspace.proposals.review.changes import within
+from workspace.proposals.review.changes import select_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from workspace.diff.changes import DocumentChange
     from workspace.diff.descriptions import Segment
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
 
 _LEAST = 20  # columns for what hangs behind an indent, however narrow the terminal is
 
@@ -135,7 +135,9 @@ _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "
 _FILES = 50
 
 
-def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = "the proposal") -> Changes:
+def narrowed(
+    changes: CommitChanges, path: str | None, slug: str | None, *, of: str = "the proposal"
+) -> CommitChanges:
     """Return what is changed at a place: in a document, or in a section with all below it.
 
     `of` names what changes them. Raises CannotError where nothing is, with the paths where something is.
@@ -150,10 +152,10 @@ def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = 
     files = tuple(file for file in changes.files if file == path and slug is None)
     if documents or files:
         return changes._replace(documents=documents, files=files)
-    from workspace.nearest import nearest
+    from workspace.nearest import find_nearest
 
     touched = sorted(changes.paths)
-    close = nearest(path, touched) or touched[:3]
+    close = find_nearest(path, touched) or touched[:3]
     raise CannotError(
         f"{of} changes nothing there",
         fix=f"It changes {joined(close)}." if close else "It changes nothing yet.",
@@ -161,21 +163,21 @@ def narrowed(changes: Changes, path: str | None, slug: str | None, *, of: str = 
 
 
 def _narrowed(document: DocumentChange, slug: str | None) -> DocumentChange | None:
-    found = within(document, slug) if slug is not None else None
+    found = select_section(document, slug) if slug is not None else None
     if found is None or not found.is_whole:
         return document if slug is None else found
     # Of a document that came or went, what the section says is told as of any other.
     return found._replace(kind=DocumentKind.CHANGED)
 
 
-def changes_data(changes: Changes) -> dict[str, Any]:
+def changes_data(changes: CommitChanges) -> dict[str, Any]:
     """Return the changes as data: `documents` by their sections, `files` by name."""
     told = format_data(changes.documents, MOST)
     reason = {"reason": changes.reason} if changes.reason else {}
     return {"base": changes.base, "tip": changes.tip, **told, "files": list(changes.files), **reason}
 
 
-def changes_markdown(changes: Changes, most: int = MOST) -> str:
+def changes_markdown(changes: CommitChanges, most: int = MOST) -> str:
     """Return the changes as Markdown; what documents say that came or went stands in it too.
 
     Beyond `most` characters documents are left out, and counted.
@@ -200,7 +202,7 @@ def changes_markdown(changes: Changes, most: int = MOST) -> str:
     return "\n\n".join(parts)
 
 
-def show_changes(paper: Paper, changes: Changes, *, most: int = MOST) -> None:
+def show_changes(paper: Paper, changes: CommitChanges, *, most: int = MOST) -> None:
     """Print the changes in at most so many characters: in colours, or with marks where there are none."""
     for line in _lines(changes.documents, most):
         if not paper.has_colours:

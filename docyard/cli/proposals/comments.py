@@ -8,13 +8,13 @@ from docyard.cli.proposals.changes import Paper, Piece
 from docyard.proposals.view import VOID
 from docyard.wording import counted, short, when, who
 from tools.proposals.descriptions import author_data, date
-from workspace.proposals.approvals import Void, why_void
-from workspace.proposals.events import Verdict
+from workspace.proposals.approvals import Void, find_void_reason
+from workspace.proposals.events import ReviewDecision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.proposals.comments import PlacedThread, Standing
+    from workspace.proposals.comments import CommentAnchor, PlacedThread
     from workspace.proposals.proposal import BoundReview, Comment
 
 _LINES = 20  # of one comment
@@ -22,9 +22,9 @@ _THREADS = 100
 _REST = "; --json has all"
 
 _VERDICTS = {
-    Verdict.APPROVE: ("approved", "green"),
-    Verdict.REQUEST_CHANGES: ("asked for changes", "yellow"),
-    Verdict.COMMENT: ("commented", "cyan"),
+    ReviewDecision.APPROVE: ("approved", "green"),
+    ReviewDecision.REQUEST_CHANGES: ("asked for changes", "yellow"),
+    ReviewDecision.COMMENT: ("commented", "cyan"),
 }
 
 
@@ -36,7 +36,7 @@ def show_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[
     for bound in reviews:
         review = bound.review
         verdict, style = _VERDICTS[review.verdict]
-        void = why_void(bound, void_by)
+        void = find_void_reason(bound, void_by)
         paper.line(
             Piece(who(review.author), "bold"),
             " ",
@@ -106,7 +106,7 @@ def _address(path: str, slug: str | None) -> str:
 
 def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
     """Return a review as data: `holds` says whether it counts, and `void` why it does not."""
-    review, void = bound.review, why_void(bound, void_by)
+    review, void = bound.review, find_void_reason(bound, void_by)
     return {
         "id": review.id,
         "author": author_data(review.author),
@@ -140,5 +140,5 @@ def _comment_data(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _standing_data(found: Standing) -> dict[str, Any]:
+def _standing_data(found: CommentAnchor) -> dict[str, Any]:
     return {"state": found.now.value, "file": found.path, "slug": found.slug}

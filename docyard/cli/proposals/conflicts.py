@@ -16,7 +16,7 @@ from docyard.proposals.conflicts import Found, decode, version_text
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 from docyard.wording import counted, joined
-from workspace.merge.conflict import Choice, Resolution, UnitId, UnitKind
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,8 +154,8 @@ def decided(
     Raises click.UsageError for a name of no conflict, and for a conflict that is decided for both sides.
     """
     found: Decisions = {path: dict(units) for path, units in given.items()}
-    chosen: dict[tuple[str, UnitId], Choice] = {}
-    for names, choice in ((ours, Choice.OURS), (theirs, Choice.THEIRS)):
+    chosen: dict[tuple[str, UnitId], ResolutionChoice] = {}
+    for names, choice in ((ours, ResolutionChoice.OURS), (theirs, ResolutionChoice.THEIRS)):
         for name in names:
             for path, unit in _named(name, conflicts):
                 if chosen.setdefault((path, unit), choice) is not choice:
@@ -207,10 +207,10 @@ def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, Unit
     units = [(path, conflict.unit) for path, conflict in conflicts]
     meant = [pair for pair in units if name in _names(*pair)]
     if not meant:
-        from workspace.nearest import nearest
+        from workspace.nearest import find_nearest
 
         known = [visible(conflict_name(*pair)) for pair in units]
-        close = (nearest(name, known) or known)[:_LISTED]
+        close = (find_nearest(name, known) or known)[:_LISTED]
         listed = f"there is {joined(close)}" if close else "there is none at all"
         raise click.UsageError(f"no conflict is called '{name[:200]}'; {listed}")
     return meant
@@ -262,10 +262,10 @@ def _decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resol
     choice, content = entry["choice"], entry.get("content")
     if not all(isinstance(value, str) for value in (path, where, part)) or kind not in [*UnitKind]:
         raise CannotError(f"decision {number} does not name a conflict", fix=f"Keep what is there. {_FORM}")
-    if choice not in [*Choice]:
-        words = ", ".join(f"'{word}'" for word in Choice)
+    if choice not in [*ResolutionChoice]:
+        words = ", ".join(f"'{word}'" for word in ResolutionChoice)
         raise CannotError(f"the choice of decision {number} is unknown", fix=f"It is one of {words}.")
-    if choice == Choice.CONTENT and "content" not in entry:
+    if choice == ResolutionChoice.CONTENT and "content" not in entry:
         raise CannotError(
             f"decision {number} has no content",
             fix="Add it as 'content'; \"\" removes what is there.",
@@ -273,7 +273,7 @@ def _decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resol
     if content is not None and not isinstance(content, str):
         raise CannotError(f"the content of decision {number} is no text", fix="Write it as a string.")
     try:
-        data = content.encode() if content and choice == Choice.CONTENT else None
+        data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
         raise CannotError(f"the content of decision {number} is not valid Unicode", fix=_FORM) from error
-    return str(path), UnitId(UnitKind(str(kind)), where, part), Resolution(Choice(choice), data)
+    return str(path), UnitId(UnitKind(str(kind)), where, part), Resolution(ResolutionChoice(choice), data)

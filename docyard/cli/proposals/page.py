@@ -20,7 +20,7 @@ from docyard.proposals.view import View, token_needed
 from docyard.wording import counted, in_words, joined, short, when, who
 from tools.proposals.descriptions import date
 from tools.proposals.review_state import block_data
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ def next_of(view: View) -> str:
     one = view.proposal
     if one.is_open and view.preview.is_empty:
         return f"{switch(one)}, commit there, then docyard proposals submit {one.id}"
-    if one.state not in (State.OPEN, State.APPROVED):
+    if one.state not in (ProposalState.OPEN, ProposalState.APPROVED):
         return next_step(one)
     if view.preview.conflicts:
         return f"docyard proposals conflicts {one.id}"
@@ -88,7 +88,7 @@ def _show_head(paper: Paper, view: View) -> None:
     paper.line(f"by {who(words.author)}, {when(words.opened)}; updated {when(words.updated)}", indent=10)
     for line in _odd(view):
         paper.line(line, indent=10)
-    if one.tip is not None and one.state is not State.MERGED:
+    if one.tip is not None and one.state is not ProposalState.MERGED:
         paper.command(switch(one), indent=10)
 
 
@@ -144,7 +144,7 @@ def _show_overlaps(paper: Paper, view: View) -> None:
 def _show_merge(paper: Paper, view: View) -> None:
     """Return whether it can be merged, and what is missing for that."""
     one = view.proposal
-    if one.state is State.MERGED:
+    if one.state is ProposalState.MERGED:
         return
     if view.lacking.unreviewed is not None:
         paper.head(f"What a merge would bring from {one.words.target} that no reviewer has seen")

@@ -37,14 +37,14 @@ def command(
     """
     from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
     from workspace.proposals.actions.discuss import NeedsPerson
-    from workspace.proposals.events import Verdict
+    from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     looked_at = full_commit(proposing.one(proposal), commit)
     actor = actor_of_caller(workspace, token_file, ask=True)
     try:
-        acted = proposing.review(proposal, actor, Verdict.APPROVE, message or "", commit=looked_at)
+        acted = proposing.review(proposal, actor, ReviewDecision.APPROVE, message or "", commit=looked_at)
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise

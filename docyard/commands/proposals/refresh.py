@@ -63,7 +63,7 @@ def command(
     )
     from docyard.proposals.conflicts import Found, conflicts_of
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions.refresh import ConflictChanged, Decisions
+    from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
@@ -80,7 +80,7 @@ def command(
     decisions = None
     if given or ours or theirs:
         conflicts_of(workspace, one)  # says so if one of the branches is gone
-        decisions = Decisions(choose, *(seen_commits(text) if text is not None else ()))
+        decisions = RefreshDecisions(choose, *(seen_commits(text) if text is not None else ()))
     left: Found | None = None
     with console.progress("Merging"):
         try:

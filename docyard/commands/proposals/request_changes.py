@@ -32,13 +32,15 @@ def command(
         docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
     """
     from docyard.cli.proposals.actions import actor_of_caller, full_commit, show_acted, words_of_caller
-    from workspace.proposals.events import Verdict
+    from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = actor_of_caller(workspace, token_file)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
     text = words_of_caller(message, f"What has to change in {one.id}.")
-    acted = proposing.review(one.id, actor, Verdict.REQUEST_CHANGES, text, commit=full_commit(one, commit))
+    acted = proposing.review(
+        one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=full_commit(one, commit)
+    )
     show_acted(acted, "asked for changes to", as_json=as_json)
     return Exit.DONE

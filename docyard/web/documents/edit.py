@@ -23,9 +23,9 @@ from workspace.proposals import events as said
 from workspace.proposals.actions.actions import NotAnnounced
 from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.idempotency import KeyReused, Request, digest_of
-from workspace.writing.plan import Mode, Status
-from workspace.writing.read_before_write import UnknownCommit, known_commit
+from workspace.writing.idempotency import KeyReused, Request, compute_digest
+from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
-    from workspace.writing.write import Written
+    from workspace.writing.write import WriteResult
 
 
 _CHOICES = 20
@@ -115,11 +115,13 @@ def write(asked: Asked, wanted: Wanted) -> str:
     """
     seen = editable(_beginning(asked, wanted), wanted.path, wanted.section)
     operation = RewriteText(file=wanted.path, slug=seen.key or None, seen=seen.text, text=wanted.text)
-    title = said.title(wanted.title) if not wanted.proposal or wanted.title.strip() else ""
-    description = said.text(wanted.description, "description", may_be_empty=True)
+    title = said.validate_title(wanted.title) if not wanted.proposal or wanted.title.strip() else ""
+    description = said.validate_text(wanted.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
     fields = [wanted.path, wanted.section, wanted.text, wanted.base, wanted.proposal, title, description]
-    request = Request(wanted.key, digest_of("page", {"fields": fields}), lambda _: {"edited": wanted.path})
+    request = Request(
+        wanted.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": wanted.path}
+    )
     proposing, actor = asked.workspace.proposing(), asked.actor
     if wanted.proposal:
         proposal = proposing.one(wanted.proposal)
@@ -151,7 +153,7 @@ def write(asked: Asked, wanted: Wanted) -> str:
 def _beginning(asked: Asked, wanted: Wanted) -> Snapshot:
     """Return the commit that the form was made of. Raises UnknownCommit."""
     try:
-        return asked.workspace.snapshot(known_commit(asked.workspace.git, wanted.base))
+        return asked.workspace.snapshot(resolve_base_commit(asked.workspace.git, wanted.base))
     except UnknownCommit as error:
         raise UnknownCommit(
             "the text that this form was opened with is not there any more",
@@ -159,10 +161,10 @@ def _beginning(asked: Asked, wanted: Wanted) -> Snapshot:
         ) from error
 
 
-def _check(written: Written) -> None:
+def _check(written: WriteResult) -> None:
     """Raise the error of the operation, if it has one."""
     for step in written.steps:
-        if step.status is Status.FAILED and step.error is not None:
+        if step.status is StepStatus.FAILED and step.error is not None:
             raise step.error
 
 

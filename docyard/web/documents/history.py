@@ -19,7 +19,7 @@ from docyard.web.documents.lookup import crumbs, meant, path_of, redirection, se
 from docyard.web.urls import with_query
 from workspace.document.addresses import SectionNotFound
 from workspace.git.messages import read_trailers
-from workspace.history.commits import told
+from workspace.history.commits import describe_commit
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from docyard.web.documents.sidebar import Surroundings
     from workspace.git.objects import Commit
     from workspace.history.blame import BlamedLine
-    from workspace.history.commits import Change, Told
+    from workspace.history.commits import CommitChange, CommitInfo
     from workspace.snapshot.snapshot import Snapshot
 
 COMMITS_PER_PAGE = 30
@@ -43,7 +43,7 @@ class Day(NamedTuple):
     """The changes of one day (UTC)."""
 
     at: datetime
-    changes: list[Change]
+    changes: list[CommitChange]
 
 
 def history_page(asked: Asked) -> Response:
@@ -91,7 +91,7 @@ def _beginning(asked: Asked) -> Snapshot:
     return asked.snapshot
 
 
-def _days(changes: tuple[Change, ...]) -> list[Day]:
+def _days(changes: tuple[CommitChange, ...]) -> list[Day]:
     days: list[Day] = []
     for change in changes:
         if not days or days[-1].at.date() != change.time.date():
@@ -116,7 +116,7 @@ class Run(NamedTuple):
     and 3 for the oldest.
     """
 
-    told: Told
+    told: CommitInfo
     may_be_older: bool
     age: int
     lines: list[tuple[int, str]]
@@ -211,10 +211,10 @@ def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
     return asked.page(
         "commit.html",
         commit=id,
-        told=told(commit),
+        told=describe_commit(commit),
         message=_message(commit.message),
         parents=commit.parents[:_MOST_PARENTS],
-        proposal=_proposal(asked, told(commit)),
+        proposal=_proposal(asked, describe_commit(commit)),
         diff=diff_of(changes, offset=offset) if changes else None,
         view=view,
         other_view=with_query(here, view=other),
@@ -232,7 +232,7 @@ def _before(asked: Asked, commit: Commit) -> tuple[Snapshot, bool]:
     return asked.workspace.snapshot(commit.parents[0]), False
 
 
-def _proposal(asked: Asked, told: Told) -> str | None:
+def _proposal(asked: Asked, told: CommitInfo) -> str | None:
     """Return the proposal that a commit says it came from, if there is one: anybody may write a trailer."""
     wanted = told.proposal
     if wanted is None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from index.link_graph.backlinks import Linked
     from workspace.document.document import Document
-    from workspace.history.commits import Change
+    from workspace.history.commits import CommitChange
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -47,7 +47,7 @@ class LastChange(NamedTuple):
     `has_history` is whether there are commits to walk, `is_known` false while they are still walked.
     """
 
-    change: Change | None
+    change: CommitChange | None
     has_history: bool
     is_known: bool = True
 
@@ -81,7 +81,7 @@ class Surroundings:
         self._last: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_KEPT)
         self._links: LRUCache[tuple[str | None, str], Backlinks] = LRUCache(_KEPT)
         self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_KEPT)
-        self._changes: LRUCache[tuple[str | None, str | None], Changes] = LRUCache(_KEPT_CHANGES)
+        self._changes: LRUCache[tuple[str | None, str | None], CommitChanges] = LRUCache(_KEPT_CHANGES)
 
     def last_change(self, asked: Asked, path: str) -> LastChange:
         """The newest commit that changed a document: a walk that takes long goes on without the page."""
@@ -130,11 +130,11 @@ class Surroundings:
 
         return self._proposals.get((version, path), find) if version else find()
 
-    def changes(self, old: Snapshot, new: Snapshot) -> Changes:
+    def changes(self, old: Snapshot, new: Snapshot) -> CommitChanges:
         """Return what differs between two commits. Raises DamagedRepository."""
-        from workspace.proposals.review.changes import changes_between
+        from workspace.proposals.review.changes import compare_commits
 
-        return self._changes.get((old.commit, new.commit), lambda: changes_between(old, new))
+        return self._changes.get((old.commit, new.commit), lambda: compare_commits(old, new))
 
 
 def _backlinks(asked: Asked, document: Document) -> Backlinks:
@@ -196,4 +196,4 @@ def _changing(workspace: Workspace, proposals: tuple[Proposal, ...], path: str) 
 
 
 def _entry(workspace: Workspace, commit: str | None, path: str) -> object:
-    return trees.find(workspace.git, workspace.git.commit(commit).tree, path) if commit else None
+    return trees.find_in_tree(workspace.git, workspace.git.commit(commit).tree, path) if commit else None

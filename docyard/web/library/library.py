@@ -20,7 +20,7 @@ from docyard.web.request import getting
 from docyard.web.urls import with_query
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -98,7 +98,7 @@ def not_found(snapshot: Snapshot, folder: str) -> DocumentNotFound:
     folders = {
         path.rsplit("/", depth)[0] for path in snapshot.documents for depth in range(1, path.count("/") + 1)
     }
-    close = nearest(folder, sorted(folders))
+    close = find_nearest(folder, sorted(folders))
     return DocumentNotFound(
         f"there is no folder '{folder[:200]}' with documents",
         fix=f"Did you mean '{close[0]}'?" if close else "Begin at the top of the library.",

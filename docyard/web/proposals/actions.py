@@ -19,7 +19,7 @@ from workspace.merge.commits import MergeConflict
 from workspace.proposals.actions.actions import NotAnnounced
 from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
 from workspace.proposals.actions.register import ProposalEnded
-from workspace.proposals.events import Verdict
+from workspace.proposals.events import ReviewDecision
 from workspace.publishing.after_commit import has_committed
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from docyard.web.asked import Asked
     from docyard.web.diff import Diff
-    from workspace.proposals.actions.actions import Proposing
-    from workspace.proposals.actions.register import Acted, Actor
+    from workspace.proposals.actions.actions import ProposalActions
+    from workspace.proposals.actions.register import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
 
 
@@ -112,18 +112,18 @@ def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Res
 
 def _news(asked: Asked, one: Proposal) -> Diff | None:
     """What a proposal changed since the commit that the form was made for; None where nobody can tell."""
-    from workspace.proposals.review.changes import changes_between
+    from workspace.proposals.review.changes import compare_commits
 
     seen = asked.fields.get("commit", "")
     if one.tip is None or not _COMMIT.fullmatch(seen) or not asked.workspace.exists(seen):
         return None
     try:
-        return diff_of(changes_between(asked.workspace.snapshot(seen), asked.workspace.snapshot(one.tip)))
+        return diff_of(compare_commits(asked.workspace.snapshot(seen), asked.workspace.snapshot(one.tip)))
     except WorkspaceError:  # such as an id that is no commit's
         return None
 
 
-def submit(proposing: Proposing, id: str, actor: Actor, key: str | None) -> Acted:
+def submit(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -> ActionResult:
     """Ask for a review. Raises NotAnnounced where that is done, but the pull request is not."""
     acted = proposing.submit(id, actor, request=key)
     announced = proposing.announce(acted.proposal)
@@ -162,7 +162,7 @@ def _key(asked: Asked) -> str | None:
     return asked.fields.get("key") or None
 
 
-def _comment(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _comment(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     fields = asked.fields
     file, slug, view = fields.get("file") or None, fields.get("slug") or None, fields.get("view", "")
     acted = proposing.comment(
@@ -184,15 +184,15 @@ def _comment(asked: Asked, proposing: Proposing, one: Proposal) -> str:
     return _heard(asked, acted)
 
 
-def _approve(asked: Asked, proposing: Proposing, one: Proposal) -> str:
-    return _review(asked, proposing, one, Verdict.APPROVE)
+def _approve(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+    return _review(asked, proposing, one, ReviewDecision.APPROVE)
 
 
-def _request_changes(asked: Asked, proposing: Proposing, one: Proposal) -> str:
-    return _review(asked, proposing, one, Verdict.REQUEST_CHANGES)
+def _request_changes(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+    return _review(asked, proposing, one, ReviewDecision.REQUEST_CHANGES)
 
 
-def _review(asked: Asked, proposing: Proposing, one: Proposal, verdict: Verdict) -> str:
+def _review(asked: Asked, proposing: ProposalActions, one: Proposal, verdict: ReviewDecision) -> str:
     acted = proposing.review(
         one.id,
         asked.actor,
@@ -204,11 +204,11 @@ def _review(asked: Asked, proposing: Proposing, one: Proposal, verdict: Verdict)
     return _heard(asked, acted)
 
 
-def _submit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _submit(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     return _seen(asked, submit(proposing, one.id, asked.actor, _key(asked)))
 
 
-def _edit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _edit(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     wanted = [asked.fields.get(name, "").strip() for name in ("title", "description")]
 
     def confirm(now: Proposal) -> None:
@@ -227,37 +227,37 @@ def _edit(asked: Asked, proposing: Proposing, one: Proposal) -> str:
     return _seen(asked, acted)
 
 
-def _close(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _close(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     text = asked.fields.get("text", "")
     return _seen(asked, proposing.close(one.id, asked.actor, text, request=_key(asked)))
 
 
-def _reopen(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _reopen(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     text = asked.fields.get("text", "")
     return _seen(asked, proposing.reopen(one.id, asked.actor, text, request=_key(asked)))
 
 
-def _refresh(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _refresh(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     return _seen(asked, proposing.refresh(one.id, asked.actor, request=_key(asked)))
 
 
-def _merge(asked: Asked, proposing: Proposing, one: Proposal) -> str:
+def _merge(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
     commit = asked.fields.get("commit") or None
     return _seen(asked, proposing.merge(one.id, asked.actor, commit=commit, request=_key(asked)))
 
 
-def _seen(asked: Asked, acted: Acted) -> str:
+def _seen(asked: Asked, acted: ActionResult) -> str:
     """Return where the browser sees what was done."""
     return asked.urls.proposal(acted.proposal.id)
 
 
-def _heard(asked: Asked, acted: Acted) -> str:
+def _heard(asked: Asked, acted: ActionResult) -> str:
     """Return the same for words: where they stand."""
     url = _seen(asked, acted)
     return f"{url}#said-{acted.said[0]}" if acted.said else url
 
 
-_ACTS: Mapping[str, Callable[[Asked, Proposing, Proposal], str]] = {
+_ACTS: Mapping[str, Callable[[Asked, ProposalActions, Proposal], str]] = {
     "comment": _comment,
     "submit": _submit,
     "approve": _approve,

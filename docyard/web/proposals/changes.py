@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from docyard.web.asked import Asked
     from docyard.web.diff import Diff
     from workspace.proposals.proposal import Proposal
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
 
 _MOST_THREADS = 300
 
@@ -53,7 +53,7 @@ def changes_page(asked: Asked) -> Response:
 
 
 def _placed(
-    asked: Asked, one: Proposal, changes: Changes, diff: Diff
+    asked: Asked, one: Proposal, changes: CommitChanges, diff: Diff
 ) -> tuple[dict[tuple[str, str], list[ThreadShown]], int]:
     """Return the threads of this page by path and section, and how many comments are on other places."""
     reviewing = asked.workspace.reviewing()

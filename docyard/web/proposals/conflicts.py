@@ -21,8 +21,8 @@ from docyard.web.proposals.view import head
 from docyard.wording import who
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
-from workspace.merge.conflict import Choice, Conflict, Resolution, UnitKind
-from workspace.proposals.actions.refresh import ConflictChanged, Decisions
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
+from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.web.asked import Asked
-    from workspace.merge.conflict import Conflict, UnitId
+    from workspace.merge.conflict import UnitConflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Proposal
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Decided(NamedTuple):
     """What a form says of a conflict: a choice (None: not yet), new words, and a digest of what was shown."""
 
-    choice: Choice | None
+    choice: ResolutionChoice | None
     content: str
     seen: str
 
@@ -52,7 +52,7 @@ def conflict_id(path: str, unit: UnitId) -> str:
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def seen_digest(conflict: Conflict) -> str:
+def seen_digest(conflict: UnitConflict) -> str:
     """Return a digest of the three versions of a conflict."""
     told = hashlib.sha256()
     for version in (conflict.base, conflict.ours, conflict.theirs):
@@ -81,7 +81,7 @@ def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided
     for path, conflict in conflicts:
         one = decided.get(conflict_id(path, conflict.unit))
         if one is not None and one.choice is not None:
-            content = _content(conflict, one.content) if one.choice is Choice.CONTENT else None
+            content = _content(conflict, one.content) if one.choice is ResolutionChoice.CONTENT else None
             found.setdefault(path, {})[conflict.unit] = Resolution(one.choice, content)
     return found
 
@@ -89,16 +89,17 @@ def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided
 def digest(decided: Mapping[str, Decided]) -> str:
     """Return what tells whether a form that is sent again with its key asks for the same."""
     said = sorted(
-        (id, one.choice, one.content if one.choice is Choice.CONTENT else "") for id, one in decided.items()
+        (id, one.choice, one.content if one.choice is ResolutionChoice.CONTENT else "")
+        for id, one in decided.items()
     )
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _choice(text: str) -> Choice | None:
-    return Choice(text) if text in [*Choice] else None
+def _choice(text: str) -> ResolutionChoice | None:
+    return ResolutionChoice(text) if text in [*ResolutionChoice] else None
 
 
-def _content(conflict: Conflict, text: str) -> bytes | None:
+def _content(conflict: UnitConflict, text: str) -> bytes | None:
     """New words as bytes; a whole file keeps the line ends that it has, which a browser does not send."""
     if not text:
         return None
@@ -177,7 +178,7 @@ def resolve(asked: Asked, one: Proposal) -> Response:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return resolutions(conflicts, decided)
 
-    decisions = Decisions(choose, commit, target, digest(decided))
+    decisions = RefreshDecisions(choose, commit, target, digest(decided))
     proposing = asked.workspace.proposing()
     try:
         proposing.refresh(one.id, asked.actor, decisions, request=asked.fields.get("key") or None)
@@ -245,7 +246,7 @@ def _last_refresh(asked: Asked, one: Proposal) -> tuple[str, Event] | None:
 
 def _shown(
     path: str,
-    conflict: Conflict,
+    conflict: UnitConflict,
     decided: Mapping[str, Decided],
     error: WorkspaceError | None,
 ) -> ConflictShown:
@@ -296,7 +297,7 @@ def _text(unit: UnitId, data: bytes | None) -> str | None:
     return version_text(unit, data).replace("\r\n", "\n")
 
 
-def _editable(conflict: Conflict) -> str | None:
+def _editable(conflict: UnitConflict) -> str | None:
     """What one's own words begin with: ours, else theirs; None for a place, and for what is no text."""
     if conflict.unit.kind is UnitKind.PLACE:
         return None

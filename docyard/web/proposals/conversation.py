@@ -12,16 +12,16 @@ from docyard.proposals.view import VOID
 from docyard.web.diff import place_id
 from docyard.web.templates import trusted
 from docyard.wording import short, who
-from workspace.proposals.approvals import why_void
+from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
     Closed,
     Commented,
     Edited,
     Refreshed,
     Reopened,
+    ReviewDecision,
     Reviewed,
     Submitted,
-    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workspace.proposals.comments import PlacedThread
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Comment, Proposal
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
 
 
 def said(asked: Asked, text: str, path: str = "") -> Markup:
@@ -52,9 +52,9 @@ PAGE = 100
 
 
 _VERDICTS = {
-    Verdict.APPROVE: "approved this",
-    Verdict.REQUEST_CHANGES: "asked for changes",
-    Verdict.COMMENT: "reviewed this",
+    ReviewDecision.APPROVE: "approved this",
+    ReviewDecision.REQUEST_CHANGES: "asked for changes",
+    ReviewDecision.COMMENT: "reviewed this",
 }
 
 
@@ -115,7 +115,7 @@ class Conversation(NamedTuple):
 
 
 def conversation(
-    asked: Asked, one: Proposal, changes: Changes, void: Mapping[str, Void], first: int | None
+    asked: Asked, one: Proposal, changes: CommitChanges, void: Mapping[str, Void], first: int | None
 ) -> Conversation:
     """Return a page of what is said, from an entry on; the last one where none is named."""
     numbers = {thread.comment.id: number for number, thread in enumerate(one.words.threads)}
@@ -124,13 +124,13 @@ def conversation(
     first = last if first is None else min(max(0, first), max(0, len(events) - 1))
     page = events[first : first + PAGE]
     threads = _threads(asked, one, changes, [numbers[event.id] for event in page if event.id in numbers])
-    voids = {bound.review.id: why_void(bound, void) for bound in one.reviews}
+    voids = {bound.review.id: find_void_reason(bound, void) for bound in one.reviews}
     entries = tuple(_entry(asked, event, threads.get(event.id), voids.get(event.id)) for event in page)
     return Conversation(entries, len(events), first, max(0, first - PAGE))
 
 
 def threads_shown(
-    asked: Asked, one: Proposal, changes: Changes, placed: Sequence[PlacedThread]
+    asked: Asked, one: Proposal, changes: CommitChanges, placed: Sequence[PlacedThread]
 ) -> list[ThreadShown]:
     """Threads as pages show them."""
     sections = {
@@ -146,7 +146,9 @@ def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
     return isinstance(event.words, (Reviewed, Submitted, Refreshed, Closed, Reopened, Edited))
 
 
-def _threads(asked: Asked, one: Proposal, changes: Changes, numbers: Sequence[int]) -> dict[str, ThreadShown]:
+def _threads(
+    asked: Asked, one: Proposal, changes: CommitChanges, numbers: Sequence[int]
+) -> dict[str, ThreadShown]:
     if not numbers:
         return {}
     first = min(numbers)

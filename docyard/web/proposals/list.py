@@ -8,7 +8,7 @@ from docyard.proposals.view import comments_of
 from docyard.web.proposals.view import STATE_TAGS
 from docyard.wording import who
 from workspace.errors import WorkspaceError
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
         case "open":
             return [one for one in proposals if one.is_open]
         case "closed":
-            return [one for one in proposals if one.state in (State.CLOSED, State.GONE)]
+            return [one for one in proposals if one.state in (ProposalState.CLOSED, ProposalState.GONE)]
         case "all":
             return list(proposals)
         case _:

@@ -11,9 +11,9 @@ from docyard.proposals.view import View, token_needed
 from docyard.web.diff import diff_of
 from docyard.web.proposals.conversation import conversation, said
 from docyard.wording import who
-from workspace.history.commits import told
-from workspace.proposals.actions.merge_gate import may_merge
-from workspace.proposals.proposal import State
+from workspace.history.commits import describe_commit
+from workspace.proposals.actions.merge_gate import find_merge_obstacle
+from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import MOST as LOOKED_AT
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.web.asked import Asked
-    from workspace.history.commits import Told
+    from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
 
@@ -121,13 +121,13 @@ def seen_words(one: Proposal) -> str:
 
 
 STATE_TAGS = {
-    State.DRAFT: ("Draft", ""),
-    State.OPEN: ("Open", "good"),
-    State.CHANGES_REQUESTED: ("Changes requested", "warn"),
-    State.APPROVED: ("Approved", "good"),
-    State.MERGED: ("Merged", "merged"),
-    State.CLOSED: ("Closed", "bad"),
-    State.GONE: ("Branch gone", "bad"),
+    ProposalState.DRAFT: ("Draft", ""),
+    ProposalState.OPEN: ("Open", "good"),
+    ProposalState.CHANGES_REQUESTED: ("Changes requested", "warn"),
+    ProposalState.APPROVED: ("Approved", "good"),
+    ProposalState.MERGED: ("Merged", "merged"),
+    ProposalState.CLOSED: ("Closed", "bad"),
+    ProposalState.GONE: ("Branch gone", "bad"),
 }
 """How a state is called, and the class of its tag."""
 
@@ -138,19 +138,19 @@ def merging(asked: Asked, view: View) -> Merging:
     missing = [block.message for block in view.lacking.blocks if not block.only_clients]
     needs_token = ""
     if not missing and view.lacking.judgement is not None:
-        block = may_merge(view.lacking.judgement, person, is_client=False)
+        block = find_merge_obstacle(view.lacking.judgement, person, is_client=False)
         if block is not None:
             needs_token = token_needed(view) or "a person's token"
     is_ready = view.proposal.is_open and asked.may_write and not missing and not needs_token
     return Merging(is_ready, tuple(missing), needs_token)
 
 
-def _merged_by(asked: Asked, one: Proposal) -> Told | None:
+def _merged_by(asked: Asked, one: Proposal) -> CommitInfo | None:
     """What the merge commit says of itself; None where there is none, or this clone does not have it."""
     commit = one.landing.commit if one.landing is not None else None
     if commit is None or not asked.workspace.exists(commit):
         return None
-    return told(asked.workspace.git.commit(commit))
+    return describe_commit(asked.workspace.git.commit(commit))
 
 
 def _paths(conflicts: tuple[FileConflict, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import Patience
 from tests import repositories
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
-from workspace.git.remotes.url import parse_address
+from workspace.git.remotes.url import parse_remote_url
 
 KINDS = ("github", "gitlab", "gitea")
 MAINLY_ONE = (
@@ -41,7 +41,7 @@ class Setting:
 
     def adapter(self, token: str = PASSWORD, patience: Patience = STEADY) -> Forge:
         """Another adapter of the same repository."""
-        address = parse_address(f"{self.local.url}/{self.local.git_path}")
+        address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
         return made(place_of(address, self.local.kind, ForgeAccess(self.local.url, token)), patience)
 
     def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:

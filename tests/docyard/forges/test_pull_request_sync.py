@@ -27,8 +27,16 @@ from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Author, Commented, KnownBy, Unreadable, Verdict, decode, encode
-from workspace.proposals.proposal import Bond, Proposal, State
+from workspace.proposals.events import (
+    Author,
+    Commented,
+    KnownBy,
+    ReviewDecision,
+    Unreadable,
+    decode_event,
+    encode_event,
+)
+from workspace.proposals.proposal import Bond, Proposal, ProposalState
 from workspace.writing.idempotency import InvalidKey
 
 
@@ -59,7 +67,7 @@ def test_a_server_follows_after_each_fetch_and_tells_of_a_failure(here: Joined) 
     assert failure.error.code == "FORGE_DENIED"
     syncing._exchange(settings, fetch=True)
     assert here.workspace.standing().failure is None
-    assert here.now(proposal).state is State.CHANGES_REQUESTED
+    assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
 
 
 def test_what_has_not_changed_costs_one_call(here: Joined) -> None:
@@ -120,28 +128,32 @@ def test_an_approval_is_shown_and_satisfies_no_rule(here: Joined) -> None:
     (bound,) = now.reviews
     author = bound.review.author
     assert (author.name, author.known_by, author.label) == ("ana", KnownBy.CLIENT, "GitHub")
-    assert (bound.review.verdict, bound.review.text, bound.bond) == (Verdict.APPROVE, "Good.", Bond.CURRENT)
-    assert now.state is State.APPROVED
+    assert (bound.review.verdict, bound.review.text, bound.bond) == (
+        ReviewDecision.APPROVE,
+        "Good.",
+        Bond.CURRENT,
+    )
+    assert now.state is ProposalState.APPROVED
     lacking = here.proposing.lacking(now, here.workspace.reviewing().preview(now))
     assert not lacking.demands[0].is_met
     assert {void.value for void in lacking.void.values()} == {"no_token"}
     with pytest.raises(MergeBlocked, match="1 approval"):
         here.proposing.merge(proposal.id, here.person("cleo"))
     with pytest.raises(NeedsPerson):
-        here.proposing.review(proposal.id, speaker("github", "ana"), Verdict.APPROVE)
+        here.proposing.review(proposal.id, speaker("github", "ana"), ReviewDecision.APPROVE)
 
 
 def test_a_request_for_changes_stands_until_its_author_approves(here: Joined) -> None:
     proposal, number = here.requested()
     here.local.state.review(number, "ana", "changes_requested", "Say why.")
     assert here.follow(proposal).reviews == 1
-    assert here.now(proposal).state is State.CHANGES_REQUESTED
+    assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
     here.local.state.review(number, "ben", "approved")
     here.follow(proposal)
-    assert here.now(proposal).state is State.CHANGES_REQUESTED
+    assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
     here.local.state.review(number, "ana", "approved")
     here.follow(proposal)
-    assert here.now(proposal).state is State.APPROVED
+    assert here.now(proposal).state is ProposalState.APPROVED
 
 
 def test_what_was_taken_in_is_not_taken_in_again(here: Joined) -> None:
@@ -167,8 +179,8 @@ def test_a_request_that_a_submission_has_answered_meanwhile_is_only_told(here: J
     here.push(proposal)
     assert here.follow(proposal).reviews == 1
     now = here.now(proposal)
-    assert now.state is State.OPEN
-    assert now.words.reviews[0].verdict is Verdict.COMMENT
+    assert now.state is ProposalState.OPEN
+    assert now.words.reviews[0].verdict is ReviewDecision.COMMENT
     assert "Say why." in now.words.reviews[0].text
 
 
@@ -180,11 +192,11 @@ def test_a_dismissal_says_how_a_request_is_answered(here: Joined) -> None:
     here.follow(proposal)
     here.follow(proposal)
     now = here.now(proposal)
-    assert now.state is State.CHANGES_REQUESTED
+    assert now.state is ProposalState.CHANGES_REQUESTED
     (thread,) = now.words.threads
     assert "dismissed on GitHub" in thread.comment.text
     here.rewrite(proposal)
-    assert here.proposing.submit(proposal.id, AGENT).proposal.state is State.OPEN
+    assert here.proposing.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
 
 
 def test_an_approval_of_an_older_commit_does_not_hold(here: Joined) -> None:
@@ -194,19 +206,19 @@ def test_an_approval_of_an_older_commit_does_not_hold(here: Joined) -> None:
     here.follow(proposal)
     now = here.now(proposal)
     assert now.reviews[0].bond is Bond.EDITED
-    assert now.state is State.OPEN
+    assert now.state is ProposalState.OPEN
 
 
 def test_merged_there_by_a_merge_is_told_from_the_commits(here: Joined) -> None:
     proposal, number = here.requested()
     here.local.state.merge(number, None, "Merge it", "ana")
     assert here.follow(proposal).waits == "not_fetched"
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
     here.pull()
     found = here.follow(proposal)
     assert (found.state, found.done, found.waits) == ("merged", (), None)
     now = here.now(proposal)
-    assert now.state is State.MERGED
+    assert now.state is ProposalState.MERGED
     assert now.words.closed is None
 
 
@@ -217,7 +229,7 @@ def test_squashed_there_is_closed_with_words_that_name_the_commit(here: Joined) 
     here.pull()
     assert here.follow(proposal).done == ("closed",)
     now = here.now(proposal)
-    assert now.state is State.CLOSED
+    assert now.state is ProposalState.CLOSED
     (closing,) = [event for event in here.proposing.said(now) if event.words.kind == "closed"]
     assert f"Merged on GitHub as {commit[:12]}" in closing.words.text  # type: ignore[union-attr]
     assert here.follow(proposal).done == ()
@@ -231,17 +243,17 @@ def test_what_was_merged_without_the_last_commits_stays_open(here: Joined, how: 
     here.pull()
     found = here.follow(proposal)
     assert (found.done, found.waits) == ((), "gone_on")
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
 
 
 def test_closed_and_reopened_there(here: Joined) -> None:
     proposal, number = here.requested()
     here.forge.close(number)
     assert here.follow(proposal).done == ("closed",)
-    assert here.now(proposal).state is State.CLOSED
+    assert here.now(proposal).state is ProposalState.CLOSED
     here.forge.update(number, state="open")
     assert here.follow(proposal).done == ("reopened",)
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
 
 
 def test_taken_up_again_here_it_is_not_closed_again(here: Joined) -> None:
@@ -251,7 +263,7 @@ def test_taken_up_again_here_it_is_not_closed_again(here: Joined) -> None:
     here.proposing.reopen(proposal.id, ADA)
     for _ in range(2):
         assert here.follow(proposal).done == ()
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
 
 
 def test_a_word_after_the_end_there_does_not_close_what_was_taken_up_again(here: Joined) -> None:
@@ -262,7 +274,7 @@ def test_a_word_after_the_end_there_does_not_close_what_was_taken_up_again(here:
     there = here.local.state.pull_requests[number - 1]
     there.updated = datetime.now(UTC) + timedelta(hours=1)
     assert here.follow(proposal).done == ()
-    assert here.now(proposal).state is State.OPEN
+    assert here.now(proposal).state is ProposalState.OPEN
 
 
 def test_whoever_may_comment_and_not_close_says_nothing_in_each_round(here: Joined) -> None:
@@ -286,7 +298,7 @@ def test_one_that_cannot_be_followed_does_not_keep_others_from_it(here: Joined) 
     assert found.error is not None
     assert found.error.code == "FORGE_DENIED"
     assert [one.proposal for one in found.pull_requests] == [first.id]
-    assert here.now(first).state is State.APPROVED
+    assert here.now(first).state is ProposalState.APPROVED
 
 
 def test_the_answer_of_another_pull_request_is_not_believed(here: Joined) -> None:
@@ -325,10 +337,10 @@ def test_link_of_a_pull_request_is_a_field_or_in_the_words_of_an_old_comment(her
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
         assert relay.link_of([opened._replace(words=replace(old, text=text))]) is None
     with pytest.raises(Unreadable):
-        encode(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
+        encode_event(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
     for words in (old, opened.words):
-        file, data = encode(proposal.id, words, opened.author, opened.time)
-        assert relay.link_of([decode(proposal.id, file, data)]) == link
+        file, data = encode_event(proposal.id, words, opened.author, opened.time)
+        assert relay.link_of([decode_event(proposal.id, file, data)]) == link
 
 
 def test_no_caller_can_take_the_key_of_what_is_said_there(here: Joined) -> None:
@@ -366,7 +378,7 @@ def test_closed_here_is_closed_there_with_a_word_that_does_not_come_back(here: J
 
 def test_merged_here_is_left_to_the_forge_until_it_has_the_commits(here: Joined) -> None:
     proposal, number = here.requested()
-    here.proposing.review(proposal.id, here.person("bea"), Verdict.APPROVE)
+    here.proposing.review(proposal.id, here.person("bea"), ReviewDecision.APPROVE)
     merged = here.proposing.merge(proposal.id, here.person("cleo"))
     assert here.follow(proposal).done == ()
     assert here.local.state.one(number).state == "open"

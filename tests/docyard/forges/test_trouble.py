@@ -28,7 +28,7 @@ from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import Patience, _reason
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
-from workspace.git.remotes.url import parse_address
+from workspace.git.remotes.url import parse_remote_url
 
 NEW = NewPullRequest("Say it", "Because.", "docyard/k7m2q9xa-words", "main")
 LIMITED = {"retry-after": "3600"}
@@ -176,7 +176,7 @@ def test_invalid_certificate_is_named_as_the_reason() -> None:
 def test_tls_that_is_not_there_is_unreachable() -> None:
     with dripping() as port:
         place = place_of(
-            parse_address("https://127.0.0.1/ana/docs"),
+            parse_remote_url("https://127.0.0.1/ana/docs"),
             "github",
             ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
         )
@@ -185,7 +185,7 @@ def test_tls_that_is_not_there_is_unreachable() -> None:
 
 
 def _adapter(port: int, patience: Patience = QUICK) -> Forge:
-    address = parse_address(f"http://127.0.0.1:{port}/ana/docs.git")
+    address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return made(place_of(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)), patience)
 
 

@@ -33,9 +33,9 @@ from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
 from workspace.git.remotes.credentials import Access
-from workspace.proposals.proposal import State
-from workspace.sync.branches import State as SyncState
-from workspace.sync.sync import Synced
+from workspace.proposals.proposal import ProposalState
+from workspace.sync.branches import SyncState
+from workspace.sync.sync import SyncResult
 from workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -122,8 +122,10 @@ class Counting(Exchanges):
         return self.found
 
 
-def synced(state: SyncState = SyncState.LEVEL) -> Synced:
-    return Synced("origin", "a folder", "main", state, "c" * 40, "c" * 40, True, None, False, None, 0, None)
+def synced(state: SyncState = SyncState.LEVEL) -> SyncResult:
+    return SyncResult(
+        "origin", "a folder", "main", state, "c" * 40, "c" * 40, True, None, False, None, 0, None
+    )
 
 
 ON_ONE = pytest.mark.parametrize("here", ["github"], indirect=True)
@@ -308,7 +310,7 @@ def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
         answer = hooks.tell("pull_request", payload(hooks.kind, proposal.words.branch, number))
         assert answer.status_code == 200, answer.text
         assert answer.json()["followed"]["pull_requests"][0]["reviews"] == 1
-        assert here.now(proposal).state is State.CHANGES_REQUESTED
+        assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
         # A fetch that cannot be made: the forge is to come again, and is not told a path.
         here.there.path.rename(here.there.path.with_name("away.git"))
         try:

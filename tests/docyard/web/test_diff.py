@@ -10,7 +10,7 @@ from tests.examples import examples
 from tests.loops import loop_over
 from workspace.diff.trees import compare_document
 from workspace.document.document import Document
-from workspace.proposals.review.changes import Changes
+from workspace.proposals.review.changes import CommitChanges
 
 LINES = "".join(f"Line {number} of the text.\n\n" for number in range(30))
 TEXTS = st.lists(st.sampled_from(["One two three.", "One two four.", "- item", "| a | b |", "", "x " * 40]))
@@ -20,9 +20,9 @@ def document(text: str, path: str = "a.md") -> Document:
     return Document.parse(text.encode(), path=path)
 
 
-def changed(old: str, new: str, files: tuple[str, ...] = ()) -> Changes:
+def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
     found = compare_document(document(old), document(new))
-    return Changes("a" * 40, "b" * 40, (found,) if found else (), files)
+    return CommitChanges("a" * 40, "b" * 40, (found,) if found else (), files)
 
 
 def side(rows: tuple[Row, ...], style: str) -> str:

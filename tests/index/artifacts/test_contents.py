@@ -19,14 +19,14 @@ from index.artifacts.contents import (
 )
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from workspace.git.objects import blob_id
+from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
-from workspace.git.packs import Packed, write_pack
+from workspace.git.packs import PackedObject, write_pack
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.git.trees import walk
+from workspace.git.trees import walk_tree
 from workspace.globs import Glob
-from workspace.paths import written_out
+from workspace.paths import escape_path
 
 FILES = {
     "README.md": "# Site\n",
@@ -63,7 +63,7 @@ def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Pa
     assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
     assert (commit.commit, folder.commit) == (repo.head(), None)
     assert all(
-        blob_id(commit.read(path)) == id == blob_id(folder.read(path))
+        hash_blob(commit.read(path)) == id == hash_blob(folder.read(path))
         for path, id in folder.documents.items()
     )
 
@@ -150,7 +150,7 @@ def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name
     found = of_folder(folder, Choice())
     assert name not in found.documents
     assert "README.md" in found.documents
-    assert found.left_out == (written_out(name),)
+    assert found.left_out == (escape_path(name),)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -213,10 +213,10 @@ def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
 def test_a_tree_holds_the_files_it_was_made_of(
     tmp_path_factory: pytest.TempPathFactory, names: set[str]
 ) -> None:
-    files = {name: blob_id(name.encode()) for name in names}
+    files = {name: hash_blob(name.encode()) for name in names}
     tree = compose(files)
     out = tmp_path_factory.mktemp("tree")
     (out / "objects" / "pack").mkdir(parents=True)
-    objects = [Packed("tree", id, data) for id, data in tree.trees.items()]
+    objects = [PackedObject("tree", id, data) for id, data in tree.trees.items()]
     write_pack(out / "objects" / "pack", objects, len(objects))
-    assert {path: entry.id for path, entry in walk(PackedReader(out, tree.id), tree.id)} == files
+    assert {path: entry.id for path, entry in walk_tree(PackedReader(out, tree.id), tree.id)} == files

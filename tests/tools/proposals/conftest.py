@@ -76,12 +76,12 @@ def followed(ask: Ask, answer: Answer) -> Answer:
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
     """A person approves a proposal as it is, by a token of their own."""
     from workspace.proposals.actions.register import Actor
-    from workspace.proposals.events import Author, KnownBy, Verdict
+    from workspace.proposals.events import Author, KnownBy, ReviewDecision
 
     tokens = Tokens(workspace.git.common_dir)
     person = tokens.person(tokens.add(token, token.title(), f"{token}@example.org"))
     author = Author(person.name, person.email, KnownBy.TOKEN, person.token)
-    workspace.proposing().review(id, Actor(author, "test", "test", person), Verdict.APPROVE, "Good.")
+    workspace.proposing().review(id, Actor(author, "test", "test", person), ReviewDecision.APPROVE, "Good.")
 
 
 __all__ = ["Ask", "client_of"]

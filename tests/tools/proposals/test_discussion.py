@@ -12,7 +12,7 @@ from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.tool import Answer
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Author, KnownBy, Verdict
+from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.workspace import Workspace
 
 AGENT = Actor(Author("Docyard", "docyard@localhost", KnownBy.CLIENT, "an agent"), "test", "an agent")
@@ -114,7 +114,7 @@ def test_a_long_description_is_read_to_its_end(ask: Ask) -> None:
 def test_every_review_is_read_and_each_to_its_end(ask: Ask, workspace: Workspace, edited: str) -> None:
     texts = [f"Review {number}." for number in range(23)] + [LONG]
     for text in texts:
-        workspace.proposing().review(edited, AGENT, Verdict.COMMENT, text)
+        workspace.proposing().review(edited, AGENT, ReviewDecision.COMMENT, text)
     answer = ask("view_proposal", proposal=edited)
     assert done(answer)["reviews"][-1]["text"].startswith("One more line")
     assert answer.data["reviews_total"] == len(texts)
@@ -156,7 +156,7 @@ def test_an_answer_is_bounded_and_pages_give_everything(ask: Ask, workspace: Wor
         firsts.append(first)
         for reply in range(11):
             comment(workspace, proposal, f"{number}.{reply} {words}", reply_to=first)
-        workspace.proposing().review(proposal, AGENT, Verdict.COMMENT, words)
+        workspace.proposing().review(proposal, AGENT, ReviewDecision.COMMENT, words)
     for fields in ({}, {"file": "api.md"}, {"reviews": True}, {"comment": firsts[0], "limit": 100}):
         answer = ask("view_proposal", proposal=proposal, **fields)
         assert not answer.is_error, answer.data

@@ -10,8 +10,8 @@ from tests.repositories import Repo
 from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done
 from tools.registry import Toolbox
-from workspace.proposals.actions.actions import Proposing
-from workspace.proposals.actions.register import Register
+from workspace.proposals.actions.actions import ProposalActions
+from workspace.proposals.actions.register import ProposalRepository
 
 WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
 
@@ -33,8 +33,8 @@ def test_a_comment_is_named_by_its_own_id_where_others_say_the_same(
     theirs: list[str] = []
     after(
         monkeypatch,
-        Register,
-        "say",
+        ProposalRepository,
+        "append",
         lambda: theirs.append(done(other("update_proposal", **words))["comment"]),
     )
     first = done(ask("update_proposal", **words, idempotency_key="K"))
@@ -49,7 +49,7 @@ def test_the_retry_of_a_write_is_answered_where_its_proposal_ends_meanwhile(
     first = done(ask("edit_document", **call))
     other = client_of(toolbox)
     ends = {"proposal": proposal, "action": "merge"}
-    after(monkeypatch, Proposing, "one", lambda: done(other("update_proposal", **ends)))
+    after(monkeypatch, ProposalActions, "one", lambda: done(other("update_proposal", **ends)))
     again = done(ask("edit_document", **call))
     assert (again["repeated"], again["commit"]) == (True, first["commit"])
 
@@ -63,7 +63,7 @@ def test_a_direct_write_whose_proposal_is_closed_at_once_is_told(
         [one] = done(other("view_proposal"))["proposals"]
         done(other("update_proposal", proposal=one["proposal"], action="close"))
 
-    after(monkeypatch, Proposing, "propose", close)
+    after(monkeypatch, ProposalActions, "propose", close)
     call = {**WRITE, "file": "specs/limits.md", "slug": "rate", "idempotency_key": "K"}
     first = done(ask("edit_document", **call))
     again = done(ask("edit_document", **call))

@@ -19,7 +19,7 @@ from workspace.document.addresses import (
     split_address,
 )
 from workspace.document.document import Document
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 
 pytestmark = pytest.mark.smoke
 
@@ -143,10 +143,10 @@ def test_fragments() -> None:
 
 
 def test_nearest_names() -> None:
-    assert nearest("setpu", ["usage", "setup", "Setup"])[0].lower() == "setup"
-    assert nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
-    assert nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
-    assert "docs/page-77.md" in nearest(
+    assert find_nearest("setpu", ["usage", "setup", "Setup"])[0].lower() == "setup"
+    assert find_nearest("guide.md", ["docs/guide.md", "x.md"]) == ["docs/guide.md"]
+    assert find_nearest("x" * 1000, ["a", "b"]) == ["a", "b"]
+    assert "docs/page-77.md" in find_nearest(
         "docs/pge-77.md", [f"docs/p{'age' if n % 2 else 'g'}-{n}.md" for n in range(5000)]
     )
 

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.git.messages import MAX_CLIENT, client_name, commit_message
+from workspace.git.messages import MAX_CLIENT, clean_client_name, format_commit_message
 
 pytestmark = pytest.mark.smoke
 
 
 def test_one_thing() -> None:
-    assert commit_message(
+    assert format_commit_message(
         ["Create a.md"], paths=["a.md"], message=None, tool="create_document", client="agent"
     ) == ("Create a.md\n\nDocyard-Tool: create_document\nDocyard-Client: agent\n")
 
 
 def test_several_things() -> None:
-    text = commit_message(
+    text = format_commit_message(
         ["Add a", "Add b"], paths=["a.md"], message=None, tool="edit_document", client="x\ny"
     )
     assert (
@@ -28,19 +28,21 @@ def test_several_things() -> None:
 
 
 def test_several_documents() -> None:
-    text = commit_message(["Add a", "Add b"], paths=["a.md", "b.md"], message=None, tool="t", client="c")
+    text = format_commit_message(
+        ["Add a", "Add b"], paths=["a.md", "b.md"], message=None, tool="t", client="c"
+    )
     assert text.startswith("Edit 2 documents: 2 changes\n\n- Add a\n")
 
 
 def test_the_callers_own_words() -> None:
-    text = commit_message(
+    text = format_commit_message(
         ["Add a"], paths=["a.md"], message=" Why\r\n\r\nBecause. ", tool="edit_document", client="x"
     )
     assert text == "Why\n\nBecause.\n\n- Add a\n\nDocyard-Tool: edit_document\nDocyard-Client: x\n"
 
 
 def test_a_long_subject_goes_on_in_the_body() -> None:
-    subject, blank, rest = commit_message(
+    subject, blank, rest = format_commit_message(
         ["x" * 100], paths=["a.md"], message=None, tool="t", client="c"
     ).split("\n")[:3]
     assert len(subject) == 72
@@ -49,9 +51,9 @@ def test_a_long_subject_goes_on_in_the_body() -> None:
 
 @given(st.text(), st.text())
 def test_nobody_can_add_a_trailer(message: str, client: str) -> None:
-    text = commit_message(["Add a"], paths=["a.md"], message=message, tool="t", client=client)
+    text = format_commit_message(["Add a"], paths=["a.md"], message=message, tool="t", client=client)
     text.encode()
     assert "\0" not in text
     last = text.rstrip("\n").split("\n\n")[-1].split("\n")
-    assert last == ["Docyard-Tool: t", f"Docyard-Client: {client_name(client)}"]
-    assert 0 < len(client_name(client)) <= MAX_CLIENT
+    assert last == ["Docyard-Tool: t", f"Docyard-Client: {clean_client_name(client)}"]
+    assert 0 < len(clean_client_name(client)) <= MAX_CLIENT

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests import repositories
 from tests.examples import examples
 from workspace.git import trees
-from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, Entry
+from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, TreeEntry
 from workspace.git.store import GitStore
-from workspace.git.trees import PathBlocked, Whole
+from workspace.git.trees import PathBlocked, WholeEntry
 
 WHO = repositories.signature()
 # Few names, in which one file's name begins another's, so that Git's odd order of folders matters.
@@ -35,11 +35,11 @@ def without_clashes(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def write(store: GitStore, files: dict[str, bytes]) -> str:
-    return trees.rewrite(store, None, {path: store.put_blob(data) for path, data in files.items()})
+    return trees.rewrite_tree(store, None, {path: store.put_blob(data) for path, data in files.items()})
 
 
 def read(store: GitStore, tree: str) -> dict[str, bytes]:
-    return {path: store.blob(entry.id) for path, entry in trees.walk(store, tree)}
+    return {path: store.blob(entry.id) for path, entry in trees.walk_tree(store, tree)}
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -47,25 +47,25 @@ def read(store: GitStore, tree: str) -> dict[str, bytes]:
 def test_rewriting_and_comparing_agree(store: GitStore, old: dict[str, bytes], new: dict[str, bytes]) -> None:
     before, after = write(store, old), write(store, new)
     assert read(store, before) == old
-    changes = {change.path: change for change in trees.changes(store, before, after)}
+    changes = {change.path: change for change in trees.diff_trees(store, before, after)}
     assert set(changes) == {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     for path, change in changes.items():
         assert (change.old is None, change.new is None) == (path not in old, path not in new)
     # Removals first, as two steps, since one batch of any two trees may swap a file and a folder twice.
-    removed = trees.rewrite(store, before, {path: None for path in old if path not in new})
+    removed = trees.rewrite_tree(store, before, {path: None for path in old if path not in new})
     written = {path: store.put_blob(data) for path, data in new.items()}
-    assert trees.rewrite(store, removed, written) == after
-    assert set(trees.changes(store, None, after)) == {
-        trees.TreeChange(path, None, entry) for path, entry in trees.walk(store, after)
+    assert trees.rewrite_tree(store, removed, written) == after
+    assert set(trees.diff_trees(store, None, after)) == {
+        trees.TreeChange(path, None, entry) for path, entry in trees.walk_tree(store, after)
     }
-    assert list(trees.changes(store, after, after)) == []
+    assert list(trees.diff_trees(store, after, after)) == []
 
 
 def test_git_finds_nothing_wrong(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a-b": "1", "a/x": "2", "a.md": "3", "a0": "4"})
     store = GitStore(repo.path)
     tree = store.commit(repo.head()).tree
-    changed = trees.rewrite(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})
+    changed = trees.rewrite_tree(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})
     repo.git("update-ref", "refs/heads/made", store.put_commit(changed, (), WHO, WHO, "Made"))
     assert repo.fsck() == ""
     assert repo.git("ls-tree", "-r", "--name-only", "made").split() == ["a.md", "a/x", "a/y", "a0"]
@@ -74,66 +74,74 @@ def test_git_finds_nothing_wrong(tmp_path: Path) -> None:
 def test_only_what_differs_is_read(store: GitStore, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"d{number}/f.md": b"x" for number in range(50)}
     before = write(store, files)
-    after = trees.rewrite(store, before, {"d7/f.md": store.put_blob(b"y")})
+    after = trees.rewrite_tree(store, before, {"d7/f.md": store.put_blob(b"y")})
     reads = []
-    real = GitStore.differing
-    monkeypatch.setattr(GitStore, "differing", lambda self, *ids: reads.append(ids) or real(self, *ids))
-    assert [change.path for change in trees.changes(store, before, after)] == ["d7/f.md"]
+    real = GitStore.compare_trees
+    monkeypatch.setattr(GitStore, "compare_trees", lambda self, *ids: reads.append(ids) or real(self, *ids))
+    assert [change.path for change in trees.diff_trees(store, before, after)] == ["d7/f.md"]
     assert len(reads) == 2
 
 
 def test_modes_are_kept_and_links_refused(store: GitStore) -> None:
     blob = store.put_blob(b"#!/bin/sh\n")
-    tree = store.put_tree([Entry("run.md", blob, EXECUTABLE_MODE), Entry("link.md", blob, LINK_MODE)])
-    tree = trees.rewrite(store, tree, {"run.md": store.put_blob(b"new"), "plain.md": blob})
-    modes = {path: entry.mode for path, entry in trees.walk(store, tree)}
+    tree = store.put_tree([TreeEntry("run.md", blob, EXECUTABLE_MODE), TreeEntry("link.md", blob, LINK_MODE)])
+    tree = trees.rewrite_tree(store, tree, {"run.md": store.put_blob(b"new"), "plain.md": blob})
+    modes = {path: entry.mode for path, entry in trees.walk_tree(store, tree)}
     assert modes == {"run.md": EXECUTABLE_MODE, "link.md": LINK_MODE, "plain.md": FILE_MODE}
     for path in ("link.md", "link.md/below.md"):
         with pytest.raises(PathBlocked):
-            trees.rewrite(store, tree, {path: blob})
+            trees.rewrite_tree(store, tree, {path: blob})
     with pytest.raises(PathBlocked):
-        trees.rewrite(store, tree, {"link.md": None})
+        trees.rewrite_tree(store, tree, {"link.md": None})
 
 
 def test_what_is_taken_whole_has_any_kind_and_mode(store: GitStore) -> None:
     blob, other = store.put_blob(b"x"), store.put_blob(b"y")
-    link, run = Whole(Entry("any", blob, LINK_MODE)), Whole(Entry("any", blob, EXECUTABLE_MODE))
-    tree = trees.rewrite(store, None, {"a": other, "b/c": link, "d": run})
-    assert [(path, *entry[1:]) for path, entry in trees.walk(store, tree)] == [
+    link, run = (
+        WholeEntry(TreeEntry("any", blob, LINK_MODE)),
+        WholeEntry(TreeEntry("any", blob, EXECUTABLE_MODE)),
+    )
+    tree = trees.rewrite_tree(store, None, {"a": other, "b/c": link, "d": run})
+    assert [(path, *entry[1:]) for path, entry in trees.walk_tree(store, tree)] == [
         ("a", other, FILE_MODE),
         ("b/c", blob, LINK_MODE),
         ("d", blob, EXECUTABLE_MODE),
     ]
-    changed = trees.rewrite(store, tree, {"a": link, "b/c": Whole(None), "b": run, "d": Whole(None)})
-    assert [(path, entry.mode) for path, entry in trees.walk(store, changed)] == [
+    changed = trees.rewrite_tree(
+        store, tree, {"a": link, "b/c": WholeEntry(None), "b": run, "d": WholeEntry(None)}
+    )
+    assert [(path, entry.mode) for path, entry in trees.walk_tree(store, changed)] == [
         ("a", LINK_MODE),
         ("b", EXECUTABLE_MODE),
     ]
-    assert trees.rewrite(store, tree, {"nothing": Whole(None), "b": Whole(None)}) == tree
+    assert trees.rewrite_tree(store, tree, {"nothing": WholeEntry(None), "b": WholeEntry(None)}) == tree
     for path in ("b", "a/below"):
         with pytest.raises(PathBlocked):
-            trees.rewrite(store, tree, {path: run})
+            trees.rewrite_tree(store, tree, {path: run})
 
 
 def test_files_and_folders_give_way_to_each_other(store: GitStore) -> None:
     one, two = store.put_blob(b"1"), store.put_blob(b"2")
-    tree = trees.rewrite(store, None, {"a": one, "b/c/d": one})
-    assert read(store, trees.rewrite(store, tree, {"a": None, "a/b": two})) == {"b/c/d": b"1", "a/b": b"2"}
-    assert read(store, trees.rewrite(store, tree, {"b/c/d": None, "b": two})) == {"a": b"1", "b": b"2"}
-    assert read(store, trees.rewrite(store, tree, {"b/c/d": None})) == {"a": b"1"}
+    tree = trees.rewrite_tree(store, None, {"a": one, "b/c/d": one})
+    assert read(store, trees.rewrite_tree(store, tree, {"a": None, "a/b": two})) == {
+        "b/c/d": b"1",
+        "a/b": b"2",
+    }
+    assert read(store, trees.rewrite_tree(store, tree, {"b/c/d": None, "b": two})) == {"a": b"1", "b": b"2"}
+    assert read(store, trees.rewrite_tree(store, tree, {"b/c/d": None})) == {"a": b"1"}
     for path in ("a/b", "b", "b/c"):
         with pytest.raises(PathBlocked):
-            trees.rewrite(store, tree, {path: two})
-    assert trees.rewrite(store, tree, {"nothing/here": None, "b": None, "a/x": None}) == tree
+            trees.rewrite_tree(store, tree, {path: two})
+    assert trees.rewrite_tree(store, tree, {"nothing/here": None, "b": None, "a/x": None}) == tree
 
 
 def test_finding(store: GitStore) -> None:
     tree = write(store, {"a/b/c.md": b"1"})
-    found = trees.find(store, tree, "a/b/c.md")
+    found = trees.find_in_tree(store, tree, "a/b/c.md")
     assert found is not None
     assert store.blob(found.id) == b"1"
-    folder = trees.find(store, tree, "a/b")
+    folder = trees.find_in_tree(store, tree, "a/b")
     assert folder is not None
     assert folder.is_tree
     for path in ("x", "a/x", "a/b/c.md/d"):
-        assert trees.find(store, tree, path) is None
+        assert trees.find_in_tree(store, tree, path) is None

@@ -14,8 +14,8 @@ from tests.workspace.history.streams import Made, history, line_of
 from workspace.archive import Archive
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
 from workspace.document.document import Document
-from workspace.history.commits import Change
-from workspace.history.log import Changes, NoHistory
+from workspace.history.commits import CommitChange
+from workspace.history.log import ChangePage, NoHistory
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 from workspace.workspace import Workspace
 
@@ -25,16 +25,16 @@ GUIDE = (
 LONG = "".join(f"Line {number} of the notes.\n" for number in range(12))
 
 
-def changes(path: Path, file: str, slug: str | None = None, **more: object) -> Changes:
+def changes(path: Path, file: str, slug: str | None = None, **more: object) -> ChangePage:
     workspace = Workspace.open(path, durable=False)
     return workspace.history().changes(workspace.snapshot(), file, slug, **more)  # type: ignore[arg-type]
 
 
-def told(page: Changes) -> list[tuple[str, str, str | None]]:
+def told(page: ChangePage) -> list[tuple[str, str, str | None]]:
     return [(change.kind, change.path, change.fragment) for change in page.entries]
 
 
-def texts(change: Change) -> tuple[bytes | None, bytes | None]:
+def texts(change: CommitChange) -> tuple[bytes | None, bytes | None]:
     return change.before, change.after
 
 
@@ -260,7 +260,7 @@ def test_pages_are_the_whole_in_parts(tmp_path: Path) -> None:
 
 
 def test_a_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workspace.history.log.LOOKED_AT", 20)
+    monkeypatch.setattr("workspace.history.log.MAX_SCANNED_COMMITS", 20)
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(50)]
     repo, ids = history(tmp_path / "repo", line_of(versions))
     page = changes(repo.path, "a.md")
@@ -435,7 +435,7 @@ def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[
         try:
             page = workspace.history().changes(workspace.at(commit), "a.md", slug, limit=3, after=after)
         except DocumentNotFound:
-            page = Changes((), None, True, ())
+            page = ChangePage((), None, True, ())
         if page.entries or page.next is not None:
             pages.append((told(page), [change.commit for change in page.entries]))
         after = page.next

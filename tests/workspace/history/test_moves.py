@@ -15,7 +15,7 @@ from tests.repositories import Repo, normal, unborn
 from workspace.document.addresses import find_sections_by_name
 from workspace.document.document import Document
 from workspace.document.sections import Section
-from workspace.history.moves import Move, Moves, renamed_documents
+from workspace.history.moves import Move, Moves, map_renamed_documents
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
@@ -262,8 +262,8 @@ def test_the_list_of_renamed_documents(repo: Repo) -> None:
     remove(repo, "limits.md")
     repo.commit({"b.md": "# A third\n\nIt is quite another one.\n"})
     git = Workspace.open(repo.path).git
-    assert renamed_documents(Snapshot(git, repo.head())) == {"retries.md": "c.md"}
-    assert renamed_documents(Snapshot(git, repo.head()), 2) == {}
+    assert map_renamed_documents(Snapshot(git, repo.head())) == {"retries.md": "c.md"}
+    assert map_renamed_documents(Snapshot(git, repo.head()), 2) == {}
 
 
 WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(400)]
@@ -306,7 +306,7 @@ def test_it_finds_what_git_finds(tmp_path: Path, seed: int) -> None:
     for path in sorted(ever - texts.keys()):
         move = find(repo, path)
         assert (move.path if move else None) == expected.get(path), path
-    assert renamed_documents(Workspace.open(folder).snapshot()) == expected
+    assert map_renamed_documents(Workspace.open(folder).snapshot()) == expected
 
 
 def _as_git_says(repo: Repo, ever: set[str]) -> Mapping[str, str]:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from workspace.document.document import Document
-from workspace.history.origins import common_prefix, common_suffix, edit_between
-from workspace.history.places import extent
+from workspace.history.origins import find_heading_free_edit, measure_common_prefix, measure_common_suffix
+from workspace.history.places import find_section_end
 
 BLOCKS = [
     "## One\n",
@@ -46,28 +46,28 @@ def test_a_section_is_where_it_is_said_to_be(head: str, old: str, new: str, tail
     """One place of a document is edited; no section that is said to be the same has become another."""
     before, after = (head + old + tail).encode(), (head + new + tail).encode()
     earlier, later = Document.parse(before), Document.parse(after)
-    edit = edit_between(after, before)
+    edit = find_heading_free_edit(after, before)
     if edit is None:
         return
-    spans = {section.key: (section.start, extent(section)) for section in earlier.sections}
+    spans = {section.key: (section.start, find_section_end(section)) for section in earlier.sections}
     for section in later.sections:
-        moved = edit.moved(section.start, extent(section))
+        moved = edit.map_range(section.start, find_section_end(section))
         assert moved is None or spans.get(section.key) == moved
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20), st.integers(0, 3))
 def test_prefix_and_suffix_are_the_longest(one: bytes, other: bytes, times: int) -> None:
     one, other = one + b"x" * 5000 * times + b"1", other + b"x" * 5000 * times + b"2"
-    prefix = common_prefix(one, other)
+    prefix = measure_common_prefix(one, other)
     assert one[:prefix] == other[:prefix]
     assert one[prefix : prefix + 1] != other[prefix : prefix + 1]
-    suffix = common_suffix(one[::-1], other[::-1], 0)
+    suffix = measure_common_suffix(one[::-1], other[::-1], 0)
     assert suffix == prefix
 
 
 def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | None:
-    edit = edit_between(new, old)
-    return edit.moved(start, end) if edit else None
+    edit = find_heading_free_edit(new, old)
+    return edit.map_range(start, end) if edit else None
 
 
 def test_what_is_appended_to_the_last_section_is_its_own() -> None:
@@ -92,4 +92,4 @@ def test_an_edit_within_a_section_needs_no_parse() -> None:
 
 def test_the_end_of_a_list_may_make_a_heading() -> None:
     old = b"# T\n\n- item\n\n  Text.\n\n  ## One\n"
-    assert edit_between(old.replace(b"  Text.", b"Text."), old) is None
+    assert find_heading_free_edit(old.replace(b"  Text.", b"Text."), old) is None

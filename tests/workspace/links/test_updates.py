@@ -28,7 +28,7 @@ from workspace.edits import (
 )
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
-from workspace.git.trees import rewrite
+from workspace.git.trees import rewrite_tree
 from workspace.links.inbound import AffectedPaths
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
@@ -133,7 +133,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> GitStore:
 
 def committed(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
     """A commit of these files and no others, on no branch."""
-    tree = rewrite(store, None, {path: store.put_blob(data) for path, data in files.items()})
+    tree = rewrite_tree(store, None, {path: store.put_blob(data) for path, data in files.items()})
     return Snapshot(store, store.put_commit(tree, [], signature(), signature(), "Some files"))
 
 

@@ -15,8 +15,8 @@ from workspace.branch import BranchNotFound
 from workspace.edits import AppendContent, Undo
 from workspace.edits.restore import MergeCommit
 from workspace.git.store import GitStore, ReadOnly
-from workspace.merge.commits import MergeConflict, Merged, commit_merge
-from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.commits import MergeConflict, MergeResult, commit_merge
+from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import WHOLE, Merge
 from workspace.paths import InvalidPath
 from workspace.publishing.batch import Batch
@@ -50,7 +50,7 @@ def commit(repo: Repo, branch: str, changes: dict[str, bytes | None], start: str
     return publish(store, batch, durable=False)
 
 
-def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = "main") -> Merged:
+def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = "main") -> MergeResult:
     workspace = Workspace.open(repo.path, durable=False)
     theirs = workspace.tip("topic" if into == "main" else "main")
     assert theirs is not None
@@ -107,7 +107,7 @@ def test_a_conflict_changes_nothing_until_it_is_decided(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     theirs = workspace.tip("topic")
     assert theirs is not None
-    decided = {"guide.md": {found.conflict.unit: Resolution(Choice.THEIRS)}}
+    decided = {"guide.md": {found.conflict.unit: Resolution(ResolutionChoice.THEIRS)}}
     commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
     assert (repo.path / "guide.md").read_text() == GUIDE.replace("Run it.", "Never run it.")
     assert workspace.snapshot().document("guide.md").data == (repo.path / "guide.md").read_bytes()
@@ -260,7 +260,7 @@ def test_whole_files_are_decided(repo: Repo) -> None:
     theirs = workspace.tip("topic") or ""
     with pytest.raises(MergeConflict):
         merge(repo)
-    decided = {"guide.md": {WHOLE: Resolution(Choice.THEIRS)}}
+    decided = {"guide.md": {WHOLE: Resolution(ResolutionChoice.THEIRS)}}
     commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
     assert not (repo.path / "guide.md").exists()
     assert repo.status() == ""

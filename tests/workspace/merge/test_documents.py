@@ -14,11 +14,11 @@ from tests.workspace.cases import FOLDER, Case, read_cases
 from tests.workspace.documents import documents
 from workspace.document.document import Document
 from workspace.merge.conflict import (
-    Choice,
-    Conflict,
     InvalidResolution,
     MergedDocument,
     Resolution,
+    ResolutionChoice,
+    UnitConflict,
     UnitId,
     UnitKind,
 )
@@ -93,7 +93,7 @@ def read(case: Case, fence: str) -> Document | None:
     return Document.parse(case.data(fence), "doc.md") if fence in case.fences else None
 
 
-def shown(conflict: Conflict) -> list[str | None]:
+def shown(conflict: UnitConflict) -> list[str | None]:
     texts = (None if text is None else text.decode() for text in conflict[1:])
     return [*conflict.unit, *texts]
 
@@ -152,7 +152,7 @@ def test_what_one_side_left_alone_is_as_the_other_has_it(base: Document, other: 
 @settings(max_examples=examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Document) -> None:
-    for choice in (Choice.OURS, Choice.THEIRS):
+    for choice in (ResolutionChoice.OURS, ResolutionChoice.THEIRS):
         decided: dict[UnitId, Resolution] = {}
         for _ in range(20):
             merged = merge_documents(base, ours, theirs, decided)
@@ -161,9 +161,9 @@ def test_each_conflict_can_be_decided(base: Document, ours: Document, theirs: Do
             decided.update((conflict.unit, Resolution(choice)) for conflict in merged.conflicts)
         assert not merged.conflicts
         assert set(merged.resolved) <= set(decided)
-    whole = {UnitId(UnitKind.DOCUMENT): Resolution(Choice.THEIRS)}
+    whole = {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.THEIRS)}
     if merge_documents(base, ours, theirs).conflicts[:1] == (
-        Conflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),
+        UnitConflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),
     ):
         assert merge_documents(base, ours, theirs, whole).data == theirs.data
 
@@ -174,10 +174,10 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
 @loop_over(
     ("choice", "wanted"),
     [
-        (Resolution(Choice.OURS), b"- [ ] Mine\n"),
-        (Resolution(Choice.THEIRS), b"- [ ] Yours\n"),
-        (Resolution(Choice.CONTENT, b"- [ ] Both"), b"- [ ] Both\n"),
-        (Resolution(Choice.CONTENT), b""),
+        (Resolution(ResolutionChoice.OURS), b"- [ ] Mine\n"),
+        (Resolution(ResolutionChoice.THEIRS), b"- [ ] Yours\n"),
+        (Resolution(ResolutionChoice.CONTENT, b"- [ ] Both"), b"- [ ] Both\n"),
+        (Resolution(ResolutionChoice.CONTENT), b""),
     ],
 )
 def test_a_decision_says_what_stands_there(choice: Resolution, wanted: bytes) -> None:
@@ -194,21 +194,21 @@ def test_a_removed_section_comes_back_whole_if_it_is_so_decided() -> None:
     ours, theirs = b"# T\n\n## C\n\nmine\n", base.replace(b"b\n", b"yours\n")
     unit = UnitId(UnitKind.SECTION, "a")
     for choice, wanted in (
-        (Choice.OURS, ours),
-        (Choice.THEIRS, theirs.replace(b"c\n", b"mine\n")),
+        (ResolutionChoice.OURS, ours),
+        (ResolutionChoice.THEIRS, theirs.replace(b"c\n", b"mine\n")),
     ):
         assert three(base, ours, theirs, {unit: Resolution(choice)}).data == wanted
-        swapped = Choice.THEIRS if choice is Choice.OURS else Choice.OURS
+        swapped = ResolutionChoice.THEIRS if choice is ResolutionChoice.OURS else ResolutionChoice.OURS
         assert three(base, theirs, ours, {unit: Resolution(swapped)}).data == wanted
     with pytest.raises(InvalidResolution):
-        three(base, ours, theirs, {unit: Resolution(Choice.CONTENT, b"x")})
+        three(base, ours, theirs, {unit: Resolution(ResolutionChoice.CONTENT, b"x")})
 
 
 def test_a_place_can_be_decided_for_theirs() -> None:
     base = b"## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n"
     ours = b"## B\n\nb\n\n### A {#a}\n\na\n\n## C\n\nc\n"
     theirs = b"## B\n\nb\n\n## C\n\nc\n\n### A {#a}\n\na\n"
-    decided = {UnitId(UnitKind.PLACE, "a"): Resolution(Choice.THEIRS)}
+    decided = {UnitId(UnitKind.PLACE, "a"): Resolution(ResolutionChoice.THEIRS)}
     assert three(base, ours, theirs, decided).data == theirs
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.loops import loop_over
 from workspace.document.document import Document
-from workspace.merge.conflict import Choice, MergedDocument, Resolution, UnitId, UnitKind
+from workspace.merge.conflict import MergedDocument, Resolution, ResolutionChoice, UnitId, UnitKind
 from workspace.merge.documents import merge_documents
 
 TITLES = st.sampled_from(["A", "B", "C", "Errors"])
@@ -157,9 +157,9 @@ def test_what_was_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[
 
 
 @settings(max_examples=examples(30), deadline=None)
-@given(versions(), st.sampled_from([Choice.OURS, Choice.THEIRS]))
+@given(versions(), st.sampled_from([ResolutionChoice.OURS, ResolutionChoice.THEIRS]))
 def test_one_side_can_be_chosen_in_every_conflict(
-    versions: tuple[bytes, bytes, bytes], choice: Choice
+    versions: tuple[bytes, bytes, bytes], choice: ResolutionChoice
 ) -> None:
     decided: dict[UnitId, Resolution] = {}
     while (found := merged(versions, decided)).conflicts:
@@ -168,4 +168,4 @@ def test_one_side_can_be_chosen_in_every_conflict(
         decided.update((unit, Resolution(choice)) for unit in units)
     assert set(found.resolved) <= set(decided)
     if UnitId(UnitKind.DOCUMENT) in found.resolved:
-        assert found.data == versions[1 if choice is Choice.OURS else 2]
+        assert found.data == versions[1 if choice is ResolutionChoice.OURS else 2]

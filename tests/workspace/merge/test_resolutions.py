@@ -8,7 +8,14 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.document.document import Document
-from workspace.merge.conflict import Choice, InvalidResolution, MergedDocument, Resolution, UnitId, UnitKind
+from workspace.merge.conflict import (
+    InvalidResolution,
+    MergedDocument,
+    Resolution,
+    ResolutionChoice,
+    UnitId,
+    UnitKind,
+)
 from workspace.merge.documents import merge_documents
 
 BASE = """---
@@ -65,7 +72,7 @@ def test_new_content_stands_there_whatever_is_around_it(unit: UnitId) -> None:
         for last in ("", "\n"):
             wanted = (BASE.replace(old, content) + last).replace("\n", ending).encode()
             for around in ("{}", "{}\n", "\n{}\n\n", "{}\r\n", "  \n{}\n \n"):
-                decided = {unit: Resolution(Choice.CONTENT, around.format(content).encode())}
+                decided = {unit: Resolution(ResolutionChoice.CONTENT, around.format(content).encode())}
                 found = merged(was, mine, yours, decided, ending=ending, last=last)
                 assert (found.conflicts, found.resolved) == ((), (unit,))
                 assert found.data == wanted
@@ -76,17 +83,20 @@ def test_a_version_that_is_copied_is_that_version(unit: UnitId) -> None:
     for ending in ("\n", "\r\n"):
         [conflict] = merged(*CONFLICTS[unit][:3], {}, ending=ending, last="\n").conflicts
         assert conflict.unit == unit
-        for choice, version in ((Choice.OURS, conflict.ours), (Choice.THEIRS, conflict.theirs)):
+        for choice, version in (
+            (ResolutionChoice.OURS, conflict.ours),
+            (ResolutionChoice.THEIRS, conflict.theirs),
+        ):
             assert version is not None
             by_choice = merged(*CONFLICTS[unit][:3], {unit: Resolution(choice)}, ending=ending, last="\n")
             for text in (version, version.replace(b"\r\n", b"\n"), version + b"\n"):
-                copied = {unit: Resolution(Choice.CONTENT, text)}
+                copied = {unit: Resolution(ResolutionChoice.CONTENT, text)}
                 assert merged(*CONFLICTS[unit][:3], copied, ending=ending, last="\n") == by_choice
 
 
 def test_a_heading_takes_the_level_at_which_it_stands() -> None:
     unit = UnitId(UnitKind.HEADING, "setup")
-    decided = {unit: Resolution(Choice.CONTENT, b"#### Before\n")}
+    decided = {unit: Resolution(ResolutionChoice.CONTENT, b"#### Before\n")}
     found = merged(*CONFLICTS[unit][:3], decided, ending="\n", last="\n")
     assert (found.data, found.conflicts) == ((BASE.replace("## Setup", "## Before") + "\n").encode(), ())
 
@@ -111,7 +121,7 @@ def test_content_that_would_be_something_else_there_is_refused(
     kind: UnitKind, where: str, content: str
 ) -> None:
     unit = UnitId(kind, where)
-    decided = {unit: Resolution(Choice.CONTENT, content.encode())}
+    decided = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
     with pytest.raises(InvalidResolution) as caught:
         merged(*CONFLICTS[unit][:3], decided, ending="\n", last="\n")
     assert caught.value.fix

@@ -18,18 +18,18 @@ from workspace.git.objects import (
     LINK_MODE,
     SUBMODULE_MODE,
     TREE_MODE,
-    Entry,
-    blob_id,
+    TreeEntry,
+    hash_blob,
 )
 from workspace.git.reader import GitReader
 from workspace.git.repository import initialise
 from workspace.git.store import GitStore
-from workspace.git.trees import Whole, rewrite, walk
+from workspace.git.trees import WholeEntry, rewrite_tree, walk_tree
 from workspace.merge.commits import UnrelatedHistories, merge_commits
-from workspace.merge.conflict import Choice, InvalidResolution, Resolution, UnitId, UnitKind
+from workspace.merge.conflict import InvalidResolution, Resolution, ResolutionChoice, UnitId, UnitKind
 from workspace.merge.trees import PLACE, WHOLE, Merge, Resolutions
 from workspace.merge.world import MergedWorld
-from workspace.paths import InvalidPath, twin_key
+from workspace.paths import InvalidPath, fold_name
 from workspace.snapshot.snapshot import Snapshot
 
 Files = Mapping[str, str | bytes | None]
@@ -43,7 +43,7 @@ BASE: Files = {
     "docs/two.md": "# Two\n\nThe second page of the folder.\n",
 }
 FOLDER_TO_FILE: Files = {"docs/one.md": None, "docs/two.md": None, "docs": "A file.\n"}
-OURS, THEIRS = Resolution(Choice.OURS), Resolution(Choice.THEIRS)
+OURS, THEIRS = Resolution(ResolutionChoice.OURS), Resolution(ResolutionChoice.THEIRS)
 
 
 class History:
@@ -54,7 +54,7 @@ class History:
         self.store = GitStore(path)
         self.base = self.commit(BASE)
 
-    def commit(self, files: Files | Mapping[str, Whole], *parents: str) -> str:
+    def commit(self, files: Files | Mapping[str, WholeEntry], *parents: str) -> str:
         """A commit of its first parent's files with some changed; None removes one."""
         tree = self.store.commit(parents[0]).tree if parents else None
         new = {
@@ -64,7 +64,7 @@ class History:
             for path, data in files.items()
         }
         who = repositories.signature()
-        return self.store.put_commit(rewrite(self.store, tree, new), parents, who, who, "A commit\n")
+        return self.store.put_commit(rewrite_tree(self.store, tree, new), parents, who, who, "A commit\n")
 
     def merge(self, ours: str, theirs: str, resolutions: Resolutions | None = None) -> Merge:
         one = Snapshot(self.store, ours)
@@ -84,7 +84,7 @@ def merge(history: History, ours: Files, theirs: Files, resolutions: Resolutions
 def texts(merge: Merge) -> dict[str, bytes | None]:
     """The files after a merge: their bytes, None for what is no regular file."""
     assert merge.ours.tree is not None
-    before = {path for path, _ in walk(merge.ours.git, merge.ours.tree)}
+    before = {path for path, _ in walk_tree(merge.ours.git, merge.ours.tree)}
     paths = sorted(before | merge.changes.keys())
     return {path: merge.read(path) for path in paths if merge.entry(path) is not None}
 
@@ -174,7 +174,9 @@ def test_renamed_differently_on_both_sides(history: History) -> None:
     assert texts(done) == encoded(theirs)
     assert texts(merge(history, ours, theirs, {"manual.md": {PLACE: OURS}})) == encoded(ours)
     with pytest.raises(InvalidResolution):
-        merge(history, ours, theirs, {"manual.md": {PLACE: Resolution(Choice.CONTENT, b"other.md")}})
+        merge(
+            history, ours, theirs, {"manual.md": {PLACE: Resolution(ResolutionChoice.CONTENT, b"other.md")}}
+        )
 
 
 @pytest.mark.parametrize("path", ["guide.md", "logo.png"])
@@ -191,7 +193,7 @@ def test_removed_here_and_changed_there(history: History, path: str) -> None:
     assert done.conflicts[0].conflict == (WHOLE, base, b"# Changed\n", None)
     assert texts(done) == encoded(changed)
     assert texts(merge(history, changed, removed, {path: {WHOLE: THEIRS}})) == encoded(removed)
-    new = {path: {WHOLE: Resolution(Choice.CONTENT, b"# Other\n")}}
+    new = {path: {WHOLE: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
     assert texts(merge(history, changed, removed, new)) == encoded({path: "# Other\n"})
     assert texts(merge(history, removed, changed, new)) == encoded({path: "# Other\n"})
 
@@ -291,10 +293,13 @@ def test_a_large_file_is_named_and_not_shown(history: History) -> None:
 
 
 def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: History) -> None:
-    blob, guide = history.store.put_blob(b"guide.md"), blob_id(GUIDE.encode())
-    link, module = Whole(Entry("", blob, LINK_MODE)), Whole(Entry("", history.base, SUBMODULE_MODE))
-    kinds: Mapping[str, Whole] = {
-        "guide.md": Whole(Entry("", guide, EXECUTABLE_MODE)),
+    blob, guide = history.store.put_blob(b"guide.md"), hash_blob(GUIDE.encode())
+    link, module = (
+        WholeEntry(TreeEntry("", blob, LINK_MODE)),
+        WholeEntry(TreeEntry("", history.base, SUBMODULE_MODE)),
+    )
+    kinds: Mapping[str, WholeEntry] = {
+        "guide.md": WholeEntry(TreeEntry("", guide, EXECUTABLE_MODE)),
         "link": link,
         "logo.png": link,
         "module": module,
@@ -305,7 +310,7 @@ def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: H
         done = history.merge(ours, theirs)
         assert done.conflicts == ()
         found = {path: done.entry(path) for path in kinds}
-        assert {path: entry.mode for path, entry in found.items() if isinstance(entry, Entry)} == {
+        assert {path: entry.mode for path, entry in found.items() if isinstance(entry, TreeEntry)} == {
             path: change.entry.mode for path, change in kinds.items() if change.entry
         }
         assert done.read("guide.md") == text.encode()
@@ -313,15 +318,15 @@ def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: H
     assert conflicts(done) == [("logo.png", WHOLE)]
     assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
     assert history.merge(other, history.commit({}, other)).changes == {}
-    gone = history.commit({"module": Whole(None), "link": Whole(None)}, other)
+    gone = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
     assert texts(history.merge(other, gone)).keys() == BASE.keys()
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
 def test_a_name_of_gits_own_is_never_taken_over(history: History, name: str) -> None:
     store = history.store
-    inner = store.put_tree([Entry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
-    outer = store.put_tree([*store.tree(store.commit(history.base).tree), Entry(name, inner, TREE_MODE)])
+    inner = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
+    outer = store.put_tree([*store.tree(store.commit(history.base).tree), TreeEntry(name, inner, TREE_MODE)])
     who = repositories.signature()
     attack = store.put_commit(outer, (history.base,), who, who, "Attack\n")
     with pytest.raises(InvalidPath):
@@ -456,11 +461,13 @@ def trees_of_files(draw: st.DrawFn) -> dict[str, bytes]:
     """Files that can stand beside each other, on disks of every kind."""
     found: dict[str, bytes] = {}
     for path, data in draw(st.dictionaries(st.sampled_from(PATHS), WORDS)).items():
-        folders = {twin_key(above) for other in found for above in _above(other)}
+        folders = {fold_name(above) for other in found for above in _above(other)}
         spelled = {above for other in found for above in _above(other)}
-        twins = {twin_key(other) for other in found}
-        is_free = twin_key(path) not in folders | twins and not {twin_key(up) for up in _above(path)} & twins
-        if is_free and all(up in spelled or twin_key(up) not in folders for up in _above(path)):
+        twins = {fold_name(other) for other in found}
+        is_free = (
+            fold_name(path) not in folders | twins and not {fold_name(up) for up in _above(path)} & twins
+        )
+        if is_free and all(up in spelled or fold_name(up) not in folders for up in _above(path)):
             found[path] = data
     return found
 

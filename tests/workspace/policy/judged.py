@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.workspace.proposals.saying import ADA, AGENT, COMMIT, ID, event, opening
-from workspace.policy.tokens import Known, Person
-from workspace.proposals.approvals import seal
-from workspace.proposals.events import Author, Event, KnownBy, Reviewed, Verdict, Words
-from workspace.proposals.proposal import Proposal, State, told
+from workspace.policy.tokens import KnownPerson, Person
+from workspace.proposals.approvals import make_seal
+from workspace.proposals.events import Author, Event, EventBody, KnownBy, ReviewDecision, Reviewed
+from workspace.proposals.proposal import Proposal, ProposalState, replay_events
 
 __all__ = ["ADA", "AGENT", "COMMIT", "ID", "Check", "Ring", "by", "ring", "said", "sealed", "standing"]
 
@@ -18,9 +18,9 @@ __all__ = ["ADA", "AGENT", "COMMIT", "ID", "Check", "Ring", "by", "ring", "said"
 class Ring(NamedTuple):
     """A keyring in memory."""
 
-    people: Mapping[str, Known]
+    people: Mapping[str, KnownPerson]
 
-    def known(self, token: str) -> Known | None:
+    def find_known(self, token: str) -> KnownPerson | None:
         return self.people.get(token)
 
 
@@ -35,30 +35,30 @@ def ring(**addresses: str) -> Ring:
     """Tokens by name, each with its person's address; a key is the digest of the token's name."""
     return Ring(
         {
-            token: Known(Person(token, token.title(), address), hashlib.sha256(token.encode()).digest())
+            token: KnownPerson(Person(token, token.title(), address), hashlib.sha256(token.encode()).digest())
             for token, address in addresses.items()
         }
     )
 
 
-def by(known: Known) -> Author:
+def by(known: KnownPerson) -> Author:
     """How a person with a token speaks."""
     return Author(known.person.name, known.person.email, KnownBy.TOKEN, known.person.token)
 
 
 def sealed(
-    known: Known,
-    verdict: Verdict = Verdict.APPROVE,
+    known: KnownPerson,
+    verdict: ReviewDecision = ReviewDecision.APPROVE,
     commit: str = COMMIT,
     *,
-    on: Verdict | None = None,
+    on: ReviewDecision | None = None,
     at: str | None = None,
     proposal: str = ID,
     target: str = "main",
     token: str | None = None,
 ) -> Reviewed:
     """A verdict with a person's seal, which may be on another verdict, at another commit, and so on."""
-    mark = seal(
+    mark = make_seal(
         known.key,
         proposal=proposal,
         target=target,
@@ -69,7 +69,7 @@ def sealed(
     return Reviewed(verdict, "", commit, mark)
 
 
-def said(*spoken: tuple[Words, Author], opener: Author = AGENT) -> tuple[Event, ...]:
+def said(*spoken: tuple[EventBody, Author], opener: Author = AGENT) -> tuple[Event, ...]:
     """The events of a proposal: its opening, and what was said after it, in order."""
     return tuple(
         event(words, minutes, author)
@@ -79,6 +79,6 @@ def said(*spoken: tuple[Words, Author], opener: Author = AGENT) -> tuple[Event, 
 
 def standing(events: Sequence[Event], tip: str | None = COMMIT) -> Proposal:
     """The proposal that events make, at a tip."""
-    words = told(events)
+    words = replay_events(events)
     assert words is not None
-    return Proposal(words, State.OPEN, tip, None, False, False, (), 0)
+    return Proposal(words, ProposalState.OPEN, tip, None, False, False, (), 0)

@@ -14,9 +14,17 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.config.config import WorkspaceConfig
 from workspace.git.reader import GitReader
-from workspace.git.trees import Whole, find
-from workspace.globs import Glob, problem
-from workspace.policy.protection import Protected, Reach, Touched, check_direct, governing, named, touched
+from workspace.git.trees import WholeEntry, find_in_tree
+from workspace.globs import Glob, find_problem
+from workspace.policy.protection import (
+    GlobMatcher,
+    Protected,
+    TouchedPath,
+    check_direct,
+    find_governing_rules,
+    find_touched_paths,
+    format_paths,
+)
 from workspace.snapshot.snapshot import Snapshot
 
 API = "---\ntype: api_spec\n---\n\n# Api\n"
@@ -43,8 +51,10 @@ def tip(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def governed(tip: Snapshot, changes: Mapping[str, bytes | Whole | None]) -> dict[int, tuple[str, ...]]:
-    return {one.number: one.paths for one in governing(tip.config, touched(tip, changes))}
+def governed(tip: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) -> dict[int, tuple[str, ...]]:
+    return {
+        one.number: one.paths for one in find_governing_rules(tip.config, find_touched_paths(tip, changes))
+    }
 
 
 @loop_over(
@@ -95,11 +105,13 @@ def test_what_governs(tip: Snapshot, changes: Mapping[str, bytes | None], rules:
 
 def test_what_is_taken_whole_is_governed_too(tip: Snapshot) -> None:
     assert tip.tree is not None
-    entry = find(tip.git, tip.tree, "guides/api.md")
-    assert [*governed(tip, {"copy.md": Whole(entry)})] == [2]
-    assert [*governed(tip, {"guides/api.md": Whole(None)})] == [2]
-    assert [*governed(tip, {"specs": Whole(find(tip.git, tip.tree, "specs"))})] == []
-    assert [*governed(tip, {"specs/link.md": Whole(entry._replace(mode=0o120000) if entry else None)})] == [1]
+    entry = find_in_tree(tip.git, tip.tree, "guides/api.md")
+    assert [*governed(tip, {"copy.md": WholeEntry(entry)})] == [2]
+    assert [*governed(tip, {"guides/api.md": WholeEntry(None)})] == [2]
+    assert [*governed(tip, {"specs": WholeEntry(find_in_tree(tip.git, tip.tree, "specs"))})] == []
+    assert [
+        *governed(tip, {"specs/link.md": WholeEntry(entry._replace(mode=0o120000) if entry else None)})
+    ] == [1]
 
 
 def test_protected_names_the_paths_within_bounds(tip: Snapshot) -> None:
@@ -110,14 +122,14 @@ def test_protected_names_the_paths_within_bounds(tip: Snapshot) -> None:
         "specs/000.md, specs/001.md, specs/002.md and 27 more can change only by a proposal that is reviewed"
     )
     assert (len(error.details["paths"]), error.details["count"], len(error.paths)) == (20, 30, 30)
-    assert named(["a.md"]) == "a.md"
+    assert format_paths(["a.md"]) == "a.md"
 
 
 def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": API})
     tip = Snapshot(GitReader(repo.path), repo.head())
     check_direct(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
-    assert governing(tip.config, touched(tip, {"docyard.toml": b""})) == ()
+    assert find_governing_rules(tip.config, find_touched_paths(tip, {"docyard.toml": b""})) == ()
     check_direct(Snapshot(tip.git, None), {"a.md": b""})
 
 
@@ -148,22 +160,24 @@ def test_without_rules_nothing_is_protected_and_nothing_read(tmp_path: Path) -> 
 )
 def test_globs_of_every_form(glob: str, path: str, root: str, is_governed: bool) -> None:
     config = WorkspaceConfig.model_validate({"root": root, "protect": [{"paths": [glob]}]})
-    assert bool(governing(config, [Touched(path)])) is is_governed
+    assert bool(find_governing_rules(config, [TouchedPath(path)])) is is_governed
 
 
 def test_five_hundred_rules_all_count(tip: Snapshot) -> None:
     text = "".join(f'[[protect]]\npaths = ["area{number}/**"]\n' for number in range(500))
     config = WorkspaceConfig.read(text.encode())
-    found = governing(config, [Touched("area499/a.md"), Touched("area7/a.md"), Touched("free.md")])
+    found = find_governing_rules(
+        config, [TouchedPath("area499/a.md"), TouchedPath("area7/a.md"), TouchedPath("free.md")]
+    )
     assert [(one.number, one.paths) for one in found] == [(8, ("area7/a.md",)), (500, ("area499/a.md",))]
-    assert len(governing(config, [Touched("docyard.toml")])) == 500
+    assert len(find_governing_rules(config, [TouchedPath("docyard.toml")])) == 500
 
 
 PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a]", "specs", ".md"])
 
 
 @given(
-    glob=st.lists(PARTS, min_size=1, max_size=6).map("".join).filter(lambda text: problem(text) is None),
+    glob=st.lists(PARTS, min_size=1, max_size=6).map("".join).filter(lambda text: find_problem(text) is None),
     paths=st.lists(
         st.lists(st.sampled_from(["a", "b", "/", "specs", ".md", "[ab]", "*"]), max_size=6).map("".join)
     ),
@@ -173,5 +187,5 @@ def test_the_quick_way_to_ask_a_glob_tells_the_same(glob: str, paths: list[str],
     asked = Glob.compile(glob)
     insides = {path: path.removeprefix(f"{root}/") if root else path for path in paths}
     expected = {path for path in paths if asked.matches(path) or asked.matches(insides[path])}
-    assert Reach(paths, root).of([glob]) == expected
-    assert Reach(paths, root).of(["nothing", glob, "nowhere"]) == expected
+    assert GlobMatcher(paths, root).match([glob]) == expected
+    assert GlobMatcher(paths, root).match(["nothing", glob, "nowhere"]) == expected

@@ -48,7 +48,7 @@ def test_a_token_is_known_again_and_its_secret_is_not_kept(tokens: Tokens, folde
     assert secret.rpartition("_")[2].encode() not in data
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in (folder / "docyard").iterdir()) == ["tokens.json", "write.lock"]
-    known = tokens.known("ana")
+    known = tokens.find_known("ana")
     assert known is not None
     assert known.key.hex() not in repr(known)
 

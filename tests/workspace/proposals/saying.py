@@ -8,8 +8,8 @@ from pathlib import Path
 
 from workspace.git.store import GitStore
 from workspace.proposals.discussion import Discussion
-from workspace.proposals.event_log import Appended, EventLog
-from workspace.proposals.events import Author, Event, KnownBy, Opened, Words, decode, encode
+from workspace.proposals.event_log import AppendResult, EventLog
+from workspace.proposals.events import Author, Event, EventBody, KnownBy, Opened, decode_event, encode_event
 
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
@@ -26,17 +26,17 @@ def opening(title: str = "Say more of retries", base: str | None = None, id: str
 
 
 def event(
-    words: Words,
+    words: EventBody,
     minutes: float = 0,
     author: Author = ADA,
     after: Sequence[Event] = (),
     proposal: str = ID,
 ) -> Event:
     """An event of so many minutes after noon, as it is read again."""
-    name, data = encode(
+    name, data = encode_event(
         proposal, words, author, NOON + timedelta(minutes=minutes), tuple(one.id for one in after)
     )
-    return decode(proposal, name, data)
+    return decode_event(proposal, name, data)
 
 
 class Speaker:
@@ -53,13 +53,13 @@ class Speaker:
 
     def say(
         self,
-        *words: Words,
+        *words: EventBody,
         by: Author = ADA,
         proposal: str = ID,
         seen: Discussion | None = None,
         request: str | None = None,
         now: Callable[[], datetime] | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         """Append words to a proposal."""
         return self.log.append(
             proposal,

@@ -10,35 +10,35 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, ID, NOON, OTHER_COMMIT
-from workspace.proposals.approvals import Verdicts, Void, verdicts
+from workspace.proposals.approvals import EffectiveReviews, Void, evaluate_reviews
 from workspace.proposals.events import (
     Author,
     Event,
+    EventBody,
     KnownBy,
+    ReviewDecision,
     Reviewed,
     Submitted,
     Unreadable,
-    Verdict,
-    Words,
-    decode,
-    encode,
+    decode_event,
+    encode_event,
 )
 
 TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org")
 ANA, LAPTOP, BEN = (TOKENS.people[name] for name in ("ana", "laptop", "ben"))
 STRANGER = ring(carol="carol@example.org").people["carol"]
 
-APPROVE, CHANGES = Verdict.APPROVE, Verdict.REQUEST_CHANGES
+APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
 def held(
-    *spoken: tuple[Words, Author], tip: str | None = COMMIT, opener: Author = AGENT, own: str = ""
-) -> Verdicts:
+    *spoken: tuple[EventBody, Author], tip: str | None = COMMIT, opener: Author = AGENT, own: str = ""
+) -> EffectiveReviews:
     events = said(*spoken, opener=opener)
-    return verdicts(standing(events, tip), events, TOKENS, frozenset({own} if own else ()))
+    return evaluate_reviews(standing(events, tip), events, TOKENS, frozenset({own} if own else ()))
 
 
-def names(found: Verdicts) -> list[str]:
+def names(found: EffectiveReviews) -> list[str]:
     return [person.token for person in found.approving]
 
 
@@ -154,7 +154,7 @@ def test_who_asked_by_git_can_approve_by_token() -> None:
 
 
 def test_a_remark_is_no_verdict() -> None:
-    remark = sealed(ANA, Verdict.COMMENT), by(ANA)
+    remark = sealed(ANA, ReviewDecision.COMMENT), by(ANA)
     assert names(held((sealed(ANA), by(ANA)), remark)) == ["ana"]
     assert len(held((sealed(ANA, CHANGES), by(ANA)), remark).asking) == 1
 
@@ -165,13 +165,15 @@ def test_each_seal_is_another() -> None:
 
 
 def test_a_seal_is_kept_with_the_event_and_what_is_none_is_refused() -> None:
-    name, data = encode(ID, sealed(ANA), by(ANA), NOON)
-    assert decode(ID, name, data).words == Reviewed(APPROVE, "", COMMIT, json.loads(data)["words"]["seal"])
-    plain = encode(ID, Reviewed(APPROVE, "", COMMIT), by(ANA), NOON)[1]
+    name, data = encode_event(ID, sealed(ANA), by(ANA), NOON)
+    assert decode_event(ID, name, data).words == Reviewed(
+        APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
+    )
+    plain = encode_event(ID, Reviewed(APPROVE, "", COMMIT), by(ANA), NOON)[1]
     assert json.loads(plain)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
         with pytest.raises(Unreadable):
-            encode(ID, Reviewed(APPROVE, "", COMMIT, seal), by(ANA), NOON)
+            encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), by(ANA), NOON)
 
 
 def test_words_cost_the_same_however_many_there_are() -> None:
@@ -182,4 +184,4 @@ def test_words_cost_the_same_however_many_there_are() -> None:
     events: list[Event] = [one]
     events += [one._replace(id=f"{number:016x}", author=who, words=asks) for number, who in enumerate(people)]
     events += [one._replace(words=Submitted(COMMIT))] * 50_000
-    assert len(verdicts(standing([one]), events, TOKENS).asking) == 50_000
+    assert len(evaluate_reviews(standing([one]), events, TOKENS).asking) == 50_000

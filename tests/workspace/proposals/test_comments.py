@@ -13,8 +13,8 @@ from tests.repositories import Repo
 from tests.workspace.proposals.saying import ADA, NOON
 from workspace.document.addresses import SectionNotFound
 from workspace.git.reader import GitReader
-from workspace.proposals.comments import Now, Standing, place_of, standing
-from workspace.proposals.events import InvalidWords, Place
+from workspace.proposals.comments import CommentAnchor, TextStatus, build_comment_target, find_comment_anchor
+from workspace.proposals.events import CommentTarget, InvalidEventText
 from workspace.proposals.proposal import Comment
 from workspace.snapshot.snapshot import Snapshot
 
@@ -50,48 +50,48 @@ def tip(repo: Repo) -> Snapshot:
 def comment(repo: Repo, slug: str | None, quote: str = "", path: str = "retries.md") -> Comment:
     """A comment on a place as it is now."""
     now = tip(repo)
-    place = place_of(now.document(path), slug, quote)
+    place = build_comment_target(now.document(path), slug, quote)
     return Comment("0" * 16, ADA, NOON, "Why?", place, now.commit)
 
 
 def test_a_comment_stays_where_its_text_stays(repo: Repo) -> None:
     said = comment(repo, "errors")
-    assert standing(said, tip(repo)) == (Now.HERE, "retries.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("at least", "at most")})
-    assert standing(said, tip(repo)) == (Now.HERE, "retries.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
 
 
 def test_a_comment_follows_a_section_that_moved(repo: Repo) -> None:
     said = comment(repo, "backoff-strategy/jitter")
     without = GUIDE.replace("### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n", "")
     repo.commit({"retries.md": without + "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"})
-    assert standing(said, tip(repo)) == (Now.MOVED, "retries.md", "jitter")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
     section = "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
     repo.commit({"retries.md": without, "limits.md": OTHER + section})
-    assert standing(said, tip(repo)) == (Now.MOVED, "limits.md", "jitter")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
 
 
 def test_a_comment_follows_a_document_that_was_renamed(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None)
     repo.git("mv", "retries.md", "again.md")
     repo.commit({})
-    assert standing(on_section, tip(repo)) == (Now.MOVED, "again.md", "errors")
-    assert standing(on_document, tip(repo)) == (Now.MOVED, "again.md", None)
+    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.MOVED, "again.md", "errors")
+    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.MOVED, "again.md", None)
 
 
 def test_a_text_that_changed_is_outdated(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None)
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert standing(on_section, tip(repo)) == (Now.OUTDATED, "retries.md", "errors")
-    assert standing(on_document, tip(repo)) == (Now.OUTDATED, "retries.md", None)
+    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
+    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.OUTDATED, "retries.md", None)
 
 
 def test_words_that_are_quoted_are_what_counts(repo: Repo) -> None:
     said = comment(repo, "backoff-strategy", "an exponential backoff")
     repo.commit({"retries.md": GUIDE.replace("exponential\nbackoff, and waits a", "exponential backoff. A")})
-    assert standing(said, tip(repo)) == (Now.HERE, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "backoff-strategy")
     repo.commit({"retries.md": GUIDE.replace("exponential", "linear")})
-    assert standing(said, tip(repo)) == (Now.OUTDATED, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "backoff-strategy")
 
 
 def test_a_text_that_was_edited_and_then_moved_is_followed_commit_by_commit(repo: Repo) -> None:
@@ -102,51 +102,53 @@ def test_a_text_that_was_edited_and_then_moved_is_followed_commit_by_commit(repo
     repo.commit(
         {"retries.md": GUIDE[: GUIDE.index("## Errors")], "limits.md": f"{OTHER}\n## Errors\n\n{words}\n"}
     )
-    assert standing(said, tip(repo)) == (Now.MOVED, "limits.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.MOVED, "limits.md", "errors")
 
 
 def test_a_section_or_document_that_was_removed_is_gone(repo: Repo) -> None:
     on_section, on_document = comment(repo, "errors"), comment(repo, None, path="limits.md")
     repo.commit({"retries.md": GUIDE[: GUIDE.index("## Errors")]})
-    assert standing(on_section, tip(repo)) == (Now.GONE, "retries.md", "errors")
-    assert standing(on_document, tip(repo)) == (Now.HERE, "limits.md", None)
+    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
+    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.HERE, "limits.md", None)
     repo.git("rm", "-q", "limits.md")
     repo.commit({})
-    assert standing(on_document, tip(repo)) == (Now.GONE, "limits.md", None)
+    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.GONE, "limits.md", None)
 
 
 @pytest.mark.parametrize("commit", [None, "1" * 40])
 def test_without_its_commit_the_address_and_the_text_tell(repo: Repo, commit: str | None) -> None:
     said = comment(repo, "errors")._replace(commit=commit)
-    assert standing(said, tip(repo)) == (Now.HERE, "retries.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert standing(said, tip(repo)) == (Now.OUTDATED, "retries.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
     repo.commit({"retries.md": "# Retries\n"})
-    assert standing(said, tip(repo)) == (Now.GONE, "retries.md", "errors")
+    assert find_comment_anchor(said, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
 
 
 def test_an_address_that_never_was_is_gone(repo: Repo) -> None:
     commit = repo.head()
     blob = repo.git("rev-parse", "HEAD:limits.md").strip()
     for path, slug in (("../../etc/passwd", None), ("", ""), ("nothing.md", "x"), ("retries.md", "_nothing")):
-        said = Comment("0" * 16, ADA, NOON, "Why?", Place(path, slug, "a" * 64), commit)
-        assert standing(said, tip(repo)) == Standing(Now.GONE, path, slug)
-        assert standing(said._replace(commit=blob), tip(repo)) == Standing(Now.GONE, path, slug)
+        said = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
+        assert find_comment_anchor(said, tip(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
+        assert find_comment_anchor(said._replace(commit=blob), tip(repo)) == CommentAnchor(
+            TextStatus.GONE, path, slug
+        )
 
 
 def test_a_remark_on_the_whole_proposal_stands_nowhere(repo: Repo) -> None:
-    assert standing(Comment("0" * 16, ADA, NOON, "Why?", None, None), tip(repo)) is None
+    assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), tip(repo)) is None
 
 
 def test_a_place_that_is_not_there_is_refused(repo: Repo) -> None:
     document = tip(repo).document("retries.md")
     with pytest.raises(SectionNotFound):
-        place_of(document, "nothing")
-    with pytest.raises(InvalidWords, match="not in the text"):
-        place_of(document, "errors", "exponential")
-    with pytest.raises(InvalidWords, match="too long"):
-        place_of(document, "errors", "a" * 501)
-    assert place_of(document, "jitter").slug == "backoff-strategy/jitter"
+        build_comment_target(document, "nothing")
+    with pytest.raises(InvalidEventText, match="not in the text"):
+        build_comment_target(document, "errors", "exponential")
+    with pytest.raises(InvalidEventText, match="too long"):
+        build_comment_target(document, "errors", "a" * 501)
+    assert build_comment_target(document, "jitter").slug == "backoff-strategy/jitter"
 
 
 def test_comment_with_an_address_of_the_first_version_is_at_the_section(repo: Repo) -> None:
@@ -160,10 +162,10 @@ def test_comment_with_an_address_of_the_first_version_is_at_the_section(repo: Re
         assert one.place is not None
         # As a 0.1.0 server writes it.
         said.append(one._replace(place=replace(one.place, slug=slug)))
-        assert standing(said[-1], tip(repo)) == (Now.HERE, "retries.md", now)
+        assert find_comment_anchor(said[-1], tip(repo)) == (TextStatus.HERE, "retries.md", now)
     repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
-    assert standing(said[0], tip(repo)) == (Now.MOVED, "retries.md", "faults")
-    assert standing(said[1], tip(repo)) == (Now.OUTDATED, "retries.md", "b/jitter")
+    assert find_comment_anchor(said[0], tip(repo)) == (TextStatus.MOVED, "retries.md", "faults")
+    assert find_comment_anchor(said[1], tip(repo)) == (TextStatus.OUTDATED, "retries.md", "b/jitter")
 
 
 def test_comment_on_text_with_a_list_below_its_heading_stays(repo: Repo) -> None:
@@ -174,6 +176,14 @@ def test_comment_on_text_with_a_list_below_its_heading_stays(repo: Repo) -> None
     source = text.partition("## Errors\n")[2].strip()
     earlier = replace(one.place, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest())
     for place in (one.place, earlier):
-        assert standing(one._replace(place=place), tip(repo)) == (Now.HERE, "retries.md", "faults")
+        assert find_comment_anchor(one._replace(place=place), tip(repo)) == (
+            TextStatus.HERE,
+            "retries.md",
+            "faults",
+        )
     repo.commit({"retries.md": text.replace("when to retry", "nothing")})
-    assert standing(one._replace(place=earlier), tip(repo)) == (Now.OUTDATED, "retries.md", "faults")
+    assert find_comment_anchor(one._replace(place=earlier), tip(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        "faults",
+    )

@@ -18,35 +18,35 @@ from workspace.proposals.events import (
     Author,
     Closed,
     Commented,
+    CommentTarget,
     Edited,
     Event,
+    EventBody,
     KnownBy,
     Opened,
-    Place,
     Refreshed,
     Reopened,
+    ReviewDecision,
     Reviewed,
     Submitted,
-    Unknown,
+    UnknownEvent,
     Unreadable,
-    Verdict,
-    Words,
-    decode,
-    encode,
-    plain,
+    decode_event,
+    encode_event,
+    remove_controls,
 )
 
 FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
 
-KINDS: list[Words] = [
+KINDS: list[EventBody] = [
     opening(base=COMMIT),
     opening("🎉" * 100),
     Edited(title="Another"),
     Edited(description=""),
-    Commented("Why?", Place("docs/a.md", "retries/jitter", "a" * 64, "exponential"), COMMIT),
+    Commented("Why?", CommentTarget("docs/a.md", "retries/jitter", "a" * 64, "exponential"), COMMIT),
     Commented("Because.", reply_to="9f2c51d0a7b3e846"),
-    Commented("Of all of it.", Place("docs/ü.md", None, "b" * 64), COMMIT),
-    Reviewed(Verdict.REQUEST_CHANGES, "Say\nmore.", COMMIT),
+    Commented("Of all of it.", CommentTarget("docs/ü.md", None, "b" * 64), COMMIT),
+    Reviewed(ReviewDecision.REQUEST_CHANGES, "Say\nmore.", COMMIT),
     Submitted(COMMIT),
     Submitted(COMMIT, (OTHER_COMMIT,)),
     Refreshed(COMMIT, OTHER_COMMIT),
@@ -57,13 +57,15 @@ KINDS: list[Words] = [
 
 
 @pytest.mark.parametrize("words", KINDS, ids=lambda words: words.kind)
-def test_what_is_said_is_read_again(words: Words) -> None:
-    name, data = encode(ID, words, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
-    assert decode(ID, name, data) == Event(name[20:36], ID, NOON, BEA, words, ("9f2c51d0a7b3e846",), "c" * 64)
+def test_what_is_said_is_read_again(words: EventBody) -> None:
+    name, data = encode_event(ID, words, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
+    assert decode_event(ID, name, data) == Event(
+        name[20:36], ID, NOON, BEA, words, ("9f2c51d0a7b3e846",), "c" * 64
+    )
 
 
 def test_an_event_reads_well() -> None:
-    name, data = encode(ID, Closed("Done elsewhere."), ADA, NOON)
+    name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
     assert name.startswith("20260131T120000000Z-")
     assert data.decode() == (
         "{\n"
@@ -86,35 +88,37 @@ def test_an_event_reads_well() -> None:
 
 def test_times_are_utc_wherever_it_is_said() -> None:
     east = NOON.astimezone(timezone(timedelta(hours=9)))
-    assert encode(ID, Closed(), ADA, east) == encode(ID, Closed(), ADA, NOON)
+    assert encode_event(ID, Closed(), ADA, east) == encode_event(ID, Closed(), ADA, NOON)
     early = datetime(1, 1, 1, tzinfo=UTC)
-    name, data = encode(ID, Closed(), ADA, early)
+    name, data = encode_event(ID, Closed(), ADA, early)
     assert name.startswith("00010101T000000000Z-")
-    assert decode(ID, name, data).time == early
+    assert decode_event(ID, name, data).time == early
 
 
 @given(
-    st.text(max_size=100).map(plain),
-    st.text(max_size=300).map(plain),
+    st.text(max_size=100).map(remove_controls),
+    st.text(max_size=300).map(remove_controls),
     st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=0)),
 )
 def test_any_text_is_kept(short: str, long: str, time: datetime) -> None:
-    words = Commented(long, Place(short or "a.md", short, "d" * 64, short), COMMIT)
-    assert decode(ID, *encode(ID, words, AGENT, time)).words == words
+    words = Commented(long, CommentTarget(short or "a.md", short, "d" * 64, short), COMMIT)
+    assert decode_event(ID, *encode_event(ID, words, AGENT, time)).words == words
 
 
 def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
         words = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
-        said = decode(ID, *encode(ID, words, ADA, NOON)).words
+        said = decode_event(ID, *encode_event(ID, words, ADA, NOON)).words
         assert isinstance(said, Opened)
         assert len(said.description) >= MAX_TEXT - 1
 
 
 @loop_over("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
 def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object]) -> None:
-    found = decode(*altered(**changed))
-    assert found.words == Unknown(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
+    found = decode_event(*altered(**changed))
+    assert found.words == UnknownEvent(
+        str(changed.get("kind", "closed")), int(str(changed.get("version", 1)))
+    )
     assert found.author == ADA
 
 
@@ -160,7 +164,7 @@ def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object])
 )
 def test_what_is_no_event_is_unreadable(changed: dict[str, object]) -> None:
     with pytest.raises(Unreadable):
-        decode(*altered(**changed))
+        decode_event(*altered(**changed))
 
 
 @loop_over(
@@ -180,7 +184,7 @@ def test_what_is_no_event_is_unreadable(changed: dict[str, object]) -> None:
 )
 def test_hostile_bytes_are_unreadable(data: bytes) -> None:
     with pytest.raises(Unreadable):
-        decode(ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
+        decode_event(ID, "20260131T120000000Z-9f2c51d0a7b3e846.json", data)
 
 
 @given(
@@ -195,19 +199,19 @@ def test_hostile_bytes_are_unreadable(data: bytes) -> None:
 )
 def test_json_of_no_meaning_is_unreadable(found: object, name: str) -> None:
     with pytest.raises(Unreadable):
-        decode(ID, name, json.dumps(found).encode())
+        decode_event(ID, name, json.dumps(found).encode())
 
 
 def test_an_event_that_was_changed_by_hand_is_known_as_such() -> None:
-    name, data = encode(ID, Closed("Done elsewhere."), ADA, NOON)
+    name, data = encode_event(ID, Closed("Done elsewhere."), ADA, NOON)
     with pytest.raises(Unreadable):
-        decode(ID, name, data.replace(b"Done", b"Gone"))
+        decode_event(ID, name, data.replace(b"Done", b"Gone"))
 
 
 def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
     author = Author("A\x1b[31m\nda", "a@b\r", KnownBy.GIT)
     words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
-    found = decode(*altered(author=author._asdict(), kind="opened", words=words))
+    found = decode_event(*altered(author=author._asdict(), kind="opened", words=words))
     assert found.author.name == "A [31m da"
     assert isinstance(found.words, Opened)
     assert found.words.title == "One [2Jtwo"
@@ -215,6 +219,6 @@ def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
 
 def altered(**changed: object) -> tuple[str, str, bytes]:
     """An event of which some fields are others, under the name that its bytes ask for."""
-    _, data = encode(ID, Closed(), ADA, NOON)
+    _, data = encode_event(ID, Closed(), ADA, NOON)
     raw = json.dumps({**json.loads(data), **changed}).encode()
     return ID, f"20260131T120000000Z-{hashlib.sha256(raw).hexdigest()[:16]}.json", raw

@@ -22,7 +22,15 @@ from workspace.proposal_ids import BRANCH
 from workspace.proposals import proposal
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import Closed, Commented, Edited, InvalidWords, Reopened, Submitted, Words
+from workspace.proposals.events import (
+    Closed,
+    Commented,
+    Edited,
+    EventBody,
+    InvalidEventText,
+    Reopened,
+    Submitted,
+)
 from workspace.publishing.locks import AnotherWriter, Busy
 from workspace.publishing.publish import Publication
 from workspace.publishing.refs import BranchMoved
@@ -77,7 +85,7 @@ def test_a_reader_says_nothing(repo: Repo) -> None:
 
 def test_words_that_could_not_be_read_again_are_refused(repo: Repo, speaker: Speaker) -> None:
     for words in (Submitted("main"), Edited(title="t" * 10_000), Edited(title="  "), Commented("\udc80")):
-        with pytest.raises(InvalidWords) as error:
+        with pytest.raises(InvalidEventText) as error:
             speaker.say(words)
         assert error.value.fix
     assert BRANCH not in repo.git("branch", "--list")
@@ -206,14 +214,14 @@ def test_what_was_said_elsewhere_is_taken_in(repo: Repo, speaker: Speaker, tmp_p
     before = speaker.said()
     tip = repo.git("rev-parse", f"refs/remotes/clone/{BRANCH}").strip()
     ours = repo.git("rev-parse", BRANCH).strip()
-    merged = speaker.log.take_in(tip, repositories.signature())
+    merged = speaker.log.merge_commit(tip, repositories.signature())
     assert repo.git("log", "-1", "--format=%P", BRANCH).split() == [ours, tip]
     assert len(paths(repo)) == 4
     assert speaker.said() == before  # it was read already, from what was fetched
     assert len(speaker.said()) == 3
-    assert speaker.log.take_in(tip, repositories.signature()) == merged
+    assert speaker.log.merge_commit(tip, repositories.signature()) == merged
     theirs.git("fetch", "-q", "origin", f"{BRANCH}:refs/remotes/origin/{BRANCH}")
-    assert other.log.take_in(merged, repositories.signature()) == merged, "it only goes forward"
+    assert other.log.merge_commit(merged, repositories.signature()) == merged, "it only goes forward"
     assert theirs.git("rev-parse", BRANCH).strip() == merged
     assert repo.fsck() == theirs.fsck() == ""
 
@@ -224,7 +232,7 @@ def test_two_clones_that_both_began_the_discussion(repo: Repo, speaker: Speaker,
     speaker.say(opening())
     other.say(opening(id=OTHER_ID), proposal=OTHER_ID)
     repo.git("fetch", "-q", str(theirs.path), BRANCH)
-    speaker.log.take_in(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
+    speaker.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
     assert speaker.log.read().proposals == (ID, OTHER_ID)
 
 
@@ -238,7 +246,7 @@ def test_a_deletion_elsewhere_takes_nothing_away(repo: Repo, speaker: Speaker, t
     theirs.write({first: "{}\n"})
     tip = theirs.commit({}, "Censor")
     repo.git("fetch", "-q", str(theirs.path), BRANCH)
-    speaker.log.take_in(tip, repositories.signature())
+    speaker.log.merge_commit(tip, repositories.signature())
     discussion = Discussion(speaker.store, [repo.git("rev-parse", BRANCH).strip()])
     assert len(discussion.of(ID).events) == 2
     assert discussion.of(ID).unreadable == 1
@@ -256,9 +264,9 @@ def test_a_folder_in_the_place_of_an_event_takes_nothing_away(
     repo.git("fetch", "-q", str(theirs.path), BRANCH)
     closed = speaker.say(Closed())
     theirs.git("fetch", "-q", "origin", BRANCH)
-    Speaker(theirs.path).log.take_in(closed.commit, repositories.signature())
+    Speaker(theirs.path).log.merge_commit(closed.commit, repositories.signature())
     assert len(paths(theirs)) == 2, "what has no room there is left out"
-    speaker.log.take_in(tip, repositories.signature())
+    speaker.log.merge_commit(tip, repositories.signature())
     assert len(Discussion(speaker.store, [repo.git("rev-parse", BRANCH).strip()]).of(ID).events) == 2
     assert repo.fsck() == theirs.fsck() == ""
 
@@ -277,7 +285,7 @@ def test_any_interleaving_of_writers_comes_to_the_same(tmp_path: Path) -> None:
     """Three clones speak; whoever takes in whom first, all of them end up with the same proposal."""
     origin = repositories.normal(tmp_path / "origin")
     Speaker(origin.path).say(opening(base=COMMIT))
-    words: list[tuple[Words, ...]] = [
+    words: list[tuple[EventBody, ...]] = [
         (Closed(), Reopened()),
         (Edited(title="Another"), Closed()),
         (Commented("Why?"), Submitted(COMMIT)),
@@ -293,8 +301,8 @@ def test_any_interleaving_of_writers_comes_to_the_same(tmp_path: Path) -> None:
         speaker = Speaker(copy.path)
         for repo in order:
             tip = copy.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
-            speaker.log.take_in(tip, repositories.signature())
-        found.add((copy.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.told(speaker.said())))
+            speaker.log.merge_commit(tip, repositories.signature())
+        found.add((copy.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.replay_events(speaker.said())))
     assert len(found) == 1
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene
 from workspace.edits import UpdateContent
-from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.proposals.actions.discuss import OwnProposal
-from workspace.proposals.actions.refresh import Decisions
+from workspace.proposals.actions.refresh import RefreshDecisions
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import join
 from workspace.writing.plan import Mode
@@ -56,13 +56,15 @@ def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
     scene.approve(other, "cyd")
     scene.proposing.merge(other.id, scene.person("cyd"))
     [conflict] = scene.workspace.reviewing().preview(scene.proposing.one(proposal.id)).conflicts
-    return proposal, {conflict.path: {conflict.conflict.unit: Resolution(Choice.CONTENT, b"Third.\n")}}
+    return proposal, {
+        conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.CONTENT, b"Third.\n")}
+    }
 
 
 def test_who_decides_a_conflict_without_a_token_does_not_approve_that_with_one(scene: Scene) -> None:
     proposal, decisions = in_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposing.refresh(proposal.id, ADA, Decisions(lambda _: decisions))
+    scene.proposing.refresh(proposal.id, ADA, RefreshDecisions(lambda _: decisions))
     assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.words.branch)
     with pytest.raises(OwnProposal):
         scene.approve(scene.proposing.one(proposal.id))
@@ -73,7 +75,7 @@ def test_who_decides_a_conflict_without_a_token_does_not_approve_that_with_one(s
 def test_what_an_agent_decides_is_the_agents(scene: Scene) -> None:
     proposal, decisions = in_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposing.refresh(proposal.id, AGENT, Decisions(lambda _: decisions))
+    scene.proposing.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decisions))
     scene.approve(scene.proposing.one(proposal.id))
     assert scene.proposing.merge(proposal.id, scene.person()).is_new
 
@@ -88,7 +90,7 @@ def test_who_decides_a_conflict_of_a_synced_proposal_does_not_approve_it(scene: 
     theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
     scene.repo.git("checkout", "-q", "main")
     scene.repo.git("config", "user.email", "bea@example.org")
-    content = Resolution(Choice.CONTENT, b"By Bea.\n")
+    content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
 
     def choose(found: Sequence[FileConflict]) -> Resolutions:
         return {path: {conflict.unit: content} for path, conflict in found}

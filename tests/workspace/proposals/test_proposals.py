@@ -15,11 +15,11 @@ from workspace.proposals.events import (
     Edited,
     Refreshed,
     Reopened,
+    ReviewDecision,
     Reviewed,
     Submitted,
-    Verdict,
 )
-from workspace.proposals.proposal import Bond, Proposal, ProposalNotFound, Proposals, State
+from workspace.proposals.proposal import Bond, Proposal, ProposalNotFound, Proposals, ProposalState
 
 BRANCH = f"proposals/{ID}"
 OTHER_ID = "z0000001"
@@ -56,7 +56,7 @@ class Scene:
         self.speaker.say(Submitted(commit), by=AGENT)
         return commit
 
-    def review(self, verdict: Verdict, commit: str, by: Author = BEA) -> None:
+    def review(self, verdict: ReviewDecision, commit: str, by: Author = BEA) -> None:
         self.speaker.say(Reviewed(verdict, "", commit), by=by)
 
     def merge(self, message: str = "Merge", *options: str) -> str:
@@ -70,45 +70,45 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_from_draft_to_merged(scene: Scene) -> None:
-    assert scene.now().state is State.DRAFT
+    assert scene.now().state is ProposalState.DRAFT
     first = scene.submit()
-    assert scene.now().state is State.OPEN
-    scene.review(Verdict.REQUEST_CHANGES, first)
-    assert scene.now().state is State.CHANGES_REQUESTED
+    assert scene.now().state is ProposalState.OPEN
+    scene.review(ReviewDecision.REQUEST_CHANGES, first)
+    assert scene.now().state is ProposalState.CHANGES_REQUESTED
     second = scene.change("Two\n")
-    assert scene.now().state is State.CHANGES_REQUESTED, "an edit alone is no answer"
+    assert scene.now().state is ProposalState.CHANGES_REQUESTED, "an edit alone is no answer"
     scene.speaker.say(Submitted(second), by=AGENT)
-    assert scene.now().state is State.OPEN
-    scene.review(Verdict.APPROVE, second)
+    assert scene.now().state is ProposalState.OPEN
+    scene.review(ReviewDecision.APPROVE, second)
     approved = scene.now()
-    assert approved.state is State.APPROVED
+    assert approved.state is ProposalState.APPROVED
     assert [review.author for review in approved.approvals] == [BEA]
     assert [bound.bond for bound in approved.reviews] == [Bond.EDITED, Bond.CURRENT]
     merged = scene.merge()
     now = scene.now()
-    assert (now.state, now.landing, now.is_ahead) == (State.MERGED, (merged, second), False)
+    assert (now.state, now.landing, now.is_ahead) == (ProposalState.MERGED, (merged, second), False)
     assert now.words.title == "Say more of retries"
     assert now.words.author == AGENT
 
 
 def test_an_empty_proposal_is_not_merged_when_its_target_goes_on(scene: Scene) -> None:
     scene.change("Elsewhere\n", "other.md", "main")
-    assert scene.now().state is State.DRAFT
+    assert scene.now().state is ProposalState.DRAFT
     scene.repo.git("checkout", "-q", BRANCH)
     scene.repo.git("merge", "-q", "--ff-only", "main")
     scene.repo.git("checkout", "-q", "main")
     tip = scene.repo.head()
     scene.speaker.say(Refreshed(tip, tip), by=AGENT)
     scene.change("More\n", "other.md", "main")
-    assert scene.now().state is State.DRAFT
+    assert scene.now().state is ProposalState.DRAFT
 
 
 def test_an_edit_voids_an_approval(scene: Scene) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first)
+    scene.review(ReviewDecision.APPROVE, first)
     scene.change("Two\n")
     now = scene.now()
-    assert (now.state, now.approvals) == (State.OPEN, ())
+    assert (now.state, now.approvals) == (ProposalState.OPEN, ())
     assert now.reviews[0].bond is Bond.EDITED
     assert not now.is_rewritten
 
@@ -116,7 +116,7 @@ def test_an_edit_voids_an_approval(scene: Scene) -> None:
 @pytest.mark.parametrize("pruned", [False, True])
 def test_a_branch_that_is_rewritten_is_told(scene: Scene, pruned: bool) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first)
+    scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("checkout", "-q", BRANCH)
     scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
     scene.repo.git("checkout", "-q", "main")
@@ -124,54 +124,54 @@ def test_a_branch_that_is_rewritten_is_told(scene: Scene, pruned: bool) -> None:
         scene.repo.git("reflog", "expire", "--expire=now", "--all")
         scene.repo.git("gc", "-q", "--prune=now")
     now = scene.now()
-    assert (now.state, now.is_rewritten, now.reviews[0].bond) == (State.OPEN, True, Bond.REWRITTEN)
+    assert (now.state, now.is_rewritten, now.reviews[0].bond) == (ProposalState.OPEN, True, Bond.REWRITTEN)
 
 
 def test_a_branch_that_is_deleted_is_told(scene: Scene) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first)
+    scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("branch", "-q", "-D", BRANCH)
     now = scene.now()
-    assert (now.state, now.tip, now.reviews[0].bond) == (State.GONE, None, Bond.GONE)
+    assert (now.state, now.tip, now.reviews[0].bond) == (ProposalState.GONE, None, Bond.GONE)
     scene.repo.git("branch", BRANCH, first)
-    assert scene.now().state is State.APPROVED
+    assert scene.now().state is ProposalState.APPROVED
 
 
 def test_nobody_approves_their_own(scene: Scene) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first, by=AGENT)
+    scene.review(ReviewDecision.APPROVE, first, by=AGENT)
     now = scene.now()
-    assert (now.state, now.approvals, now.reviews[0].is_own) == (State.OPEN, (), True)
+    assert (now.state, now.approvals, now.reviews[0].is_own) == (ProposalState.OPEN, (), True)
 
 
 def test_the_last_verdict_of_each_person_counts(scene: Scene) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first, by=ADA)
-    scene.review(Verdict.REQUEST_CHANGES, first)
-    assert scene.now().state is State.CHANGES_REQUESTED
-    scene.review(Verdict.COMMENT, first)
-    assert scene.now().state is State.CHANGES_REQUESTED, "a remark takes nothing back"
-    scene.review(Verdict.APPROVE, first)
+    scene.review(ReviewDecision.APPROVE, first, by=ADA)
+    scene.review(ReviewDecision.REQUEST_CHANGES, first)
+    assert scene.now().state is ProposalState.CHANGES_REQUESTED
+    scene.review(ReviewDecision.COMMENT, first)
+    assert scene.now().state is ProposalState.CHANGES_REQUESTED, "a remark takes nothing back"
+    scene.review(ReviewDecision.APPROVE, first)
     now = scene.now()
-    assert now.state is State.APPROVED
+    assert now.state is ProposalState.APPROVED
     assert [review.author.name for review in now.approvals] == ["Ada", "Bea"]
     scene.speaker.say(Submitted(first), by=AGENT)
-    scene.review(Verdict.REQUEST_CHANGES, first, by=ADA)
+    scene.review(ReviewDecision.REQUEST_CHANGES, first, by=ADA)
     assert [review.author.name for review in scene.now().approvals] == ["Bea"]
     scene.speaker.say(Submitted(first), by=AGENT)
-    assert scene.now().state is State.CHANGES_REQUESTED, "submitted again as it was"
+    assert scene.now().state is ProposalState.CHANGES_REQUESTED, "submitted again as it was"
 
 
 def test_closed_and_taken_up_again(scene: Scene) -> None:
     scene.submit()
     scene.speaker.say(Closed("Not now."), by=BEA)
     closed = scene.now()
-    assert (closed.state, closed.words.closed) == (State.CLOSED, BEA)
+    assert (closed.state, closed.words.closed) == (ProposalState.CLOSED, BEA)
     scene.repo.git("branch", "-q", "-m", BRANCH, "kept")
-    assert scene.now().state is State.CLOSED
+    assert scene.now().state is ProposalState.CLOSED
     scene.repo.git("branch", "-q", "-m", "kept", BRANCH)
     scene.speaker.say(Reopened(), by=AGENT)
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
 
 
 def test_a_clock_that_lies_does_not_close_what_was_reopened(scene: Scene) -> None:
@@ -179,7 +179,7 @@ def test_a_clock_that_lies_does_not_close_what_was_reopened(scene: Scene) -> Non
     late = scene.speaker.clock().replace(year=9999)
     scene.speaker.say(Closed(), now=lambda: late)
     scene.speaker.say(Reopened())
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
 
 
 def test_words_are_edited(scene: Scene) -> None:
@@ -195,7 +195,7 @@ def test_a_merge_is_told_by_its_trailer_when_the_branch_is_gone(scene: Scene) ->
     scene.change("Later\n", "later.md", "main")
     scene.repo.git("branch", "-q", "-D", BRANCH)
     now = scene.now()
-    assert (now.state, now.landing, now.tip) == (State.MERGED, (merged, first), None)
+    assert (now.state, now.landing, now.tip) == (ProposalState.MERGED, (merged, first), None)
 
 
 def beside(scene: Scene, *messages: str) -> list[str]:
@@ -217,7 +217,7 @@ def beside(scene: Scene, *messages: str) -> list[str]:
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_merge_that_came_in_from_elsewhere_is_told_by_its_trailer(scene: Scene, deleted: bool) -> None:
     scene.submit()
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
     (merged,) = beside(scene, f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
     tip = scene.repo.git("rev-parse", BRANCH).strip()
     if deleted:
@@ -226,7 +226,7 @@ def test_a_merge_that_came_in_from_elsewhere_is_told_by_its_trailer(scene: Scene
         scene.change("Two\n")
     scene.change("Later\n", "later.md", "main")
     now = scene.now()
-    assert (now.state, now.landing, now.is_ahead) == (State.MERGED, (merged, tip), not deleted)
+    assert (now.state, now.landing, now.is_ahead) == (ProposalState.MERGED, (merged, tip), not deleted)
 
 
 def test_the_way_itself_says_best_what_was_merged(scene: Scene) -> None:
@@ -252,15 +252,15 @@ def test_other_merges_that_come_in_take_nothing_in(scene: Scene) -> None:
     scene.change("More\n", "ours.md", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "Merge 'main' of origin", "theirs")
     repo.git("branch", "-q", "-D", BRANCH)
-    assert scene.now().state is State.GONE
+    assert scene.now().state is ProposalState.GONE
 
 
 def test_a_merge_that_is_reset_away_is_none(scene: Scene) -> None:
     scene.submit()
     scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
-    assert scene.now().state is State.MERGED
+    assert scene.now().state is ProposalState.MERGED
     scene.repo.git("reset", "-q", "--hard", scene.base)
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
 
 
 def test_a_proposal_that_goes_on_after_its_merge_is_ahead(scene: Scene) -> None:
@@ -268,7 +268,7 @@ def test_a_proposal_that_goes_on_after_its_merge_is_ahead(scene: Scene) -> None:
     scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
     scene.change("Two\n")
     now = scene.now()
-    assert (now.state, now.is_ahead, now.landing and now.landing.tip) == (State.MERGED, True, first)
+    assert (now.state, now.is_ahead, now.landing and now.landing.tip) == (ProposalState.MERGED, True, first)
 
 
 def test_a_fast_forward_by_hand_is_a_merge(scene: Scene) -> None:
@@ -280,7 +280,7 @@ def test_a_fast_forward_by_hand_is_a_merge(scene: Scene) -> None:
 def test_a_commit_that_only_names_a_proposal_takes_nothing_in(scene: Scene) -> None:
     scene.submit()
     scene.change("Other\n", "other.md", "main", f"Text\n\nDocyard-Proposal: {ID}")
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
 
 
 def test_a_reset_to_before_the_base_is_no_merge(scene: Scene, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_reset_to_before_the_base_is_no_merge(scene: Scene, tmp_path: Path) ->
     scene.speaker.say(opening(base=second, id=OTHER_ID), Submitted(second), proposal=OTHER_ID)
     repo.git("branch", "-q", "-f", f"proposals/{OTHER_ID}", scene.base)
     now = scene.now(OTHER_ID)
-    assert (now.state, now.is_rewritten) == (State.OPEN, True)
+    assert (now.state, now.is_rewritten) == (ProposalState.OPEN, True)
 
 
 def test_commits_whose_clocks_lie(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_commits_whose_clocks_lie(scene: Scene, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_fresh_clone_tells_the_same(scene: Scene, tmp_path: Path) -> None:
     first = scene.submit()
-    scene.review(Verdict.APPROVE, first)
+    scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     there = Speaker(tmp_path / "clone")
     assert Proposals(there.store).one(there.log.read(), ID) == scene.now()
@@ -320,7 +320,7 @@ def test_a_shallow_clone_tells_what_it_can(scene: Scene, tmp_path: Path) -> None
     there = Speaker(tmp_path / "clone")
     now = Proposals(there.store).one(there.log.read(), ID)
     assert now.words == scene.now().words
-    assert now.state in (State.MERGED, State.OPEN)
+    assert now.state in (ProposalState.MERGED, ProposalState.OPEN)
 
 
 def test_all_are_listed_and_what_has_no_opening_is_not(scene: Scene) -> None:
@@ -361,12 +361,12 @@ def test_a_target_that_is_gone_takes_nothing_in(scene: Scene) -> None:
     scene.merge()
     scene.repo.git("checkout", "-q", "-b", "trunk")
     scene.repo.git("branch", "-q", "-D", "main")
-    assert scene.now().state is State.OPEN
+    assert scene.now().state is ProposalState.OPEN
 
 
 def test_commits_that_never_were_are_told_as_rewritten(scene: Scene) -> None:
     scene.submit()
-    scene.review(Verdict.APPROVE, COMMIT)
+    scene.review(ReviewDecision.APPROVE, COMMIT)
     now = scene.now()
     assert (now.reviews[0].bond, now.approvals) == (Bond.REWRITTEN, ())
 
@@ -376,5 +376,5 @@ def test_the_commits_of_a_proposal_that_did_not_move_are_not_looked_for_again(
 ) -> None:
     scene.submit()
     before = scene.now()
-    monkeypatch.setattr("workspace.proposals.proposal.reached", None)
+    monkeypatch.setattr("workspace.proposals.proposal.select_reachable", None)
     assert scene.proposals.all(scene.speaker.log.read()) == (before,)

@@ -24,7 +24,7 @@ def test_the_same_words_of_two_clones_are_read_once(tmp_path: Path) -> None:
     two.say(Commented("And when?"), by=HEARD, request="github comment 102")
     two.say(Commented("Soon.", reply_to=first.id))
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
-    one.log.take_in(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
+    one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
     # What was answered is not left out: its answer would stand alone.
     texts = [event.words.text for event in one.said() if isinstance(event.words, Commented)]
     assert texts == ["And when?", "And when?", "And when?", "Soon."]
@@ -39,6 +39,6 @@ def test_what_nobody_has_answered_is_read_once(tmp_path: Path) -> None:
     for speaker, commit in ((one, "1" * 40), (two, "2" * 40)):
         speaker.say(Commented("And when?", commit=commit), by=HEARD, request=KEY)
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
-    one.log.take_in(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
+    one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
     assert len(one.said()) == 2
-    assert one.log.repeated("k7m2q9xa", KEY) is not None
+    assert one.log.find_repeated("k7m2q9xa", KEY) is not None

@@ -14,10 +14,10 @@ from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
     MAX_FOLLOWED,
-    Now,
-    Standing,
-    place_of,
-    placed,
+    CommentAnchor,
+    TextStatus,
+    build_comment_target,
+    find_comment_anchor_safely,
 )
 from workspace.proposals.events import Commented
 from workspace.proposals.review import review as module
@@ -29,7 +29,7 @@ ID = "k0000001"
 def said(scene: Scene, text: str, slug: str | None = None, reply_to: str | None = None) -> str:
     """A comment on a section of the proposal as it is, or on nothing; returns its id."""
     tip = scene.one(ID).tip
-    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), slug) if slug else None
+    place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), slug) if slug else None
     words = Commented(text, place=place, commit=tip if place else None, reply_to=reply_to)
     return scene.speaker.say(words, by=BEA, proposal=ID).events[0].id
 
@@ -42,19 +42,23 @@ def test_where_the_texts_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     said(scene, "Of nothing.")
     said(scene, "Of the use.", "use")
 
-    def standings() -> list[Standing | None]:
+    def standings() -> list[CommentAnchor | None]:
         return [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads]
 
     assert standings() == [
-        Standing(Now.HERE, "guide.md", "setup"),
+        CommentAnchor(TextStatus.HERE, "guide.md", "setup"),
         None,
-        Standing(Now.HERE, "guide.md", "use"),
+        CommentAnchor(TextStatus.HERE, "guide.md", "use"),
     ]
     scene.commit(f"proposals/{ID}", {"guide.md": None, "b/manual.md": GUIDE.replace("once", "twice")})
-    after = [Standing(Now.OUTDATED, "b/manual.md", "setup"), None, Standing(Now.MOVED, "b/manual.md", "use")]
+    after = [
+        CommentAnchor(TextStatus.OUTDATED, "b/manual.md", "setup"),
+        None,
+        CommentAnchor(TextStatus.MOVED, "b/manual.md", "use"),
+    ]
     assert standings() == after
     with monkeypatch.context() as patch:
-        patch.setattr(module, "placed", None)
+        patch.setattr(module, "find_comment_anchor_safely", None)
         assert standings() == after, "what is known of a tip is not looked for again"
     scene.merge(scene.one(ID))
     scene.move(f"proposals/{ID}", None)
@@ -97,19 +101,19 @@ def test_a_page_of_a_place_follows_only_what_may_be_there(
 ) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": "# Other\n\n## Part\n\nSome.\n"})
     scene.propose(ID, {"other.md": "# Other\n\n## Part\n\nMore.\n"})
-    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), "setup")
+    place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
     tip = scene.one(ID).tip
     many = [Commented(f"{number}", place=place, commit=tip, reply_to=None) for number in range(1_200)]
     scene.speaker.say(*many, by=ADA, proposal=ID)
     followed = 0
-    really = placed
+    really = find_comment_anchor_safely
 
-    def counted(*given: Any) -> Standing | None:
+    def counted(*given: Any) -> CommentAnchor | None:
         nonlocal followed
         followed += 1
         return really(*given)
 
-    monkeypatch.setattr(module, "placed", counted)
+    monkeypatch.setattr(module, "find_comment_anchor_safely", counted)
 
     def numbers(path: str, slug: str | None, after: int = 0) -> tuple[int, int | None]:
         page = scene.reviewing.comments(scene.one(ID), after=after, at=(path, slug))
@@ -128,7 +132,7 @@ def test_a_page_of_a_place_follows_only_what_may_be_there(
 def test_words_on_a_commit_that_is_gone_are_found_by_their_address(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", {"guide.md": GUIDE, "other.md": GUIDE})
     scene.propose(ID, {"other.md": "# Other\n"})
-    place = place_of(Document.parse(GUIDE.encode(), "guide.md"), "setup")
+    place = build_comment_target(Document.parse(GUIDE.encode(), "guide.md"), "setup")
     scene.speaker.say(Commented("Hm.", place=place, commit="1" * 40, reply_to=None), by=ADA, proposal=ID)
     one = scene.one(ID)
     assert [

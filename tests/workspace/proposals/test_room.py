@@ -19,16 +19,16 @@ from workspace.proposals.events import (
     Author,
     Closed,
     Commented,
-    InvalidWords,
+    EventBody,
+    InvalidEventText,
     Reopened,
+    ReviewDecision,
     Reviewed,
-    Verdict,
-    Words,
-    encode,
+    encode_event,
 )
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
-ASKS = Reviewed(Verdict.REQUEST_CHANGES, "Do not merge this.", COMMIT)
+ASKS = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +37,20 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discussion, "MOST_BYTES", 80_000)
 
 
-def fill(speaker: Speaker, by: Author, *words: Words) -> int:
+def fill(speaker: Speaker, by: Author, *words: EventBody) -> int:
     """Says words again and again until there is no room for them."""
     for number in range(200):
         try:
             speaker.say(words[number % len(words)], by=by)
-        except InvalidWords:
+        except InvalidEventText:
             return number
     raise AssertionError("there was no end")
 
 
-def plant(repo: Repo, id: str, words: Words, count: int) -> None:
+def plant(repo: Repo, id: str, words: EventBody, count: int) -> None:
     """Commits events to the discussion that no log has taken."""
     repo.git("checkout", "-q", BRANCH)
-    events = (encode(id, words, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
+    events = (encode_event(id, words, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
     repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
     repo.git("checkout", "-q", "main")
 
@@ -93,7 +93,7 @@ def test_planted_remarks_do_not_hide_a_request(repo: Repo) -> None:
     assert ASKS in [event.words for event in found.events]
     assert (len(found.events), found.unread) == (100, 52)
     assert Discussion(speaker.store, [tip]).of(ID) == found, "what was read before changes nothing"
-    with pytest.raises(InvalidWords):
+    with pytest.raises(InvalidEventText):
         speaker.say(Closed())
 
 
@@ -126,4 +126,4 @@ def test_nothing_protected_is_merged_over_words_that_were_not_read(tmp_path: Pat
         with pytest.raises(MergeBlocked) as blocked:
             scene.proposing.merge(proposal.id, actor)
         assert blocked.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
-    assert scene.proposing.merge(free.id, scene.person()).proposal.state is State.MERGED
+    assert scene.proposing.merge(free.id, scene.person()).proposal.state is ProposalState.MERGED

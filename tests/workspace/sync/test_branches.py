@@ -12,12 +12,12 @@ from tests.workspace.sync.conftest import Site, site
 from workspace.git.objects import Signature
 from workspace.git.remotes.credentials import Access
 from workspace.git.store import GitStore
-from workspace.proposals.actions.register import branch_name
+from workspace.proposals.actions.register import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.proposals.proposal import Proposals
-from workspace.sync.branches import DISCUSSION, Beside, State
-from workspace.sync.sync import Synced, sync
+from workspace.sync.branches import DISCUSSION, SyncedBranch, SyncState
+from workspace.sync.sync import SyncResult, sync
 from workspace.workspace import Workspace
 
 ANA = Author("Ana", "ana@example.org", KnownBy.GIT)
@@ -36,7 +36,7 @@ def other(folder_site: Site, tmp_path: Path) -> Repo:
 
 def propose(repo: Repo, id: str, files: dict[str, str]) -> str:
     """Open a proposal with one commit; its branch."""
-    branch = branch_name(id, "Change it")
+    branch = build_branch_name(id, "Change it")
     base = repo.git("rev-parse", "main").strip()
     edit(repo, branch, files, start=base)
     log = EventLog(GitStore(repo.path), durable=False)
@@ -70,11 +70,11 @@ def words(repo: Repo) -> dict[str, list[str]]:
     }
 
 
-def synced(repo: Repo, *, fetch: bool = True) -> Synced:
+def synced(repo: Repo, *, fetch: bool = True) -> SyncResult:
     return sync(Workspace.open(repo.path, durable=False), Access(), fetch=fetch)
 
 
-def of(found: Synced, branch: str) -> Beside:
+def of(found: SyncResult, branch: str) -> SyncedBranch:
     (one,) = (one for one in found.beside if one.branch == branch)
     return one
 
@@ -86,14 +86,14 @@ def test_words_and_branches_travel_everywhere(everywhere: Site) -> None:
     say(made.here, IDS[0], "Here.")
     found = made.sync()
     assert {one.branch: (one.state, one.done) for one in found.beside} == {
-        DISCUSSION: (State.LEVEL, ("pushed",)),
-        branch: (State.LEVEL, ("pushed",)),
+        DISCUSSION: (SyncState.LEVEL, ("pushed",)),
+        branch: (SyncState.LEVEL, ("pushed",)),
     }
     # A fresh clone by git shows it with its words, before and after it synchronises itself.
     fresh = Repo(made.folder / "fresh")
     made.there.git("clone", "-q", str(made.there.path), str(fresh.path))
     assert words(fresh) == {IDS[0]: ["Here."]}
-    assert synced(fresh).state is State.LEVEL
+    assert synced(fresh).state is SyncState.LEVEL
     assert words(fresh) == {IDS[0]: ["Here."]}
     assert made.there.fsck() == ""
 
@@ -161,9 +161,9 @@ def test_a_proposal_in_conflict_is_left_and_keeps_nothing_else(folder_site: Site
     folder_site.here.commit({"free.md": "# Free\n"})
     found = folder_site.sync()
     left = of(found, branch)
-    assert (left.state, left.commit, left.conflicts) == (State.DIVERGED, ours, ("a.md",))
+    assert (left.state, left.commit, left.conflicts) == (SyncState.DIVERGED, ours, ("a.md",))
     assert left.needs_someone
-    assert (found.state, found.pushed) == (State.LEVEL, 1)
+    assert (found.state, found.pushed) == (SyncState.LEVEL, 1)
 
 
 def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -> None:
@@ -175,11 +175,11 @@ def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -
     folder_site.there.git("update-ref", f"refs/heads/{branch}", main)
     for _ in range(2):
         found = of(folder_site.sync(), branch)
-        assert (found.state, found.commit, found.is_there) == (State.REWOUND, first, True)
+        assert (found.state, found.commit, found.is_there) == (SyncState.REWOUND, first, True)
     # Deleted there: ours is left, and the remote has it no more.
     folder_site.there.git("update-ref", "-d", f"refs/heads/{branch}")
     found = of(folder_site.sync(), branch)
-    assert (found.state, found.is_there, found.needs_someone) == (State.REWOUND, False, True)
+    assert (found.state, found.is_there, found.needs_someone) == (SyncState.REWOUND, False, True)
     assert branch not in folder_site.there.git("branch", "--list", "proposals/*")
     # Merged, so that nobody misses it.
     folder_site.here.git("merge", "-q", "--no-edit", branch)
@@ -202,7 +202,7 @@ def test_words_that_were_taken_back_there_are_kept_here(folder_site: Site) -> No
     folder_site.sync()
     folder_site.there.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
     found = of(folder_site.sync(), DISCUSSION)
-    assert (found.state, found.needs_someone) == (State.REWOUND, True)
+    assert (found.state, found.needs_someone) == (SyncState.REWOUND, True)
     assert words(folder_site.here) == {IDS[0]: ["Secret."]}
 
 
@@ -215,7 +215,7 @@ def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -
         branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
         made.here.commit({"b.md": "# B\n"})
         found = made.sync()
-        assert (found.state, found.pushed) == (State.LEVEL, 1)
+        assert (found.state, found.pushed) == (SyncState.LEVEL, 1)
         error = of(found, branch).error
         assert error is not None
         assert error.code == "PUSH_REJECTED"
@@ -252,5 +252,5 @@ def many(folder_site: Site) -> Site:
 def test_many_branches_are_one_exchange(many: Site) -> None:
     found = many.sync()
     assert len(found.beside) == 200
-    assert {one.state for one in found.beside} == {State.BEHIND}
+    assert {one.state for one in found.beside} == {SyncState.BEHIND}
     assert len(many.here.git("for-each-ref", "refs/remotes/origin/proposals").splitlines()) == 200

@@ -23,9 +23,9 @@ from tests.workspace.sync.conftest import Site, site
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.test_branches import edit, propose, say
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
-from workspace.sync.branches import State
+from workspace.sync.branches import SyncState
 from workspace.sync.status import unpushed_of
-from workspace.sync.sync import Synced
+from workspace.sync.sync import SyncResult
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
@@ -75,7 +75,7 @@ def is_right(made: Site, *, is_mended: bool = True) -> None:
     assert not is_mended or made.locks() == []
 
 
-def again(made: Site, proxy: Proxy) -> Synced:
+def again(made: Site, proxy: Proxy) -> SyncResult:
     """Synchronise through the same proxy, which lets everything pass now."""
     proxy.cut(None)
     return made.sync()
@@ -106,7 +106,7 @@ def test_cut_while_pushing(through: tuple[Site, Proxy], upward: bool, cuts: int)
         proxy.cut(after, upward=upward)
         missed += not attempt(made)
         is_right(made)
-        assert again(made, proxy).state is State.LEVEL
+        assert again(made, proxy).state is SyncState.LEVEL
         assert made.tip() == ours
         for other in (branch, "docyard/discussion"):
             assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
@@ -153,7 +153,7 @@ def test_a_folder_whose_exchange_is_killed(folder_site: Site, cuts: int) -> None
         made.there.git("merge-base", "--is-ancestor", theirs, "main")
         made.here.git("merge-base", "--is-ancestor", ours, "main")
         is_right(made, is_mended=False)
-        assert made.sync().state is State.LEVEL
+        assert made.sync().state is SyncState.LEVEL
         assert made.tip() == made.here.head()
         assert made.there.git("rev-parse", branch) == made.here.git("rev-parse", branch)
         is_right(made)
@@ -214,7 +214,7 @@ def test_a_remote_that_says_nothing(through: tuple[Site, Proxy]) -> None:
         made.sync()
     is_right(made)
     made.here.commit({"docyard.toml": ""})  # what has to go through may take its time
-    assert again(made, proxy).state is State.LEVEL
+    assert again(made, proxy).state is SyncState.LEVEL
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
@@ -235,7 +235,7 @@ def test_nothing_is_left_of_an_exchange_that_failed(transport: str, tmp_path: Pa
                 assert multiprocessing.active_children() == []
             tip = made.tip()
             made.here.commit({"docyard.toml": ""})
-            assert again(made, proxy).state is State.LEVEL
+            assert again(made, proxy).state is SyncState.LEVEL
             assert made.tip() == made.here.head() != tip
 
 

@@ -10,14 +10,14 @@ from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site
 from tests.workspace.sync.test_joining import all_for, append
 from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
-from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import PLACE, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Author, KnownBy, Verdict
-from workspace.sync.branches import State
+from workspace.proposals.events import Author, KnownBy, ReviewDecision
+from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
-from workspace.sync.sync import Synced, UnreviewedMerge, sync
+from workspace.sync.sync import SyncResult, UnreviewedMerge, sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -42,7 +42,7 @@ class Elsewhere:
         self.repo.git("config", "user.name", "Bo")
         self.repo.git("config", "user.email", "bo@example.org")
 
-    def sync(self) -> Synced:
+    def sync(self) -> SyncResult:
         return sync(Workspace.open(self.repo.path, durable=False), self.site.access)
 
     def merge_reviewed(self, *operations: object) -> str:
@@ -51,14 +51,14 @@ class Elsewhere:
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.known("bea")
+        known = tokens.find_known("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
         proposing = workspace.proposing()
         proposed = proposing.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
         assert proposed.proposal is not None
         id = proposing.submit(proposed.proposal.id, AGENT).proposal.id
-        proposing.review(id, person, Verdict.APPROVE)
+        proposing.review(id, person, ReviewDecision.APPROVE)
         commit = proposing.merge(id, person).commit
         self.sync()
         assert commit is not None
@@ -108,9 +108,9 @@ def test_reviewed_side_can_be_kept_and_the_rest_is_merged(protected: tuple[Site,
     append(here(site), "free/a.md", "Unreviewed.\n")
     append(here(site), "other.md", "Free.\n")
     with pytest.raises(UnreviewedMerge):  # what was not reviewed is never the choice
-        site.sync(choose=all_for(Choice.OURS))
-    found = site.sync(choose=all_for(Choice.THEIRS))
-    assert (found.state, site.tip()) == (State.LEVEL, site.here.head())
+        site.sync(choose=all_for(ResolutionChoice.OURS))
+    found = site.sync(choose=all_for(ResolutionChoice.THEIRS))
+    assert (found.state, site.tip()) == (SyncState.LEVEL, site.here.head())
     assert (site.here.path / "specs/a.md").read_text() == PAGE
     assert not (site.here.path / "free/a.md").exists()
     assert "Free." in (site.here.path / "other.md").read_text()
@@ -147,8 +147,8 @@ def test_direct_removal_of_a_document_that_was_moved_under_a_rule_is_not_merged(
     site.here.git("commit", "-qm", "Remove")
     assert site.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        site.sync(choose=all_for(Choice.OURS))
-    assert site.sync(choose=all_for(Choice.THEIRS)).state is State.LEVEL
+        site.sync(choose=all_for(ResolutionChoice.OURS))
+    assert site.sync(choose=all_for(ResolutionChoice.THEIRS)).state is SyncState.LEVEL
     assert (site.here.path / "specs/a.md").read_text() == PAGE
 
 
@@ -165,8 +165,8 @@ def test_direct_edit_in_the_remote_of_a_document_that_was_moved_here_blocks_the_
     assert site.tip() == theirs
     other = Workspace.open(elsewhere.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
-        sync(other, site.access, choose=all_for(Choice.THEIRS))
-    assert sync(other, site.access, choose=all_for(Choice.OURS)).state is State.LEVEL
+        sync(other, site.access, choose=all_for(ResolutionChoice.THEIRS))
+    assert sync(other, site.access, choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
     assert elsewhere.repo.git("show", "main:specs/a.md") == PAGE
 
 
@@ -186,7 +186,7 @@ def test_what_both_sides_reviewed_is_merged(protected: tuple[Site, Elsewhere]) -
         SetMetadata(file="free/a.md", metadata={"type": None}),
         MoveDocument(file="specs/b.md", new_path="specs/c.md"),
     )
-    assert (elsewhere.sync().state, site.sync().state) == (State.LEVEL, State.LEVEL)
+    assert (elsewhere.sync().state, site.sync().state) == (SyncState.LEVEL, SyncState.LEVEL)
     text = (site.here.path / "specs/c.md").read_text()
     assert all(words in text for words in ("Theirs.", "More of theirs.", "Ours."))
     assert "runbook" not in (site.here.path / "free/a.md").read_text()
@@ -210,7 +210,7 @@ def test_document_that_neither_side_reviewed_stays_where_the_chosen_side_has_it(
     )
     with pytest.raises(UnreviewedMerge):
         folder_site.sync()
-    assert folder_site.sync(choose=all_for(Choice.OURS)).state is State.LEVEL
+    assert folder_site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
     assert "runbook" in (folder_site.here.path / "free/a.md").read_text()
     assert not (folder_site.here.path / "specs/a.md").exists()
 
@@ -275,7 +275,7 @@ def test_free_edit_after_the_manifest_went_there_is_merged(folder_site: Site) ->
     append(Workspace.open(elsewhere.repo.path, durable=False), "free/a.md", "Free.\n")
     elsewhere.sync()
     append(here(folder_site), "o.md", "Free.\n")
-    assert folder_site.sync().state is State.LEVEL
+    assert folder_site.sync().state is SyncState.LEVEL
 
 
 def test_direct_edit_in_the_remote_under_a_rule_that_was_added_here_blocks_the_merge(
@@ -300,11 +300,11 @@ def test_direct_edit_in_the_remote_without_rules_blocks_the_merge_that_keeps_the
     assert site.sync().conflicts
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        return {"docyard.toml": {one.unit: Resolution(Choice.OURS) for path, one in conflicts[:1]}}
+        return {"docyard.toml": {one.unit: Resolution(ResolutionChoice.OURS) for path, one in conflicts[:1]}}
 
     with pytest.raises(UnreviewedMerge, match=r"specs/b\.md"):
         site.sync(choose=choose)
-    assert site.sync(choose=all_for(Choice.OURS)).state is State.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
     assert "Unreviewed." not in site.here.git("show", "main:specs/b.md")
 
 
@@ -316,7 +316,7 @@ def test_direct_removal_of_a_document_whose_type_went_here_is_no_choice(folder_s
     here(folder_site).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
     assert folder_site.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        folder_site.sync(choose=all_for(Choice.OURS))
+        folder_site.sync(choose=all_for(ResolutionChoice.OURS))
 
 
 def reviewed_here(site: Site, *operations: object) -> None:
@@ -327,16 +327,18 @@ def reviewed_here(site: Site, *operations: object) -> None:
     ours.merge_reviewed(*operations)
 
 
-@pytest.mark.parametrize("choice", [Choice.OURS, Choice.THEIRS])
+@pytest.mark.parametrize("choice", [ResolutionChoice.OURS, ResolutionChoice.THEIRS])
 def test_place_of_a_governed_document_that_both_sides_moved_can_be_decided(
-    protected: tuple[Site, Elsewhere], choice: Choice
+    protected: tuple[Site, Elsewhere], choice: ResolutionChoice
 ) -> None:
     site, elsewhere = protected
     elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
     reviewed_here(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(choice)).state is State.LEVEL
-    kept, gone = ("specs/y.md", "specs/x.md") if choice is Choice.OURS else ("specs/x.md", "specs/y.md")
+    assert site.sync(choose=all_for(choice)).state is SyncState.LEVEL
+    kept, gone = (
+        ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
+    )
     assert (site.here.path / kept).exists()
     assert not (site.here.path / gone).exists()
 
@@ -349,7 +351,7 @@ def test_place_conflict_can_be_decided_for_ours_where_the_new_path_is_taken(
     elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
     site.here.commit({"free/z.md": "# Z\n\nQuite another.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(Choice.OURS)).state is State.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
     assert "Quite another." in (site.here.path / "free/z.md").read_text()
 
 
@@ -360,7 +362,7 @@ def test_twin_that_is_left_out_under_a_rule_is_no_unreviewed_change(
     site.elsewhere({"specs/X.md": "# X\n\nTheirs.\n"})
     site.here.commit({"specs/x.md": "# x\n\nOurs.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(Choice.OURS)).state is State.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
 
 
 def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
@@ -369,7 +371,7 @@ def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
     site, _ = protected
     site.elsewhere({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
     reviewed_here(site, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
-    assert site.sync().state is State.LEVEL
+    assert site.sync().state is SyncState.LEVEL
 
 
 def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Site, Elsewhere]) -> None:
@@ -377,7 +379,7 @@ def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Si
     site.elsewhere({"other.md": "# Other\n\nMore.\n"})
     site.here.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
     append(here(site), "specs/b.md", "Free by now.\n")
-    assert site.sync().state is State.LEVEL  # the merge has no rule for it
+    assert site.sync().state is SyncState.LEVEL  # the merge has no rule for it
 
 
 def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
@@ -387,7 +389,9 @@ def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
-            path: {one.unit: Resolution(Choice.OURS if one.unit == PLACE else Choice.THEIRS)}
+            path: {
+                one.unit: Resolution(ResolutionChoice.OURS if one.unit == PLACE else ResolutionChoice.THEIRS)
+            }
             for path, one in conflicts
         }
 
@@ -419,7 +423,7 @@ def test_choice_between_versions_that_changed_meanwhile_is_asked_for_again(
         if not asked:
             site.here.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
         asked.append([one.ours for _, one in conflicts])
-        return all_for(Choice.THEIRS)(conflicts)
+        return all_for(ResolutionChoice.THEIRS)(conflicts)
 
     site.sync(choose=choose)
     assert len(asked) == 2

@@ -11,14 +11,14 @@ from tests.workspace.sync.conftest import Site
 from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, Elsewhere
 from tests.workspace.sync.test_joining import all_for
 from workspace.edits import AppendContent, MoveDocument, Operation, SetMetadata
-from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.protection import Protected
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.register import Actor
-from workspace.proposals.events import Verdict
-from workspace.sync.branches import State
-from workspace.sync.sync import Choose, Synced, UnreviewedMerge, sync
+from workspace.proposals.events import ReviewDecision
+from workspace.sync.branches import SyncState
+from workspace.sync.sync import Choose, SyncResult, UnreviewedMerge, sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -72,25 +72,25 @@ class Clone(Elsewhere):
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.known("bea")
+        known = tokens.find_known("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
         proposing = self.workspace.proposing()
         proposing.submit(id, AGENT)
-        proposing.review(id, person, Verdict.APPROVE)
+        proposing.review(id, person, ReviewDecision.APPROVE)
         assert proposing.merge(id, person).is_new
 
-    def sync(self, choose: Choose | None = None) -> Synced:
+    def sync(self, choose: Choose | None = None) -> SyncResult:
         return sync(self.workspace, self.site.access, choose=choose)
 
-    def follow_advice(self) -> State:
+    def follow_advice(self) -> SyncState:
         """Synchronize, and keep the reviewed side of whatever is refused, as the error says."""
-        reviewed: dict[str, Choice] = {}
+        reviewed: dict[str, ResolutionChoice] = {}
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
             found: dict[str, dict[UnitId, Resolution]] = {}
             for path, one in conflicts:
-                found.setdefault(path, {})[one.unit] = Resolution(reviewed.get(path, Choice.OURS))
+                found.setdefault(path, {})[one.unit] = Resolution(reviewed.get(path, ResolutionChoice.OURS))
             return found
 
         for _ in range(3):
@@ -98,8 +98,10 @@ class Clone(Elsewhere):
                 return self.sync(choose if reviewed else None).state
             except UnreviewedMerge as error:
                 for one in error.details["unreviewed"]:
-                    reviewed[one["path"]] = Choice.THEIRS if one["side"] == "ours" else Choice.OURS
-        return State.DIVERGED
+                    reviewed[one["path"]] = (
+                        ResolutionChoice.THEIRS if one["side"] == "ours" else ResolutionChoice.OURS
+                    )
+        return SyncState.DIVERGED
 
     def show(self, path: str) -> str:
         return self.repo.git("show", f"main:{path}", check=False)
@@ -123,11 +125,11 @@ def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site)
     first.sync()
     second.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for_places(Choice.OURS))
+        second.sync(all_for_places(ResolutionChoice.OURS))
     assert "Unreviewed" not in second.show("specs/p.md")
 
 
-def all_for_places(choice: Choice) -> Choose:
+def all_for_places(choice: ResolutionChoice) -> Choose:
     """Return what decides conflicts of parts and places alone: what was not reviewed stays refused."""
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -147,7 +149,7 @@ def test_theirs_for_a_path_to_which_a_document_was_moved_here_is_held_to_the_rul
     second.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
     second.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for(Choice.THEIRS))
+        second.sync(all_for(ResolutionChoice.THEIRS))
     assert "Unreviewed" not in second.show("core/y.md")
 
 
@@ -158,7 +160,9 @@ def test_new_content_of_the_settings_is_refused_where_ours_has_no_rules(folder_s
     second.review_files({"docyard.toml": NO_RULES})
     new = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
     with pytest.raises(Protected):
-        second.sync(lambda found: {path: {one.unit: Resolution(Choice.CONTENT, new)} for path, one in found})
+        second.sync(
+            lambda found: {path: {one.unit: Resolution(ResolutionChoice.CONTENT, new)} for path, one in found}
+        )
 
 
 def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose(folder_site: Site) -> None:
@@ -170,7 +174,7 @@ def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose
     second.review(edit("specs/b.md"))
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is State.LEVEL
+    assert second.follow_advice() is SyncState.LEVEL
 
 
 def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
@@ -180,7 +184,7 @@ def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_
     second.repo.commit({"free/n.md": "# N\n"})
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is State.LEVEL
+    assert second.follow_advice() is SyncState.LEVEL
 
 
 def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
@@ -190,7 +194,7 @@ def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_s
     second.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is State.LEVEL
+    assert second.follow_advice() is SyncState.LEVEL
     assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
 
 
@@ -199,7 +203,7 @@ def test_type_given_directly_under_a_rule_that_the_remote_added_can_be_left_out(
     first.review_files({"docyard.toml": RULES})
     first.sync()
     second.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    assert second.follow_advice() is State.LEVEL
+    assert second.follow_advice() is SyncState.LEVEL
     assert second.show("free/a.md") == PAGE
 
 
@@ -209,7 +213,7 @@ def test_edit_under_a_manifest_here_and_a_rule_there_can_be_left_out(folder_site
     second.write(edit("free/a.md"))
     first.review_files({"docyard.toml": RULES})
     first.sync()
-    assert second.follow_advice() is State.LEVEL
+    assert second.follow_advice() is SyncState.LEVEL
     assert second.show("free/a.md") == PAGE
 
 
@@ -222,7 +226,7 @@ def test_reviewed_move_to_the_place_of_a_reviewed_document_can_be_decided(
     first.sync()
     second.review_files({name: "# x\n\nOurs.\n"})
     assert second.sync().conflicts
-    assert second.sync(all_for(Choice.OURS)).state is State.LEVEL
+    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
 
 
 def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_site: Site) -> None:
@@ -231,7 +235,7 @@ def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_si
     first.sync()
     second.review_files({"docyard.toml": NO_RULES})
     second.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
-    assert second.sync().state is State.LEVEL
+    assert second.sync().state is SyncState.LEVEL
 
 
 def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) -> None:
@@ -242,6 +246,6 @@ def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) 
     first.sync()
     second.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
     assert second.sync().conflicts
-    assert second.sync(all_for(Choice.OURS)).state is State.LEVEL
+    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
     assert "Theirs." in second.show("free/p.md")
     assert second.show("free/f2.md") == OTHER_PAGE

@@ -10,20 +10,20 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site
 from workspace.edits.text import AppendContent
-from workspace.merge.conflict import Choice, Resolution, UnitId
+from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.publishing.checkout import WorktreeBusy
-from workspace.sync.branches import State
+from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
 from workspace.sync.sync import Choose
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.write import Written
+from workspace.writing.write import WriteResult
 
 PAGE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
 
 
-def all_for(choice: Choice) -> Choose:
+def all_for(choice: ResolutionChoice) -> Choose:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         found: dict[str, dict[UnitId, Resolution]] = {}
         for path, conflict in conflicts:
@@ -37,7 +37,7 @@ def parents(repo: Repo) -> list[str]:
     return repo.git("log", "-1", "--format=%P").split()
 
 
-def append(workspace: Workspace, file: str, text: str) -> Written:
+def append(workspace: Workspace, file: str, text: str) -> WriteResult:
     operation = AppendContent(file=file, slug="_preamble", content=text)
     return workspace.write([operation], mode=Mode.EACH, tool="test", client="test")
 
@@ -56,7 +56,7 @@ def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
     theirs = reached.elsewhere({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
     ours = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
     found = reached.sync()
-    assert (found.state, found.merged, found.unpushed) == (State.LEVEL, reached.here.head(), None)
+    assert (found.state, found.merged, found.unpushed) == (SyncState.LEVEL, reached.here.head(), None)
     assert parents(reached.here) == [ours, theirs]
     assert (reached.here.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
     assert (reached.here.status(), reached.tip()) == ("", reached.here.head())
@@ -67,17 +67,21 @@ def test_what_both_changed_differently_stops_it(folder_site: Site) -> None:
     ours, theirs = diverged(folder_site)
     for _ in range(2):
         found = folder_site.sync()
-        assert (found.state, found.commit, found.theirs) == (State.DIVERGED, ours, theirs)
+        assert (found.state, found.commit, found.theirs) == (SyncState.DIVERGED, ours, theirs)
         assert [(one.path, one.conflict.unit.where) for one in found.conflicts] == [("page.md", "_preamble")]
         assert found.unpushed is not None
     assert (folder_site.tip(), folder_site.here.status()) == (theirs, "")
 
 
-@pytest.mark.parametrize(("choice", "words"), [(Choice.OURS, "Ours."), (Choice.THEIRS, "Theirs.")])
-def test_a_side_is_taken_and_the_rest_is_merged(folder_site: Site, choice: Choice, words: str) -> None:
+@pytest.mark.parametrize(
+    ("choice", "words"), [(ResolutionChoice.OURS, "Ours."), (ResolutionChoice.THEIRS, "Theirs.")]
+)
+def test_a_side_is_taken_and_the_rest_is_merged(
+    folder_site: Site, choice: ResolutionChoice, words: str
+) -> None:
     ours, theirs = diverged(folder_site)
     found = folder_site.sync(choose=all_for(choice))
-    assert found.state is State.LEVEL
+    assert found.state is SyncState.LEVEL
     assert parents(folder_site.here) == [ours, theirs]
     assert (folder_site.here.path / "page.md").read_text() == PAGE.format(words, "1 here", "2 there")
 
@@ -93,7 +97,7 @@ def test_only_what_is_in_conflict_is_not_written(folder_site: Site) -> None:
         assert append(workspace, "free.md", "More.\n").is_committed
     with pytest.raises(SyncConflict):  # a server that has begun only now
         append(Workspace.open(folder_site.here.path, durable=False), "page.md", "More.\n")
-    folder_site.sync(choose=all_for(Choice.THEIRS))
+    folder_site.sync(choose=all_for(ResolutionChoice.THEIRS))
     assert append(workspace, "page.md", "More.\n").is_committed
 
 
@@ -122,7 +126,7 @@ def test_histories_with_nothing_in_common_stay_apart(folder_site: Site, tmp_path
     folder_site.here.commit({"x.md": "# X\n"})
     folder_site.here.git("branch", "-M", "apart", "main")
     found = folder_site.sync()
-    assert found.state is State.DIVERGED
+    assert found.state is SyncState.DIVERGED
     assert found.apart is not None
     assert found.apart.code == "UNRELATED_HISTORIES"
     assert append(Workspace.open(folder_site.here.path, durable=False), "x.md", "More.\n").is_committed

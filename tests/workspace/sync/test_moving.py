@@ -11,7 +11,7 @@ from tests.workspace.sync.conftest import Site
 from workspace.git.remotes.remote import PushRejected
 from workspace.publishing.locks import Locked
 from workspace.sync import exchange
-from workspace.sync.branches import State
+from workspace.sync.branches import SyncState
 
 NOTE = ".git/docyard/sync.moving"
 TRACKING = "refs/remotes/origin/main"
@@ -38,7 +38,7 @@ def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: 
     note.parent.mkdir()
     note.write_text(f"{TRACKING} {theirs}\n")
     found = folder_site.sync()
-    assert (found.state, found.commit, found.is_followed) == (State.LEVEL, theirs, True)
+    assert (found.state, found.commit, found.is_followed) == (SyncState.LEVEL, theirs, True)
     assert not lock.exists()
     assert not note.exists()
 
@@ -72,7 +72,7 @@ def test_a_push_that_cannot_be_noted_has_arrived(folder_site: Site) -> None:
         folder_site.sync()
     assert folder_site.tip() == ours
     lock.unlink()
-    assert folder_site.sync().state is State.LEVEL
+    assert folder_site.sync().state is SyncState.LEVEL
 
 
 def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Site) -> None:
@@ -85,7 +85,7 @@ def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Si
         folder_site.sync()
     assert folder_site.tip() == kept
     lock.unlink()
-    assert folder_site.sync().state is State.REWOUND
+    assert folder_site.sync().state is SyncState.REWOUND
 
 
 @pytest.mark.parametrize("patience", [0.1, -1.0], ids=["in time", "when time is up"])

@@ -22,9 +22,9 @@ from workspace.git.remotes.exchange import (
     RemoteUnreachable,
 )
 from workspace.git.remotes.process import RemoteProcess
-from workspace.git.remotes.url import parse_address
+from workspace.git.remotes.url import parse_remote_url
 
-PEER = Peer("origin", parse_address("https://example.org/docs.git"))
+PEER = Peer("origin", parse_remote_url("https://example.org/docs.git"))
 
 
 @pytest.fixture

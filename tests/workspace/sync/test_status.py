@@ -16,8 +16,8 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.branches import State
-from workspace.sync.status import Standing
+from workspace.sync.branches import SyncState
+from workspace.sync.status import TrackingStatus
 from workspace.workspace import Workspace
 
 STEPS = st.lists(
@@ -26,7 +26,7 @@ STEPS = st.lists(
 
 
 def test_nothing_without_a_remote(repo: Repo) -> None:
-    assert Standing(Workspace.open(repo.path)).look() is None
+    assert TrackingStatus(Workspace.open(repo.path)).look() is None
 
 
 def test_two_threads_that_ask_first_note_what_failed_in_one_place(
@@ -34,17 +34,20 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
 ) -> None:
     """Who exchanges with the remote notes a failure there, and every answer reads it from there."""
     workspace = Workspace.open(repo.path)
-    found: list[Standing] = []
-    make, threads = Standing.__init__, [threading.Thread(target=lambda: found.append(workspace.standing()))]
+    found: list[TrackingStatus] = []
+    make, threads = (
+        TrackingStatus.__init__,
+        [threading.Thread(target=lambda: found.append(workspace.standing()))],
+    )
 
-    def made(standing: Standing, *given: Any) -> None:
+    def made(standing: TrackingStatus, *given: Any) -> None:
         make(standing, *given)
         while threads:
             other = threads.pop()
             other.start()
             other.join(0.2)  # which waits for this one, if all is well
 
-    monkeypatch.setattr(Standing, "__init__", made)
+    monkeypatch.setattr(TrackingStatus, "__init__", made)
     own = workspace.standing()
     while not found:
         time.sleep(0.01)
@@ -52,20 +55,20 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
 
 
 def test_a_remote_that_is_added_is_seen(repo: Repo) -> None:
-    standing = Standing(Workspace.open(repo.path))
+    standing = TrackingStatus(Workspace.open(repo.path))
     assert standing.look() is None
     repo.git("remote", "add", "origin", "../docs.git")
     assert standing.look() is None  # nobody has asked it, or to push to it
     repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     seen = standing.look()
     assert seen is not None
-    assert seen.stand.state is State.AHEAD
+    assert seen.stand.state is SyncState.AHEAD
     assert seen.unpushed is not None
     assert seen.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
 
 
 def test_a_push_by_hand_is_seen(folder_site: Site) -> None:
-    standing = Standing(Workspace.open(folder_site.here.path))
+    standing = TrackingStatus(Workspace.open(folder_site.here.path))
     folder_site.here.commit({"a.md": "# A\n"})
     seen = standing.look()
     assert seen is not None
@@ -73,13 +76,13 @@ def test_a_push_by_hand_is_seen(folder_site: Site) -> None:
     folder_site.here.git("push", "-q", "origin", "main")
     seen = standing.look()
     assert seen is not None
-    assert (seen.stand.state, seen.unpushed) == (State.LEVEL, None)
+    assert (seen.stand.state, seen.unpushed) == (SyncState.LEVEL, None)
 
 
 def test_nothing_is_read_where_nothing_changed(folder_site: Site) -> None:
     workspace = Workspace.open(folder_site.here.path)
     folder_site.here.commit({"a.md": "# A\n"})
-    standing = Standing(workspace)
+    standing = TrackingStatus(workspace)
     assert standing.look() is standing.look() is not None
 
 
@@ -94,7 +97,7 @@ def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
     @given(STEPS)
     def check(steps: list[str]) -> None:
         workspace = Workspace.open(repo.path)
-        standing = Standing(workspace)
+        standing = TrackingStatus(workspace)
         refs = {"refs/heads/main": start, "refs/remotes/origin/main": start, "there": start}
 
         def commit(*parents: str) -> str:
@@ -126,10 +129,10 @@ def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
                     ref(ours, commit(refs[ours], refs[theirs]))
                 case "rewind":
                     ref(ours, start)
-            assert _told(standing) == _told(Standing(workspace)), steps
+            assert _told(standing) == _told(TrackingStatus(workspace)), steps
 
     check()
 
 
-def _told(standing: Standing) -> Any:
+def _told(standing: TrackingStatus) -> Any:
     return standing.look()

@@ -18,7 +18,7 @@ from workspace.git.remotes.exchange import HostNotTrusted, RemoteDenied, RemoteT
 from workspace.git.remotes.remote import PushRejected
 from workspace.git.store import ReadOnly
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
-from workspace.sync.branches import State
+from workspace.sync.branches import SyncState
 from workspace.sync.exchange import RemoteDamaged, ShallowHere
 from workspace.sync.status import unpushed_of
 from workspace.sync.sync import sync
@@ -32,7 +32,7 @@ def test_both_directions(everywhere: Site) -> None:
     reached = everywhere
     theirs = reached.elsewhere({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
     followed = reached.sync()
-    assert (followed.state, followed.commit, followed.is_followed) == (State.LEVEL, theirs, True)
+    assert (followed.state, followed.commit, followed.is_followed) == (SyncState.LEVEL, theirs, True)
     assert (reached.here.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
     assert reached.here.status() == ""
 
@@ -41,7 +41,7 @@ def test_both_directions(everywhere: Site) -> None:
     assert unpushed is not None
     assert unpushed.commits == 1
     pushed = reached.sync()
-    assert (pushed.state, pushed.pushed, pushed.unpushed) == (State.LEVEL, 1, None)
+    assert (pushed.state, pushed.pushed, pushed.unpushed) == (SyncState.LEVEL, 1, None)
     assert reached.tip() == ours
     assert unpushed_of(Workspace.open(reached.here.path)) is None
     assert reached.here.git("rev-parse", "origin/main").strip() == ours
@@ -136,11 +136,11 @@ def test_a_rewound_remote_is_not_followed_and_not_overruled(reached: Site) -> No
     reached.there.git("update-ref", "refs/heads/main", kept)
     for _ in range(2):
         found = reached.sync()
-        assert (found.state, found.commit, found.theirs) == (State.REWOUND, gone, kept)
+        assert (found.state, found.commit, found.theirs) == (SyncState.REWOUND, gone, kept)
         assert found.unpushed is not None
         assert found.unpushed.commits == 1
         assert reached.tip() == kept
-    assert reached.sync(fetch=False).state is State.LEVEL
+    assert reached.sync(fetch=False).state is SyncState.LEVEL
     assert reached.tip() == gone
     assert reached.here.git("for-each-ref", "refs/docyard").strip() == ""
 
@@ -150,10 +150,10 @@ def test_a_rewound_remote_that_is_followed_by_hand(folder_site: Site) -> None:
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
     folder_site.there.git("update-ref", "refs/heads/main", kept)
-    assert folder_site.sync().state is State.REWOUND
+    assert folder_site.sync().state is SyncState.REWOUND
     folder_site.here.status()  # git reset does not look at files anew
     folder_site.here.git("reset", "-q", "--keep", "origin/main")
-    assert folder_site.sync().state is State.LEVEL
+    assert folder_site.sync().state is SyncState.LEVEL
     folder_site.here.commit({"a.md": "# A\n"})
     assert folder_site.sync().pushed == 1
 
@@ -166,7 +166,7 @@ def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
     Repo(other).git("reset", "-q", "--hard", "HEAD^")
     rewritten = folder_site.elsewhere({"a.md": "# Again\n"})
     found = folder_site.sync()
-    assert (found.state, found.commit, found.theirs) == (State.REWOUND, gone, rewritten)
+    assert (found.state, found.commit, found.theirs) == (SyncState.REWOUND, gone, rewritten)
     with pytest.raises(PushRejected):
         folder_site.sync(fetch=False)
     assert folder_site.tip() == rewritten
@@ -174,7 +174,7 @@ def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
 
 def test_a_branch_deleted_there(folder_site: Site) -> None:
     folder_site.there.git("update-ref", "-d", "refs/heads/main")
-    assert folder_site.sync().state is State.REWOUND
+    assert folder_site.sync().state is SyncState.REWOUND
     assert folder_site.sync(fetch=False).pushed == 1
     assert folder_site.tip() == folder_site.here.head()
 
@@ -224,7 +224,7 @@ def test_rules_of_checkout_are_left_to_git(folder_site: Site) -> None:
     with pytest.raises(WorktreeBusy, match="gitattributes"):
         folder_site.sync()
     folder_site.here.git("merge", "-q", "--ff-only", "@{upstream}")
-    assert folder_site.sync().state is State.LEVEL
+    assert folder_site.sync().state is SyncState.LEVEL
 
 
 def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
         reached.here.commit({"c.md": "# C\n"})
         reached.elsewhere({"b.md": "# B\n\nMore.\n"})
         found = reached.sync()
-        assert (found.state, found.pushed) == (State.LEVEL, 2)
+        assert (found.state, found.pushed) == (SyncState.LEVEL, 2)
         assert (reached.here.path / ".git/shallow").read_text() == before
         assert reached.here.fsck() == reached.there.fsck() == ""
 
@@ -284,7 +284,7 @@ def test_unrelated_histories(folder_site: Site, tmp_path: Path) -> None:
     apart.git("config", "user.email", "bo@example.org")
     apart.commit({"x.md": "# X\n"})
     apart.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert folder_site.sync().state is State.REWOUND  # of what origin had before
+    assert folder_site.sync().state is SyncState.REWOUND  # of what origin had before
 
 
 def test_a_wrong_and_a_missing_token(tmp_path: Path, home: Path) -> None:

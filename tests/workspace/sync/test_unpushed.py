@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import Unpushed, ahead, unpushed_of
+from workspace.sync.status import Unpushed, list_commits_ahead, unpushed_of
 from workspace.workspace import Workspace
 
 HISTORIES = st.lists(
@@ -50,8 +50,10 @@ def test_the_walk_is_bounded(tmp_path: Path) -> None:
     for number in range(30):
         who = Signature("A", "a@example.org", 1_700_000_000 + number)
         commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
-    assert ahead(store, commits[-1], commits[0]) == Unpushed(29, datetime.fromtimestamp(1_700_000_001, UTC))
-    bounded = ahead(store, commits[-1], None, most=10)
+    assert list_commits_ahead(store, commits[-1], commits[0]) == Unpushed(
+        29, datetime.fromtimestamp(1_700_000_001, UTC)
+    )
+    bounded = list_commits_ahead(store, commits[-1], None, most=10)
     assert bounded is not None
     assert (bounded.commits, bounded.is_more) == (10, True)
 
@@ -71,7 +73,7 @@ def test_as_git_counts(tmp_path: Path) -> None:
             commits.append(store.put_commit(tree, parents, who, who, f"{number}"))
         ours, theirs = commits[one % len(commits)], commits[other % len(commits)]
         counted = int(repo.git("rev-list", "--count", ours, f"^{theirs}"))
-        told = ahead(store, ours, theirs)
+        told = list_commits_ahead(store, ours, theirs)
         assert (0 if told is None else told.commits) == counted
 
     check()

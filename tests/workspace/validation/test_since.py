@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tests.workspace.validation.memory import files, validator
-from workspace.git.objects import blob_id
+from workspace.git.objects import hash_blob
 from workspace.validation.run import exclude_earlier, map_earlier_paths
 
 BEFORE = {
@@ -17,7 +17,7 @@ BEFORE = {
 def new(after: Mapping[str, str]) -> list[tuple[str, int, str]]:
     now, before = validator(after), validator(BEFORE)
     found = now.check(now.files.documents)
-    blobs = {path: blob_id(text.encode()) for path, text in BEFORE.items()}
+    blobs = {path: hash_blob(text.encode()) for path, text in BEFORE.items()}
     was_at = map_earlier_paths(now.files, before.files, blobs, sorted({one.path for one in found}))
     earlier = before.check(sorted(was_at.values()))
     return [(one.path, one.line, one.message) for one in exclude_earlier(found, earlier, was_at)]
@@ -64,5 +64,5 @@ def test_a_document_that_was_moved_and_edited_is_known_by_its_name() -> None:
 
 def test_which_of_two_was_moved_is_not_guessed() -> None:
     before, now = files({"a/x.md": "1", "b/x.md": "2"}), files({"c/x.md": "3"})
-    blobs = {"a/x.md": blob_id(b"1"), "b/x.md": blob_id(b"2")}
+    blobs = {"a/x.md": hash_blob(b"1"), "b/x.md": hash_blob(b"2")}
     assert map_earlier_paths(now, before, blobs, ["c/x.md"]) == {}

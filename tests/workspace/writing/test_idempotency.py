@@ -18,7 +18,7 @@ from tests.examples import examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded
-from workspace.git.messages import MAX_MESSAGE, commit_message, read_trailers
+from workspace.git.messages import MAX_MESSAGE, format_commit_message, read_trailers
 from workspace.git.objects import Commit
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
@@ -31,16 +31,16 @@ from workspace.writing.idempotency import (
     MAX_RESULT,
     InvalidKey,
     KeyReused,
-    Recorded,
+    RecordedRequest,
     Request,
     RequestLog,
-    digest_of,
+    compute_digest,
 )
 from workspace.writing.plan import Plan
 
 pytestmark = pytest.mark.smoke
 
-DIGEST = digest_of("tag_document", {"file": "a.md"})
+DIGEST = compute_digest("tag_document", {"file": "a.md"})
 KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
 TEXT = st.text(st.characters(), max_size=40)
 JSON = st.recursive(
@@ -84,7 +84,7 @@ class History:
 
 
 def worded(message: str | None, client: str, trailers: Mapping[str, str]) -> str:
-    return commit_message(
+    return format_commit_message(
         ["Tag a.md"], paths=["a.md"], message=message, tool="tag_document", client=client, trailers=trailers
     )
 
@@ -126,7 +126,7 @@ def test_what_was_recorded_is_found_whatever_stands_around_it(
     first = history.repo.head()
     commit = history.keyed((first,), key, result, message=message, client=client)
     log = RequestLog(history.store)
-    assert log.find(commit, key) == Recorded(commit, DIGEST, json.loads(json.dumps(result)))
+    assert log.find(commit, key) == RecordedRequest(commit, DIGEST, json.loads(json.dumps(result)))
     assert key == "forged" or log.find(commit, "forged") is None
     assert log.find(first, key) is None
 
@@ -220,7 +220,7 @@ def test_malformed_trailers_are_passed_over(history: History, lines: tuple[str, 
     broken = history.commit((real,), "Odd\n\n" + "\n".join(lines))
     log = RequestLog(history.store)
     assert log.find(history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines)), "k") is None
-    assert log.find(broken, "k") == Recorded(real, DIGEST, {"real": True})
+    assert log.find(broken, "k") == RecordedRequest(real, DIGEST, {"real": True})
 
 
 def test_a_bomb_is_not_inflated(history: History) -> None:
@@ -239,25 +239,27 @@ def test_a_bomb_is_not_inflated(history: History) -> None:
 def test_the_same_key_for_another_call_is_an_error(history: History) -> None:
     commit = history.keyed((history.repo.head(),), "key")
     log = RequestLog(history.store)
-    same = log.repeated(commit, Request("key", DIGEST, lambda _: {}))
+    same = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
     assert same is not None
     assert same.commit == commit
     with pytest.raises(KeyReused) as caught:
-        log.repeated(commit, Request("key", digest_of("tag_document", {"file": "b.md"}), lambda _: {}))
+        log.find_repeated(
+            commit, Request("key", compute_digest("tag_document", {"file": "b.md"}), lambda _: {})
+        )
     assert caught.value.details == {"used_in": commit}
     assert "new idempotency_key" in caught.value.fix
-    assert log.repeated(commit, Request("other", DIGEST, lambda _: {})) is None
+    assert log.find_repeated(commit, Request("other", DIGEST, lambda _: {})) is None
     assert log.find(None, "key") is None
 
 
 @given(RESULTS, RESULTS)
 @settings(max_examples=examples(50))
 def test_a_digest_is_of_values_and_not_of_their_order(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert digest_of("t", one) == digest_of("t", dict(reversed(one.items())))
-    assert (digest_of("t", one) == digest_of("t", other)) == (
+    assert compute_digest("t", one) == compute_digest("t", dict(reversed(one.items())))
+    assert (compute_digest("t", one) == compute_digest("t", other)) == (
         json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     )
-    assert digest_of("t", one) != digest_of("u", one)
+    assert compute_digest("t", one) != compute_digest("u", one)
 
 
 def test_arguments_that_are_too_deep_have_no_digest() -> None:
@@ -265,7 +267,7 @@ def test_arguments_that_are_too_deep_have_no_digest() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(LimitExceeded, match="too deeply"):
-        digest_of("t", {"a": deep})
+        compute_digest("t", {"a": deep})
 
 
 def test_a_request_is_forgotten_after_a_thousand_commits(history: History) -> None:

@@ -13,7 +13,7 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
-from workspace.writing.plan import Mode, Plan, Status, plan
+from workspace.writing.plan import Mode, Plan, StepStatus, plan
 
 pytestmark = pytest.mark.smoke
 
@@ -73,7 +73,7 @@ def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
 
 def test_what_changes_nothing_is_no_change(snapshot: Snapshot) -> None:
     planned = run(snapshot, SAME)
-    assert planned.steps[0].status is Status.DONE
+    assert planned.steps[0].status is StepStatus.DONE
     assert (planned.changes, planned.summaries) == ({}, ())
     created = CreateDocument(type=builtin_types()["document"], title="New")
     assert run(snapshot, created, RemoveDocument(path="new.md")).changes == {}

@@ -33,8 +33,15 @@ from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, Plan, Status, plan
-from workspace.writing.read_before_write import Ledger, Proof, ReadFirst, Sight, UnknownCommit, known_commit
+from workspace.writing.plan import Mode, Plan, StepStatus, plan
+from workspace.writing.read_before_write import (
+    OverwriteCheck,
+    Precondition,
+    ReadFirst,
+    SeenTexts,
+    UnknownCommit,
+    resolve_base_commit,
+)
 
 pytestmark = pytest.mark.smoke
 
@@ -52,14 +59,14 @@ def at(repo: Repo, commit: str | None = None) -> Snapshot:
 
 
 def run(
-    snapshot: Snapshot, *operations: Operation, sight: Sight | None = None, base: Snapshot | None = None
+    snapshot: Snapshot, *operations: Operation, sight: SeenTexts | None = None, base: Snapshot | None = None
 ) -> Plan:
-    return plan(snapshot, operations, Mode.EACH, STYLE, Proof(base, sight))
+    return plan(snapshot, operations, Mode.EACH, STYLE, Precondition(base, sight))
 
 
-def seen(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> Sight:
+def seen(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
     """The memory of a client that was shown these sections."""
-    sight, document = Sight(), snapshot.document(path)
+    sight, document = SeenTexts(), snapshot.document(path)
     sight.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
     return sight
 
@@ -95,7 +102,7 @@ REMOVE = RemoveSection(file=PAGE, slug="one")
 def test_what_takes_words_away_needs_their_sight(page: Repo, operation: Operation, needed: list[str]) -> None:
     snapshot = at(page)
     step = run(snapshot, operation).steps[0]
-    assert (step.status is Status.FAILED) == bool(needed)
+    assert (step.status is StepStatus.FAILED) == bool(needed)
     if needed:
         assert isinstance(step.error, ReadFirst)
         assert step.error.details["slugs"] == needed
@@ -179,7 +186,7 @@ def test_a_document_that_is_too_large_to_be_shown_is_removed_by_its_commit(tmp_p
     config = "[limits]\ndocument_bytes = 1000\n"
     snapshot = at(normal(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
     remove = RemoveDocument(path=PAGE)
-    error = run(snapshot, remove, sight=Sight()).steps[0].error
+    error = run(snapshot, remove, sight=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
     assert "base_commit" in error.fix
     planned = run(snapshot, remove, base=snapshot)
@@ -207,7 +214,7 @@ def test_addresses_mean_what_they_meant_in_the_base(tmp_path: Path) -> None:
     assert codes(planned) == ["done"] * 3
     assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _bytes(planned).replace(b"\n  - Completed: 2000-01-02", b"")
     assert b"[x] w3" in _bytes(planned)
-    replayed = plan(tip, [second], Mode.EACH, STYLE, Proof(first=base))
+    replayed = plan(tip, [second], Mode.EACH, STYLE, Precondition(first=base))
     assert b"[x] w4" in _bytes(replayed)
 
 
@@ -238,7 +245,7 @@ def test_an_address_is_never_that_of_what_is_newer_than_the_base(
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
     # The same with the state at which the call came in; and a document that is newer means what it says.
-    replayed = plan(at(repo), [operation], Mode.EACH, STYLE, Proof(base, None, at(repo)))
+    replayed = plan(at(repo), [operation], Mode.EACH, STYLE, Precondition(base, None, at(repo)))
     assert codes(replayed) == [code]
     assert codes(run(at(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base)) == [
         "done"
@@ -291,7 +298,7 @@ def test_a_base_and_a_first_tip_are_both_the_past(tmp_path: Path) -> None:
         CompleteTask(file=file, slug=f"tasks[{index}]")
         for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
     ]
-    planned = plan(tip, ticks, Mode.EACH, STYLE, Proof(base, None, first))
+    planned = plan(tip, ticks, Mode.EACH, STYLE, Precondition(base, None, first))
     assert codes(planned) == ["done", "TASK_NOT_FOUND", "done"]
     for file, ticked in ((PAGE, b"a"), ("new.md", b"d")):
         data = planned.changes[file] or b""
@@ -300,15 +307,15 @@ def test_a_base_and_a_first_tip_are_both_the_past(tmp_path: Path) -> None:
 
 def test_a_commit_is_named_in_full_and_exists(page: Repo) -> None:
     git, head = GitReader(page.path), page.head()
-    assert known_commit(git, head) == known_commit(git, f" {head.upper()} ") == head
+    assert resolve_base_commit(git, head) == resolve_base_commit(git, f" {head.upper()} ") == head
     tree = page.git("rev-parse", "HEAD^{tree}").strip()
     for wrong in ("", "HEAD", head[:12], "0" * 40, tree, head + "0", "main"):
         with pytest.raises(UnknownCommit):
-            known_commit(git, wrong)
+            resolve_base_commit(git, wrong)
 
 
 def test_the_memory_is_bounded_and_forgets_what_was_not_used() -> None:
-    sight = Sight(3)
+    sight = SeenTexts(3)
     sight.add([b"a", b"b", None, b"c"])
     assert b"a" in sight
     sight.add([b"d"])
@@ -317,7 +324,7 @@ def test_the_memory_is_bounded_and_forgets_what_was_not_used() -> None:
 
 
 def test_the_memory_may_be_used_by_several_threads() -> None:
-    sight = Sight(100)
+    sight = SeenTexts(100)
 
     def work(number: int) -> None:
         for count in range(500):
@@ -366,8 +373,8 @@ def test_no_words_go_that_were_neither_read_nor_written(
 ) -> None:
     """A client and another writer at one document. Each word is one of a kind, so that it can be followed."""
     snapshot = at(page)
-    sight, overlay = Sight(), Overlay(snapshot)
-    ledger = Ledger(Proof(sight=sight), snapshot)
+    sight, overlay = SeenTexts(), Overlay(snapshot)
+    ledger = OverwriteCheck(Precondition(sight=sight), snapshot)
     known: set[str] = set()
     pending: set[str] = set()
     for number, (verb, slug, flag) in enumerate(story):
@@ -379,7 +386,7 @@ def test_no_words_go_that_were_neither_read_nor_written(
                 sight.add(ledger.owned)
                 known |= pending
                 pending = set()
-                ledger = Ledger(Proof(sight=sight), snapshot)
+                ledger = OverwriteCheck(Precondition(sight=sight), snapshot)
             continue
         if verb == "read":
             if section:

@@ -1,9 +1,9 @@
 """Exchanges with remote repositories, in a process of their own.
 
-credentials.py  what this user may show a remote
-exchange.py     one exchange with a remote
-local_push.py   pushing to a repository in a folder, with the comparison that libgit2 leaves out there
-process.py      calls to libgit2 that speak with a remote, in a process of their own that can be ended …
-remote.py       speaking with remotes
-url.py          A remote's URL as a value
+credentials.py  credentials for a remote
+exchange.py     one exchange with a remote: answers to libgit2's callbacks, and the errors of an exchange
+local_push.py   a push to a repository in a folder
+process.py      a child process for libgit2's network calls, which is killed at a deadline
+remote.py       the remotes of a repository: listing their branches, fetching and pushing
+url.py          a remote's URL as a value
 """

@@ -1,4 +1,4 @@
-"""What this user may show a remote: an SSH agent, SSH keys, tokens of the environment or of a private file.
+"""Credentials for a remote: an SSH agent, SSH keys, and tokens of the environment or a private file.
 
 A secret is never in the repository, never printed, and never sent where it was not meant for.
 """
@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.url import Address, Transport
+from workspace.git.remotes.url import RemoteUrl, Transport
 
 FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
@@ -60,8 +60,8 @@ class Access:
     has_agent: bool = False
     ssh_keys: tuple[Path, ...] = ()
 
-    def login(self, address: Address, outside: Iterable[Path]) -> Login | None:
-        """What may be shown to a remote over HTTP; None if there is nothing, or if it could be overheard.
+    def login(self, address: RemoteUrl, outside: Iterable[Path]) -> Login | None:
+        """Return the login for a remote over HTTP; None if there is none, or the connection is not private.
 
         `outside` are the repository's folders, in which no credential file is read. Raises UnsafeCredentials.
         """
@@ -105,11 +105,11 @@ def _read(file: Path, outside: Iterable[Path]) -> str:
         return stream.read(_MOST).decode("utf-8", "replace")
 
 
-def _logins(text: str, address: Address) -> Iterable[Login]:
+def _logins(text: str, address: RemoteUrl) -> Iterable[Login]:
     for line in text.splitlines():
         try:
             parts = urlsplit(line.strip())
-            is_meant = bool(parts.password) and address.same_place(line.strip())
+            is_meant = bool(parts.password) and address.is_same_server(line.strip())
         except ValueError:
             continue
         if is_meant and parts.password:

@@ -1,6 +1,6 @@
-"""One exchange with a remote: what libgit2 asks on the way is answered, and how it may fail.
+"""One exchange with a remote: answers to libgit2's callbacks, and the errors of an exchange.
 
-What a remote or a library said, fit to be shown: no secrets, no controls, no paths of this machine.
+Messages of a remote or a library are shown without secrets, control characters and local paths.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pygit2.remotes import TransferProgress
 
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Login
-from workspace.git.remotes.url import Address, Transport
+from workspace.git.remotes.url import RemoteUrl, Transport
 
 _MOST = 500
 
@@ -36,8 +36,8 @@ _CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+
 _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
 
 
-def cleaned(text: str, secrets: Iterable[str] = ()) -> str:
-    """One line of at most 500 characters, without secrets, names before `@` in URLs, and absolute paths."""
+def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a line of 500 characters at most, without secrets, user names in URLs and absolute paths."""
     text = text[:_READ]
     for secret in secrets:
         if secret:
@@ -56,7 +56,7 @@ Progress = Callable[[float, float | None, str | None], None]
 
 
 class RemoteUnreachable(WorkspaceError):
-    """The remote could not be reached, or went away in the middle. `reason` is what was said of it."""
+    """The remote could not be reached, or the connection was lost. `reason` is its message."""
 
     code: ClassVar[str] = "REMOTE_UNREACHABLE"
 
@@ -107,11 +107,11 @@ class RemoteDenied(WorkspaceError):
 
 
 class HostNotTrusted(WorkspaceError):
-    """The key or the certificate that a remote showed is not known to be its own; nothing was sent."""
+    """The key or certificate of a remote is not known to be its own; nothing was sent."""
 
     code: ClassVar[str] = "HOST_NOT_TRUSTED"
 
-    def __init__(self, remote: str, address: Address) -> None:
+    def __init__(self, remote: str, address: RemoteUrl) -> None:
         if address.transport is Transport.SSH:
             what = "its key is not the one in known_hosts, or there is none"
             fix = (
@@ -130,14 +130,14 @@ class HostNotTrusted(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A remote as one exchange knows it: its name here, its address, what it is shown, and the limits.
+    """A remote in one exchange: its local name, its address, its credentials, and the limits.
 
     `answer_seconds` is how long it may be silent, `seconds` how long the exchange may last, `fetch_bytes` how
     much it may send. `ssh_keys` are private keys, tried after the agent.
     """
 
     name: str
-    address: Address
+    address: RemoteUrl
     login: Login | None = None
     has_agent: bool = False
     ssh_keys: tuple[Path, ...] = ()
@@ -146,9 +146,9 @@ class Peer:
     fetch_bytes: int = 2_000_000_000
 
     def unreachable(self, error: Exception) -> WorkspaceError:
-        """Return what libgit2 said of an exchange, as an error without secrets or paths."""
+        """Return libgit2's error of an exchange, without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
-        reason = cleaned(str(error), (*secrets, self.address.password or ""))
+        reason = clean_message(str(error), (*secrets, self.address.password or ""))
         # pygit2 passes on neither the class nor the code of libgit2's errors.
         if "certificate" in reason or "hostkey" in reason:
             return HostNotTrusted(self.name, self.address)
@@ -194,7 +194,7 @@ class Exchange(pygit2.RemoteCallbacks):
             raise self._denied("it asks for a password, which others could read on the way")
         if self._has_shown_login:
             raise self._denied("the token or password is not accepted")
-        if not self._peer.address.same_place(url):
+        if not self._peer.address.is_same_server(url):
             raise self._denied("it leads to another host, which is not shown the token")
         self._has_shown_login = True
         return pygit2.UserPass(*login)
@@ -234,19 +234,19 @@ class Exchange(pygit2.RemoteCallbacks):
         return RemoteDenied(self._peer.name, reason, _way_in(self._peer.address))
 
     def _keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
-        """Yield what is offered over SSH, each once: a remote that refuses is not asked for ever."""
+        """Yield the keys to offer over SSH, each once, so that a remote that refuses ends the loop."""
         if self._peer.has_agent:
             yield pygit2.KeypairFromAgent
         for key in self._peer.ssh_keys:
             public = key.with_name(key.name + ".pub")
-            yield partial(_keypair, str(public) if public.is_file() else None, str(key))
+            yield partial(_make_keypair, str(public) if public.is_file() else None, str(key))
 
 
-def _keypair(public: str | None, private: str, user: str) -> pygit2.Keypair:
+def _make_keypair(public: str | None, private: str, user: str) -> pygit2.Keypair:
     return pygit2.Keypair(user, public, private, "")
 
 
-def _way_in(address: Address) -> str:
+def _way_in(address: RemoteUrl) -> str:
     if address.transport is Transport.SSH:
         return (
             "Add a key that it knows to the SSH agent by ssh-add, or name a key file in DOCYARD_SSH_KEY "

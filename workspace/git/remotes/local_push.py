@@ -1,4 +1,4 @@
-"""Pushing to a repository in a folder, with the comparison that libgit2 leaves out there.
+"""A push to a repository in a folder, with the compare-and-swap that libgit2 leaves out there.
 
 libgit2 sets the ref of such a repository whatever it is at, and would take away what another has pushed in
 between. So the objects go there under a ref of their own, and then the branch is moved from where it was.
@@ -25,8 +25,8 @@ _ATTEMPTS = 20
 _PAUSE = 0.05
 
 
-class FolderRefuses(Exception):
-    """A repository in a folder does not take a push; `reason` is in the words of Git's own refusals."""
+class FolderPushRefused(Exception):
+    """A repository in a folder refuses a push; `reason` has the words of Git's own refusals."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -42,23 +42,23 @@ def push_to_folder(
         FolderRefuses: the repository has rules that only Git can apply.
         pygit2.GitError: it could not be read or written.
     """
-    path = folder_of(url)
+    path = find_folder(url)
     if not path.is_dir():
         raise pygit2.GitError("there is no repository in its folder")
     theirs = open_repository(path)
     _check_rules(theirs)
-    before = {branch: _target(theirs, f"refs/heads/{branch}") for branch in wanted}
+    before = {branch: _read_target(theirs, f"refs/heads/{branch}") for branch in wanted}
     refused: dict[str, str] = {}
     moving: dict[str, str] = {}
     for branch, commit in wanted.items():
         was = before[branch]
-        if was is not None and not _goes_on(ours, commit, was):
+        if was is not None and not _is_fast_forward(ours, commit, was):
             refused[branch] = "non-fast-forward"
         elif was != commit:
             moving[branch] = commit
     if not moving:
         return refused
-    _sweep(theirs)
+    _remove_stale_refs(theirs)
     begun = int(time.time())
     incoming = {branch: f"{_INCOMING}{begun}-{secrets.token_hex(8)}" for branch in moving}
     try:
@@ -68,8 +68,8 @@ def push_to_folder(
         theirs = open_repository(path)
         for branch, commit in moving.items():
             try:
-                _move(theirs, f"refs/heads/{branch}", before[branch], commit)
-            except FolderRefuses as error:
+                _move_ref(theirs, f"refs/heads/{branch}", before[branch], commit)
+            except FolderPushRefused as error:
                 refused[branch] = error.reason
     finally:
         for name in incoming.values():
@@ -78,12 +78,12 @@ def push_to_folder(
     return refused
 
 
-def _goes_on(ours: pygit2.Repository, commit: str, before: str) -> bool:
+def _is_fast_forward(ours: pygit2.Repository, commit: str, before: str) -> bool:
     return commit == before or (before in ours.odb and ours.descendant_of(commit, before))
 
 
-def _sweep(theirs: pygit2.Repository) -> None:
-    """Remove refs that were left there by who died in the middle of a push."""
+def _remove_stale_refs(theirs: pygit2.Repository) -> None:
+    """Remove temporary refs of pushes whose process died."""
     for name in theirs.listall_references():
         begun = name.removeprefix(_INCOMING).partition("-")[0]
         if name.startswith(_INCOMING) and begun.isdecimal() and int(begun) < time.time() - _LONGEST:
@@ -91,27 +91,27 @@ def _sweep(theirs: pygit2.Repository) -> None:
                 theirs.references.delete(name)
 
 
-def folder_of(url: str) -> Path:
+def find_folder(url: str) -> Path:
     """Return the folder of a `file://` URL or a path."""
     return Path(unquote(urlsplit(url).path)) if url.startswith("file://") else Path(url)
 
 
 def _check_rules(theirs: pygit2.Repository) -> None:
     if not theirs.is_bare:
-        raise FolderRefuses("it has a work tree, which only git can keep in step with a push")
+        raise FolderPushRefused("it has a work tree, which only git can keep in step with a push")
     hooks = Path(theirs.path or "", "hooks")
     with suppress(KeyError):
         hooks = Path(theirs.path or "", str(theirs.config["core.hooksPath"])).expanduser()
     for hook in _HOOKS:
         if os.access(hooks / hook, os.X_OK):
-            raise FolderRefuses(f"its hook {hook} decides, and only git push runs it")
+            raise FolderPushRefused(f"its hook {hook} decides, and only git push runs it")
 
 
-def _move(theirs: pygit2.Repository, name: str, before: str | None, commit: str) -> None:
-    """Move a ref from where it was; libgit2 compares with the lock of the ref held."""
+def _move_ref(theirs: pygit2.Repository, name: str, before: str | None, commit: str) -> None:
+    """Move a ref from its expected commit; libgit2 compares while it holds the lock of the ref."""
     for attempt in range(_ATTEMPTS):
-        if _target(theirs, name) != before:
-            raise FolderRefuses("fetch first")
+        if _read_target(theirs, name) != before:
+            raise FolderPushRefused("fetch first")
         try:
             if before is None:
                 theirs.create_reference_direct(name, pygit2.Oid(hex=commit), False, "push")
@@ -122,12 +122,12 @@ def _move(theirs: pygit2.Repository, name: str, before: str | None, commit: str)
             # Another holds its lock, or has moved it: the next look tells.
             if attempt == _ATTEMPTS - 1:
                 if Path(theirs.path, f"{name}.lock").exists():
-                    raise FolderRefuses(f"another program holds its {name}.lock") from None
+                    raise FolderPushRefused(f"another program holds its {name}.lock") from None
                 raise
         time.sleep(_PAUSE)
 
 
-def _target(repo: pygit2.Repository, name: str) -> str | None:
+def _read_target(repo: pygit2.Repository, name: str) -> str | None:
     try:
         return str(repo.lookup_reference(name).resolve().target)
     except KeyError:

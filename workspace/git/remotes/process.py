@@ -1,9 +1,8 @@
-"""Calls to libgit2 that speak with a remote, in a process of their own that can be ended at any moment.
+"""A child process for libgit2's network calls, which is killed at a deadline.
 
-A call that waits for a network cannot be called off: libgit2 asks nothing meanwhile, and begins a handshake
-of SSH again whenever its time is up. In a thread of ours it would keep its socket for ever, and could still
-push, or move a ref, when its failure had long been told. It reports how far it is and is killed at its
-deadline, which a `ProcessPoolExecutor` cannot do.
+libgit2's network calls cannot be cancelled, and an SSH handshake restarts when its time is up. A thread would
+keep its socket, and could still push or move a ref after its failure had been reported. The process reports
+its progress and is killed at its deadline, which a `ProcessPoolExecutor` cannot do.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import pygit2
 
-from workspace.child_processes import settle, start
+from workspace.child_processes import configure_child, start_process
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.exchange import Exchange, Peer, Progress, RemoteTooSlow, RemoteUnreachable
 from workspace.git.repository import open_repository
-from workspace.git.store import durable_objects
+from workspace.git.store import sync_written_objects
 
 _GRACE = 1.0
 """Seconds for the process to end an exchange by itself, before it is ended."""
@@ -40,11 +39,11 @@ Call = Callable[[pygit2.Repository, Peer, Exchange], T]
 """What is done with a remote; a function of a module, or a `partial` of one, because it is pickled."""
 
 
-class _Begun(NamedTuple):
-    """The process is there, and the exchange begins."""
+class _ExchangeStarted(NamedTuple):
+    """The process has started, and the exchange begins."""
 
 
-class _Step(NamedTuple):
+class _ProgressReport(NamedTuple):
     done: float
     total: float | None
 
@@ -58,7 +57,7 @@ class _Done(NamedTuple):
 
 
 class RemoteProcess:
-    """A process that speaks with remotes for one repository, from its first exchange to `end`.
+    """A process for the exchanges of one repository, from its first exchange to `end`.
 
     With `durable`, what it writes is synced to disk. One whose exchange has failed is ended at once, and the
     next exchange has another: no socket, no thread and no object outlives a failure.
@@ -80,7 +79,7 @@ class RemoteProcess:
             if self._child is None:
                 self._child = _Child()
                 self._child.pipe.send((self._repository, self._durable))
-            result: T = _heard(self._child.pipe, peer, call, progress)
+            result: T = _receive_result(self._child.pipe, peer, call, progress)
         except (EOFError, ConnectionError):
             self.end()
             raise RemoteUnreachable(peer.name, "the process that spoke with it has ended") from None
@@ -90,7 +89,7 @@ class RemoteProcess:
         return result
 
     def end(self) -> None:
-        """End the process, whatever it is at; nothing of it goes on when this returns."""
+        """End the process; none of its work continues when this returns."""
         if self._child is not None:
             self._child.end()
             self._child = None
@@ -103,7 +102,7 @@ class _Child:
         self._process = context.Process(target=_serve, args=(end,), daemon=True)
         with end:
             try:
-                start(self._process)
+                start_process(self._process)
             except BaseException:
                 self.pipe.close()
                 raise
@@ -115,14 +114,14 @@ class _Child:
         self.pipe.close()
 
 
-def _heard(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | None) -> Any:
+def _receive_result(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | None) -> Any:
     pipe.send((peer, call))
     until = time.monotonic() + _PATIENCE
     while pipe.poll(max(0.0, until - time.monotonic())):
         match pipe.recv():
-            case _Begun():
+            case _ExchangeStarted():
                 until = time.monotonic() + peer.seconds + _GRACE
-            case _Step(done, total):
+            case _ProgressReport(done, total):
                 if progress is not None:
                     progress(done, total, None)
             case _Failed(error):
@@ -133,17 +132,17 @@ def _heard(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | Non
 
 
 def _serve(pipe: Connection) -> None:
-    settle()
+    configure_child()
     with suppress(EOFError):  # the parent has all that it wanted
         path, durable = pipe.recv()
-        with durable_objects(durable):
+        with sync_written_objects(durable):
             while True:
                 peer, call = pipe.recv()
-                pipe.send(_Begun())
-                pipe.send(_carried_out(path, peer, call, _Reports(pipe)))
+                pipe.send(_ExchangeStarted())
+                pipe.send(_run_call(path, peer, call, _ProgressWriter(pipe)))
 
 
-def _carried_out(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> _Done | _Failed:
+def _run_call(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> _Done | _Failed:
     silence = round(min(peer.answer_seconds, peer.seconds) * 1000)
     pygit2.settings.server_connect_timeout = silence
     pygit2.settings.server_timeout = silence
@@ -155,8 +154,8 @@ def _carried_out(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> 
         return _Failed(peer.unreachable(error))
 
 
-class _Reports:
-    """Says over a pipe how far an exchange is, now and then."""
+class _ProgressWriter:
+    """A writer of progress reports to a pipe, limited in rate."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -166,4 +165,4 @@ class _Reports:
         now = time.monotonic()
         if now >= self._next or done == total:
             self._next = now + _PAUSE
-            self._pipe.send(_Step(done, total))
+            self._pipe.send(_ProgressReport(done, total))

@@ -1,4 +1,4 @@
-"""Speaking with remotes: what they have, fetching from them and pushing to them.
+"""The remotes of a repository: listing their branches, fetching and pushing.
 
 Refspecs are ours, never those of Git's settings, and nothing is forced on a remote. libgit2 gives each object
 of a pack the id that its bytes have, so nothing else can come under a name that is asked for.
@@ -18,10 +18,10 @@ from typing import ClassVar, NamedTuple
 import pygit2
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.exchange import Exchange, Peer, Progress, cleaned
-from workspace.git.remotes.local_push import FolderRefuses, push_to_folder
+from workspace.git.remotes.exchange import Exchange, Peer, Progress, clean_message
+from workspace.git.remotes.local_push import FolderPushRefused, push_to_folder
 from workspace.git.remotes.process import RemoteProcess
-from workspace.git.remotes.url import Address, Transport, parse_address
+from workspace.git.remotes.url import RemoteUrl, Transport, parse_remote_url
 from workspace.git.repository import open_repository
 
 _HEADS = "refs/heads/"
@@ -32,7 +32,7 @@ _NOT_AHEAD = ("non-fastforwardable", "contains commits that are not present loca
 
 
 class PushRejected(WorkspaceError):
-    """The remote did not take a push; `reason` is what it said, in one line."""
+    """The remote rejected a push; `reason` is its message, in one line."""
 
     code: ClassVar[str] = "PUSH_REJECTED"
 
@@ -46,7 +46,7 @@ class PushRejected(WorkspaceError):
 
 
 class RemoteMoved(PushRejected):
-    """The branch of the remote has commits that ours lacks: another was first. Nothing was forced."""
+    """The branch of the remote has commits that ours lacks. Nothing was forced."""
 
     code: ClassVar[str] = "REMOTE_MOVED"
 
@@ -55,8 +55,8 @@ class RemoteMoved(PushRejected):
         self.fix = "Fetch them first."
 
 
-class Wanted(NamedTuple):
-    """Branches of a remote: those of some names, and, up to 5,000, those that fit a regular expression.
+class BranchSelection(NamedTuple):
+    """A selection of a remote's branches: some names, and up to 5,000 that match a regular expression.
 
     What `known` names by branch is here already, and is not fetched again.
     """
@@ -65,8 +65,8 @@ class Wanted(NamedTuple):
     pattern: str = "(?!)"
     known: Mapping[str, str] = {}
 
-    def among(self, heads: Mapping[str, str]) -> dict[str, str]:
-        """Return the commits of those that the remote has, by branch."""
+    def select(self, heads: Mapping[str, str]) -> dict[str, str]:
+        """Return the commits of the selected branches that the remote has, by branch."""
         found = {name: heads[name] for name in self.names if name in heads}
         fits = re.compile(self.pattern)
         others = sorted(name for name in heads if name not in found and fits.fullmatch(name))
@@ -74,7 +74,7 @@ class Wanted(NamedTuple):
 
 
 class GitRemotes:
-    """The remotes of one repository; leaving the `with` ends the process that speaks with them.
+    """The remotes of one repository; leaving the `with` ends their process.
 
     With `durable`, what is fetched is synced to disk.
     """
@@ -91,8 +91,8 @@ class GitRemotes:
     ) -> None:
         self._process.end()
 
-    def address(self, url: str) -> Address:
-        """Return where a URL leads, by `url.<base>.insteadOf` too. Raises UnsupportedRemote.
+    def address(self, url: str) -> RemoteUrl:
+        """Return the address of a URL, with `url.<base>.insteadOf` applied. Raises UnsupportedRemote.
 
         A folder's counts from the work tree, as Git counts it.
         """
@@ -100,14 +100,14 @@ class GitRemotes:
             written = self._repo.remotes.create_anonymous(url).url or ""
         except (ValueError, pygit2.GitError):
             written = url
-        address = parse_address(written)
+        address = parse_remote_url(written)
         if address.transport is not Transport.FILE or address.url.startswith("file://"):
             return address
         home = Path(self._repo.workdir or self._repo.path)
-        return Address(Transport.FILE, str(home / Path(address.url).expanduser()))
+        return RemoteUrl(Transport.FILE, str(home / Path(address.url).expanduser()))
 
     def commit_at(self, ref: str) -> str | None:
-        """Return the commit of a ref of ours, read afresh; None if there is no such ref."""
+        """Return the commit of a local ref, read again; None if there is no such ref."""
         try:
             found = self._repo.lookup_reference(ref).resolve()
         except (KeyError, ValueError, pygit2.GitError):
@@ -115,7 +115,7 @@ class GitRemotes:
         return str(found.target)
 
     def set_ref(self, ref: str, commit: str | None, *, was: str | None) -> bool:
-        """Move a ref of ours, or remove it (None); False if it is not where it was by now."""
+        """Move or remove (None) a local ref; return False if it is no longer at `was`."""
         try:
             if commit is None:
                 if self.commit_at(ref) == was and was is not None:
@@ -132,7 +132,7 @@ class GitRemotes:
         return True
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Return the commits of our refs whose names begin so, by what follows in their names."""
+        """Return the commits of local refs with a prefix, by the rest of their names."""
         found: dict[str, str] = {}
         for name in self._repo.listall_references():
             commit = self.commit_at(name) if name.startswith(prefix) else None
@@ -140,17 +140,17 @@ class GitRemotes:
                 found[name.removeprefix(prefix)] = commit
         return found
 
-    def listed(self, peer: Peer, wanted: Wanted) -> dict[str, str]:
-        """The commits of a remote's branches, asked of the remote; without those that it does not have.
+    def list_branches(self, peer: Peer, wanted: BranchSelection) -> dict[str, str]:
+        """Return the commits of the selected branches that a remote has, read from the remote.
 
         Raises what `RemoteProcess.run` raises.
         """
         return self._process.run(peer, partial(_list, wanted=wanted))
 
     def fetch(
-        self, peer: Peer, wanted: Wanted, into: str, progress: Progress | None = None
+        self, peer: Peer, wanted: BranchSelection, into: str, progress: Progress | None = None
     ) -> dict[str, str]:
-        """Fetch branches to refs of ours, `into` before their names; the commits of those that there are.
+        """Fetch branches to local refs with the prefix `into`; return the commits of those that exist.
 
         Raises what `RemoteProcess.run` raises.
         """
@@ -159,21 +159,21 @@ class GitRemotes:
     def push(
         self, peer: Peer, wanted: Mapping[str, str], progress: Progress | None = None
     ) -> dict[str, PushRejected]:
-        """Push commits to branches, in one exchange, and return why some were not taken, by branch.
+        """Push commits to branches in one exchange; return why some were rejected, by branch.
 
         Nothing is ever forced: the remote's own commits must go on in ours, else it is RemoteMoved. libgit2
         then takes back the whole push, so each branch has that error. Raises what `RemoteProcess.run` raises.
         """
         rejections, said = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()
-        said = cleaned(said.replace("\n", "; "), secrets)
+        said = clean_message(said.replace("\n", "; "), secrets)
         return {
-            branch: _rejected(peer.name, cleaned(reason, secrets), said)
+            branch: _make_rejection(peer.name, clean_message(reason, secrets), said)
             for branch, reason in rejections.items()
         }
 
 
-def _rejected(remote: str, reason: str, said: str) -> PushRejected:
+def _make_rejection(remote: str, reason: str, said: str) -> PushRejected:
     # Git's protocol has words for a refusal, and no code.
     if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
         return RemoteMoved(remote)
@@ -183,16 +183,18 @@ def _rejected(remote: str, reason: str, said: str) -> PushRejected:
 # What follows is done in the process that speaks with the remote.
 
 
-def _list(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wanted) -> dict[str, str]:
-    return wanted.among(_heads(_connected(repo, peer, exchange)))
+def _list(
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: BranchSelection
+) -> dict[str, str]:
+    return wanted.select(_list_heads(_connect(repo, peer, exchange)))
 
 
 def _fetch(
-    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Wanted, into: str
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: BranchSelection, into: str
 ) -> dict[str, str]:
     for attempt in range(_ATTEMPTS):
-        remote = _connected(repo, peer, exchange)
-        found = wanted.among(_heads(remote))
+        remote = _connect(repo, peer, exchange)
+        found = wanted.select(_list_heads(remote))
         specs = [
             f"+{_HEADS}{branch}:{into}{branch}"
             for branch, commit in found.items()
@@ -206,7 +208,7 @@ def _fetch(
             # `git pack-refs` removes folders of refs that are empty, also one that was just made.
             if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
-    if parse_address(remote.url or "").password is not None:
+    if parse_remote_url(remote.url or "").password is not None:
         # `insteadOf` has put a password into the URL, which libgit2 writes there.
         Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)
     return found
@@ -215,14 +217,14 @@ def _fetch(
 def _push(
     repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """Return why the remote did not take branches, and what it said besides."""
+    """Return why the remote rejected branches, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
             return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.said
         # The very commits, whatever the branches are at by now.
         specs = [f"{commit}:{_HEADS}{branch}" for branch, commit in wanted.items()]
-        _remote(repo, peer).push(specs, exchange, proxy=True)
-    except FolderRefuses as error:
+        _open_remote(repo, peer).push(specs, exchange, proxy=True)
+    except FolderPushRefused as error:
         return dict.fromkeys(wanted, error.reason), exchange.said
     except pygit2.GitError as error:
         # libgit2 looks before it sends anything; pygit2 does not pass on by which code it refused.
@@ -232,13 +234,13 @@ def _push(
     return {name.removeprefix(_HEADS): why for name, why in exchange.rejections.items()}, exchange.said
 
 
-def _connected(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:
-    remote = _remote(repo, peer)
+def _connect(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:
+    remote = _open_remote(repo, peer)
     remote.connect(exchange, proxy=True)
     return remote
 
 
-def _heads(remote: pygit2.Remote) -> dict[str, str]:
+def _list_heads(remote: pygit2.Remote) -> dict[str, str]:
     """Return the commits of a remote's branches, by their names."""
     return {
         str(head.name).removeprefix(_HEADS): str(head.oid)
@@ -247,5 +249,5 @@ def _heads(remote: pygit2.Remote) -> dict[str, str]:
     }
 
 
-def _remote(repo: pygit2.Repository, peer: Peer) -> pygit2.Remote:
+def _open_remote(repo: pygit2.Repository, peer: Peer) -> pygit2.Remote:
     return repo.remotes.create_anonymous(peer.address.url)

@@ -1,4 +1,4 @@
-"""A remote's URL as a value: how it is reached, and what of it may be shown (git-fetch, "GIT URLS")."""
+"""A remote's URL as a value: its transport, and the parts that may be shown (git-fetch, "GIT URLS")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
 
 
 class Transport(StrEnum):
-    """How a remote is reached."""
+    """The transport that reaches a remote."""
 
     FILE = "file"
     GIT = "git"
@@ -28,7 +28,7 @@ class Transport(StrEnum):
 
 
 class UnsupportedRemote(WorkspaceError):
-    """A remote's URL is of a kind that is not spoken here, or is no URL at all."""
+    """A remote's URL is invalid, or its transport is not supported."""
 
     code: ClassVar[str] = "UNSUPPORTED_REMOTE"
 
@@ -42,8 +42,8 @@ class UnsupportedRemote(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where a remote is. `url` holds no password: that stands apart, and is left out where this is printed.
+class RemoteUrl:
+    """The address of a remote. `url` has no password: that is a field of its own, and is never printed.
 
     `host` is in lower case, with no port, and "" for a folder; `user` is the one that the URL names.
     """
@@ -56,14 +56,14 @@ class Address:
 
     @property
     def is_private(self) -> bool:
-        """Whether what is sent there cannot be read on the way: a token may be."""
+        """Return True if data sent there cannot be read on the way: a token may be sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def shown(self) -> str:
-        """Return what people are told of it: transport and host."""
+        """Return the form that is shown to people: transport and host."""
         return "a folder" if self.transport is Transport.FILE else f"{self.host} ({self.transport})"
 
-    def same_place(self, url: str) -> bool:
+    def is_same_server(self, url: str) -> bool:
         """Return True if another URL leads to the same transport and host, and the same port."""
         try:
             other, own = urlsplit(url), urlsplit(self.url)
@@ -72,7 +72,7 @@ class Address:
             return False
 
 
-def parse_address(url: str) -> Address:
+def parse_remote_url(url: str) -> RemoteUrl:
     """Return the address that a URL stands for.
 
     Raises UnsupportedRemote; its message shows nothing of the URL.
@@ -85,13 +85,13 @@ def parse_address(url: str) -> Address:
         raise UnsupportedRemote("its URL asks for a helper program, and none is run")
     found = _SCHEME.match(url)
     if found is None:
-        return _without_scheme(url)
+        return _parse_without_scheme(url)
     scheme = {"git+ssh": "ssh", "ssh+git": "ssh"}.get(found[1].lower(), found[1].lower())
     if scheme not in set(Transport):
         raise UnsupportedRemote(f"`{scheme[:20]}://` is not spoken here")
     transport = Transport(scheme)
     if transport is Transport.FILE:
-        return Address(transport, url)
+        return RemoteUrl(transport, url)
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -104,14 +104,14 @@ def parse_address(url: str) -> Address:
     if transport in (Transport.HTTP, Transport.HTTPS) and user and password is None:
         # As forges write them: a token where the name would be.
         user, password = (user, None) if len(user) < _TOKEN_LENGTH else (None, user)
-    return Address(transport, _bare(parts, transport, host, port), host, user, password)
+    return RemoteUrl(transport, _strip_secrets(parts, transport, host, port), host, user, password)
 
 
 _TOKEN_LENGTH = 20  # names of users are shorter, tokens longer
 
 
-def _bare(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
-    """Return the URL without what is secret; SSH needs the user's name there."""
+def _strip_secrets(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
+    """Return the URL without its secrets; SSH needs the user's name there."""
     place = f"[{host}]" if ":" in host else host
     user = f"{parts.username}@" if transport is Transport.SSH and parts.username else ""
     return parts._replace(
@@ -119,11 +119,11 @@ def _bare(parts: SplitResult, transport: Transport, host: str, port: int | None)
     ).geturl()
 
 
-def _without_scheme(url: str) -> Address:
+def _parse_without_scheme(url: str) -> RemoteUrl:
     found = None if _DRIVE.match(url) else _SCP.fullmatch(url)
     if found is None:
-        return Address(Transport.FILE, url)
+        return RemoteUrl(Transport.FILE, url)
     user, host, _ = found.groups()
     if host.startswith("-"):
         raise UnsupportedRemote("its URL names no host")
-    return Address(Transport.SSH, url, host.strip("[]").lower(), user)
+    return RemoteUrl(Transport.SSH, url, host.strip("[]").lower(), user)

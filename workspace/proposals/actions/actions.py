@@ -1,4 +1,4 @@
-"""All that one does with the proposals of a workspace.
+"""The actions on the proposals of a workspace.
 
 What became of a submitted proposal on a forge: its pull request, or why there is none.
 """
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions import discuss, merge, open, refresh
 from workspace.proposals.actions.discuss import relay
-from workspace.proposals.actions.merge_gate import lacking
-from workspace.proposals.actions.register import Register, check_alive, local_tip
+from workspace.proposals.actions.merge_gate import find_merge_blockers
+from workspace.proposals.actions.register import ProposalRepository, check_alive, local_tip
 from workspace.writing.idempotency import check_key
-from workspace.writing.write import Call
+from workspace.writing.write import WriteRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.git.trees import Whole
-    from workspace.proposals.actions.discuss import Relayed
-    from workspace.proposals.actions.merge_gate import Lacking
-    from workspace.proposals.actions.refresh import Decisions
-    from workspace.proposals.actions.register import Acted, Actor, Proposed
-    from workspace.proposals.events import Event, Verdict
+    from workspace.git.trees import WholeEntry
+    from workspace.proposals.actions.discuss import RelayedEvent
+    from workspace.proposals.actions.merge_gate import MergeRequirements
+    from workspace.proposals.actions.refresh import RefreshDecisions
+    from workspace.proposals.actions.register import ActionResult, Actor, ProposedWrite
+    from workspace.proposals.events import Event, ReviewDecision
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import Preview
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.idempotency import Request
     from workspace.writing.plan import Mode
-    from workspace.writing.read_before_write import Sight
-    from workspace.writing.write import Written
+    from workspace.writing.read_before_write import SeenTexts
+    from workspace.writing.write import WriteResult
 
 
-class Proposing:
-    """What one does with proposals. Safe in several threads.
+class ProposalActions:
+    """The actions on proposals. Safe in several threads.
 
     `name` is a proposal's id, or its branch. `request` is an idempotency key: the same call, sent again with
     it, is done once. Each act raises ProposalNotFound, ReadOnly, KeyReused, Busy, and what `Publication`
@@ -47,10 +47,10 @@ class Proposing:
     def __init__(self, workspace: Branch, announce: Callable[[Proposal], Announced | None]) -> None:
         self._workspace = workspace
         self._announce = announce
-        self._register = Register(workspace)
+        self._register = ProposalRepository(workspace)
 
     def all(self) -> tuple[Proposal, ...]:
-        """Return every proposal, the one that was opened last first."""
+        """Return every proposal, the last opened first."""
         return self._register.all()
 
     def one(self, name: str) -> Proposal:
@@ -58,11 +58,11 @@ class Proposing:
         return self._register.one(name)
 
     def said(self, proposal: Proposal) -> tuple[Event, ...]:
-        """Return all that was said of a proposal, in order."""
+        """Return the events of a proposal, in order."""
         return self._register.said(proposal.id)
 
     def branch(self, name: str) -> Branch:
-        """Return a proposal's branch, to read and to write; made where only a remote has it.
+        """Return a proposal's branch, for reading and writing; it is created if only a remote has it.
 
         It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
         """
@@ -74,9 +74,9 @@ class Proposing:
         found.guards["proposal"] = self._alive(proposal.id)
         return found
 
-    def lacking(self, proposal: Proposal, preview: Preview) -> Lacking:
-        """Return what a proposal lacks before the merge that is previewed may be made, whoever makes it."""
-        return lacking(self._register, proposal, preview)
+    def lacking(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
+        """Return the reasons that block the previewed merge of a proposal, for any actor."""
+        return find_merge_blockers(self._register, proposal, preview)
 
     def open(
         self,
@@ -103,14 +103,14 @@ class Proposing:
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
-        sight: Sight | None = None,
+        sight: SeenTexts | None = None,
         request: Request | None = None,
-    ) -> Proposed:
-        """Write what the policy does not let be written directly to a proposal that is opened for it.
+    ) -> ProposedWrite:
+        """Write operations that the policy does not allow directly to a new proposal.
 
         The fields are those of `Workspace.write`, and so are the errors; also InvalidTarget.
         """
-        call = Call(
+        call = WriteRequest(
             workspace=self._workspace,
             operations=operations,
             mode=mode,
@@ -127,18 +127,18 @@ class Proposing:
         return open.propose(self._register, call, actor)
 
     def took(self, request: Request) -> bool:
-        """Return True if a call of this key became a proposal, or opened one."""
-        return open.is_taken(self._register, request.key)
+        """Return True if a call with this key became a proposal, or opened one."""
+        return open.is_key_used(self._register, request.key)
 
-    def written(self, proposal: Proposal, request: Request) -> Written | None:
-        """Return what an earlier call of this key wrote to a proposal, also one that has ended.
+    def written(self, proposal: Proposal, request: Request) -> WriteResult | None:
+        """Return the result of an earlier write with this key to a proposal, also one that has ended.
 
         Raises KeyReused.
         """
         return open.written(self._register.workspace, proposal, request)
 
     def check_not_proposed(self, request: Request) -> None:
-        """Raise Protected if a call of this key became a proposal, as `propose` then tells."""
+        """Raise Protected if a call with this key became a proposal, as `propose` then reports."""
         open.check_not_proposed(self._register, request)
 
     def edit(
@@ -150,8 +150,8 @@ class Proposing:
         description: str | None = None,
         request: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
-    ) -> Acted:
-        """Return a proposal another title or description.
+    ) -> ActionResult:
+        """Change a proposal's title or description.
 
         `confirm` is shown the proposal in the writer's turn, when nobody else changes it any more, and may
         raise what refuses it. Raises InvalidWords.
@@ -159,13 +159,13 @@ class Proposing:
         _check(request)
         return discuss.edit(self._register, name, actor, title, description, request, confirm)
 
-    def submit(self, name: str, actor: Actor, *, request: str | None = None) -> Acted:
-        """Ask for a review of a proposal as it is now. Raises ProposalEnded."""
+    def submit(self, name: str, actor: Actor, *, request: str | None = None) -> ActionResult:
+        """Request a review of a proposal as it is now. Raises ProposalEnded."""
         _check(request)
         return discuss.submit(self._register, name, actor, request)
 
     def announce(self, proposal: Proposal) -> Announced | None:
-        """Open the pull request of a proposal that was submitted, or brings it up to date.
+        """Open the pull request of a submitted proposal, or update it.
 
         None where no forge is asked for. It may take as long as a push; what fails is told in it.
         """
@@ -182,8 +182,8 @@ class Proposing:
         quote: str = "",
         reply_to: str | None = None,
         request: str | None = None,
-    ) -> Acted:
-        """Remarks on a proposal, on a document or section of it, on words quoted there, or answers a remark.
+    ) -> ActionResult:
+        """Comment on a proposal, a document, a section or quoted words, or answer a comment.
 
         Raises InvalidWords, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
@@ -204,13 +204,13 @@ class Proposing:
         self,
         name: str,
         actor: Actor,
-        verdict: Verdict,
+        verdict: ReviewDecision,
         text: str = "",
         *,
         commit: str | None = None,
         request: str | None = None,
-    ) -> Acted:
-        """Return a verdict on a proposal as it is now, or only if it still is at `commit`.
+    ) -> ActionResult:
+        """Review a proposal as it is now, or only if it still is at `commit`.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
         InvalidWords.
@@ -222,10 +222,10 @@ class Proposing:
         self,
         name: str,
         actor: Actor,
-        decisions: Decisions | None = None,
+        decisions: RefreshDecisions | None = None,
         *,
         request: str | None = None,
-    ) -> Acted:
+    ) -> ActionResult:
         """Merge the target's tip into a proposal; ours is the proposal, theirs the target.
 
         Raises MergeConflict, ConflictChanged, InvalidResolution, ProposalEnded, InvalidTarget, and what
@@ -236,7 +236,7 @@ class Proposing:
 
     def merge(
         self, name: str, actor: Actor, *, commit: str | None = None, request: str | None = None
-    ) -> Acted:
+    ) -> ActionResult:
         """Merge a proposal into its target, through the gate; only if it still is at `commit`, if named.
 
         What is merged already stays so, and is no error: a key is not needed. Raises MergeConflict,
@@ -245,22 +245,22 @@ class Proposing:
         _check(request)
         return merge.merge(self._register, name, actor, commit)
 
-    def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
-        """Return a proposal up. Raises ProposalEnded if it was merged."""
+    def close(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
+        """Close a proposal. Raises ProposalEnded if it was merged."""
         _check(request)
         return discuss.close(self._register, name, actor, text, request)
 
-    def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> Acted:
-        """Take up a proposal that was closed. Raises ProposalEnded if it was merged, or has no branch."""
+    def reopen(self, name: str, actor: Actor, text: str = "", *, request: str | None = None) -> ActionResult:
+        """Reopen a closed proposal. Raises ProposalEnded if it was merged, or has no branch."""
         _check(request)
         return discuss.reopen(self._register, name, actor, text, request)
 
-    def relay(self, id: str, heard: Iterable[Relayed]) -> tuple[Relayed, ...]:
-        """Say of a proposal what was said of it elsewhere, unproven, and each once; what was new of it."""
+    def relay(self, id: str, heard: Iterable[RelayedEvent]) -> tuple[RelayedEvent, ...]:
+        """Append events from a forge, unproven, each once; return the new ones."""
         return relay(self._register, id, heard)
 
-    def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | Whole | None]], None]:
-        def guard(_: Snapshot, __: Mapping[str, bytes | Whole | None]) -> None:
+    def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]:
+        def guard(_: Snapshot, __: Mapping[str, bytes | WholeEntry | None]) -> None:
             check_alive(self._register.one(id))
 
         return guard
@@ -272,7 +272,7 @@ def _check(request: str | None) -> None:
 
 
 class NotAnnounced(WorkspaceError):
-    """A proposal was submitted, which stands, but has no pull request; `reason` is the code of why."""
+    """A submitted proposal, which stays submitted, has no pull request; `reason` is the code."""
 
     code = "NOT_ANNOUNCED"
 
@@ -286,7 +286,7 @@ class NotAnnounced(WorkspaceError):
 
 
 class Announced(NamedTuple):
-    """A proposal's pull request: on which forge, its number and its URL, and whether it was just opened.
+    """A proposal's pull request: its forge, number and URL, and whether it was just opened.
 
     `error` is why it was not opened, and `unsent` why the words of the discussion did not travel with it.
     """

@@ -1,4 +1,4 @@
-"""A proposal is opened: its branch first, then its words, so that no words are of a branch that never was.
+"""The opening of a proposal: its branch first, then its event, so that each event has a branch.
 
 A direct write of what only a proposal may change becomes a proposal: opened for it, and written there.
 """
@@ -10,41 +10,47 @@ from typing import TYPE_CHECKING
 
 from workspace.branch import check_branch
 from workspace.git import trees
-from workspace.git.messages import TRAILER, read_trailers, what_was_done
-from workspace.git.store import writable
+from workspace.git.messages import PROPOSAL_TRAILER, read_trailers, summarize_operations
+from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
-from workspace.proposal_ids import id_for, new_id
+from workspace.proposal_ids import derive_id, new_id
 from workspace.proposals import events as said
 from workspace.proposals.actions.register import (
     ProposalEnded,
-    Proposed,
-    begin,
-    begun,
-    key_reused,
+    ProposedWrite,
+    create_branch_for,
+    find_unfinished_branch,
+    key_reused_error,
     target_of,
     target_tip,
 )
-from workspace.proposals.events import MAX_TITLE, Opened, Submitted, one_line, plain
-from workspace.proposals.proposal import ProposalNotFound, State
-from workspace.publishing.after_commit import note_commit, preliminary_commits
+from workspace.proposals.events import MAX_TITLE, Opened, Submitted, join_lines, remove_controls
+from workspace.proposals.proposal import ProposalNotFound, ProposalState
+from workspace.publishing.after_commit import ignore_preliminary_commits, note_commit
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.idempotency import request_log
 from workspace.writing.plan import Plan
-from workspace.writing.write import Call, Written
+from workspace.writing.write import WriteRequest, WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.branch import Branch
     from workspace.errors import WorkspaceError
-    from workspace.proposals.actions.register import Actor, Register
-    from workspace.proposals.events import Words
+    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.events import EventBody
     from workspace.proposals.proposal import Proposal
-    from workspace.writing.idempotency import Recorded, Request
+    from workspace.writing.idempotency import RecordedRequest, Request
 
 
 def open_proposal(
-    register: Register, title: str, description: str, actor: Actor, *, submit: bool, request: str | None
+    register: ProposalRepository,
+    title: str,
+    description: str,
+    actor: Actor,
+    *,
+    submit: bool,
+    request: str | None,
 ) -> Proposal:
     """Open a proposal to the served branch, at its tip.
 
@@ -52,36 +58,38 @@ def open_proposal(
     call sent again with its key takes that branch. Raises InvalidWords, InvalidTarget, DetachedHead,
     ReadOnly, KeyReused, and what `Publication` raises.
     """
-    writable(register.workspace.git)
+    require_writable(register.workspace.git)
     target, tip = target_of(register.workspace)
-    title = said.title(title)
-    description = said.text(description, "description", may_be_empty=True)
+    title = said.validate_title(title)
+    description = said.validate_text(description, "description", may_be_empty=True)
     taken = register.ids()
-    id = id_for(request) if request is not None else new_id(taken)
+    id = derive_id(request) if request is not None else new_id(taken)
     if request is not None and id in taken:
-        asked: list[Words] = [Opened(title, description, target, "", None)]
-        earlier = register.earlier(id, [*asked, Submitted("")] if submit else asked, request)
+        asked: list[EventBody] = [Opened(title, description, target, "", None)]
+        earlier = register.find_earlier(id, [*asked, Submitted("")] if submit else asked, request)
         if earlier is None:
-            raise key_reused(proposal=id)
+            raise key_reused_error(proposal=id)
         note_commit(earlier.commit, proposal=id)
         return register.one(id)
-    branch = begun(register.workspace.git, id, title)
+    branch = find_unfinished_branch(register.workspace.git, id, title)
     if request is not None:
         _check_unused(register.workspace, request, (tip, register.workspace.git.tip(branch)))
-    with begin(register, id, branch, tip):
-        return tell(register, id, title, description, target, branch, actor, submit=submit, request=request)
+    with create_branch_for(register, id, branch, tip):
+        return append_opening(
+            register, id, title, description, target, branch, actor, submit=submit, request=request
+        )
 
 
 def _check_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
-    """Raise KeyReused where a write of this key is in the history of a tip."""
+    """Raise KeyReused if a write with this key is in the history of a tip."""
     for tip in tips:
         recorded = request_log(workspace).find(tip, key)
         if recorded is not None:
-            raise key_reused(used_in=recorded.commit)
+            raise key_reused_error(used_in=recorded.commit)
 
 
-def tell(
-    register: Register,
+def append_opening(
+    register: ProposalRepository,
     id: str,
     title: str,
     description: str,
@@ -92,14 +100,14 @@ def tell(
     submit: bool,
     request: str | None,
 ) -> Proposal:
-    """Say what is proposed on a branch that is there. Raises what `EventLog.append` raises."""
+    """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
     tip = register.workspace.on(branch).tip()
     assert tip is not None
     bases = register.workspace.git.merge_bases(target_tip(register.workspace, target), tip)
-    words: list[Words] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
+    words: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
     if submit:
         words.append(Submitted(tip))
-    register.say(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
+    register.append(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
     return register.one(id)
 
 
@@ -109,8 +117,8 @@ _TITLE = "Change what is protected"
 _MAX_DESCRIPTION = 20_000
 
 
-def propose(register: Register, call: Call, actor: Actor) -> Proposed:
-    """Write a call's operations to a new proposal; nothing is opened where they change nothing.
+def propose(register: ProposalRepository, call: WriteRequest, actor: Actor) -> ProposedWrite:
+    """Write a call's operations to a new proposal; no proposal is opened if they change nothing.
 
     The branch comes first, then what is written, then the words: whatever a crash leaves before the end shows
     nowhere, and the same call with its key completes it. Where nothing could be written to the branch, it is
@@ -118,76 +126,78 @@ def propose(register: Register, call: Call, actor: Actor) -> Proposed:
     and ProposalEnded where the same call was written to a branch that is gone.
     """
     workspace = call.workspace
-    writable(workspace.git)
+    require_writable(workspace.git)
     target, tip = target_of(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
-    id = id_for(key) if key is not None else new_id(register.ids())
+    id = derive_id(key) if key is not None else new_id(register.ids())
     if key is not None and call.request is not None and id in register.ids():
-        repeated = _repeated(register, id, call.request)
+        repeated = _find_repeated(register, id, call.request)
         if repeated is None:
-            raise _lost(register, id)
+            raise _lost_call_error(register, id)
         return repeated
-    planned = replace(call, dry_run=True, is_free=True).write()
+    planned = replace(call, dry_run=True, skip_policy=True).write()
     if call.dry_run or not planned.changes:
-        return Proposed(None, planned)
-    title, description = _words(call, planned)
-    branch = begun(workspace.git, id, title)
-    with begin(register, id, branch, planned.commit or tip):
-        with workspace.turn, preliminary_commits():
+        return ProposedWrite(None, planned)
+    title, description = _describe_call(call, planned)
+    branch = find_unfinished_branch(workspace.git, id, title)
+    with create_branch_for(register, id, branch, planned.commit or tip):
+        with workspace.turn, ignore_preliminary_commits():
             done = replace(call, workspace=workspace.on(branch)).write()
         if not done.changes and done.repeated is None:
-            return Proposed(None, done)
-        proposal = tell(register, id, title, description, target, branch, actor, submit=False, request=key)
-        return Proposed(proposal, done)
+            return ProposedWrite(None, done)
+        proposal = append_opening(
+            register, id, title, description, target, branch, actor, submit=False, request=key
+        )
+        return ProposedWrite(proposal, done)
 
 
-def check_not_proposed(register: Register, request: Request) -> None:
-    """Raise Protected if a call of this key became a proposal: what it wrote there may be merged by now."""
-    id = id_for(request.key)
-    earlier = _repeated(register, id, request) if id in register.ids() else None
+def check_not_proposed(register: ProposalRepository, request: Request) -> None:
+    """Raise Protected if a call with this key became a proposal: its text may be merged by now."""
+    id = derive_id(request.key)
+    earlier = _find_repeated(register, id, request) if id in register.ids() else None
     if earlier is not None and earlier.written.commit is not None:
         git = register.workspace.git
         commit = git.commit(earlier.written.commit)
         before = git.commit(commit.parents[0]).tree if commit.parents else None
-        raise Protected(sorted(change.path for change in trees.changes(git, before, commit.tree)))
+        raise Protected(sorted(change.path for change in trees.diff_trees(git, before, commit.tree)))
 
 
-def is_taken(register: Register, key: str) -> bool:
-    """Whether a call of this key became a proposal, or opened one; not if the served branch itself has it."""
-    id = id_for(key)
-    if _found(register, id) is None:
+def is_key_used(register: ProposalRepository, key: str) -> bool:
+    """Return True if a call with this key became a proposal or opened one, and is not on the target."""
+    id = derive_id(key)
+    if _find_proposal(register, id) is None:
         return False
     workspace = register.workspace
     recorded = request_log(workspace).find(workspace.tip(), key)
     return recorded is None or _is_of(workspace, recorded, id)
 
 
-def written(workspace: Branch, proposal: Proposal, request: Request) -> Written | None:
-    """Return what an earlier call with the same key has written to a proposal. Raises KeyReused."""
+def written(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
+    """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     at = proposal.landing.tip if proposal.landing is not None else proposal.tip
-    recorded = request_log(workspace).repeated(at, request)
+    recorded = request_log(workspace).find_repeated(at, request)
     if recorded is None or not _is_of(workspace, recorded, proposal.id):
         return None
     snapshot = workspace.snapshot(at)
-    return Written(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
+    return WriteResult(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
 
 
-def _repeated(register: Register, id: str, request: Request) -> Proposed | None:
-    """Return what an earlier call with the same key has written to its proposal. Raises KeyReused."""
-    proposal = _found(register, id)
+def _find_repeated(register: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
+    """Return the result of an earlier write with the same key to its proposal. Raises KeyReused."""
+    proposal = _find_proposal(register, id)
     earlier = written(register.workspace, proposal, request) if proposal is not None else None
-    return Proposed(proposal, earlier) if earlier is not None else None
+    return ProposedWrite(proposal, earlier) if earlier is not None else None
 
 
-def _lost(register: Register, id: str) -> WorkspaceError:
-    """The error for a key whose proposal does not hold the call: its branch is gone, or it is another's."""
-    proposal = _found(register, id)
+def _lost_call_error(register: ProposalRepository, id: str) -> WorkspaceError:
+    """Return the error for a key whose proposal lacks the call: its branch is missing or another's."""
+    proposal = _find_proposal(register, id)
     if proposal is not None and proposal.tip is None and proposal.landing is None:
-        return ProposalEnded(proposal._replace(state=State.GONE))
-    return key_reused(proposal=id)
+        return ProposalEnded(proposal._replace(state=ProposalState.GONE))
+    return key_reused_error(proposal=id)
 
 
-def _found(register: Register, id: str) -> Proposal | None:
+def _find_proposal(register: ProposalRepository, id: str) -> Proposal | None:
     if id not in register.ids():
         return None
     try:
@@ -196,18 +206,20 @@ def _found(register: Register, id: str) -> Proposal | None:
         return None
 
 
-def _is_of(workspace: Branch, recorded: Recorded, id: str) -> bool:
-    """Return True if a commit was written to a proposal, and not to the branch on which that began."""
-    return read_trailers(workspace.git.commit(recorded.commit).message).get(TRAILER) == id
+def _is_of(workspace: Branch, recorded: RecordedRequest, id: str) -> bool:
+    """Return True if a commit was written to a proposal, and not to its base branch."""
+    return read_trailers(workspace.git.commit(recorded.commit).message).get(PROPOSAL_TRAILER) == id
 
 
-def _words(call: Call, planned: Written) -> tuple[str, str]:
-    """Return the title and description of a proposal that nobody worded: as a commit of it would say."""
-    said, done = what_was_done(planned.plan.summaries, paths=sorted(planned.changes), message=call.message)
+def _describe_call(call: WriteRequest, planned: WriteResult) -> tuple[str, str]:
+    """Return a default title and description of a proposal, as its commit would have."""
+    said, done = summarize_operations(
+        planned.plan.summaries, paths=sorted(planned.changes), message=call.message
+    )
     subject, _, rest = said.partition("\n")
-    title = one_line(subject)
+    title = join_lines(subject)
     if len(title) > MAX_TITLE:
         rest = f"…{title[MAX_TITLE - 1 :]}\n\n{rest}"
         title = f"{title[: MAX_TITLE - 1]}…"
     body = "\n\n".join(part for part in (rest.strip(), done) if part)
-    return title or _TITLE, plain(body)[:_MAX_DESCRIPTION]
+    return title or _TITLE, remove_controls(body)[:_MAX_DESCRIPTION]

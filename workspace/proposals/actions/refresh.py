@@ -1,12 +1,10 @@
-"""A proposal takes in what its target has come to: by a merge commit, so that nothing is rewritten.
+"""The refresh of a proposal: a merge commit of the target's tip, without a rebase.
 
-A proposal that has no commit of its own goes forward to the target's tip instead; that is said before it is
-done, since a branch that went forward with no word of it would look like one that was merged.
+A proposal without a commit of its own moves forward to the target's tip instead. The event is written first:
+the branch would otherwise look like a merged one.
 
-Decisions on conflicts, bound to the commits that they were made on.
-
-Who decides has seen what both sides say. Where one of them has gone on since, a decision for the other side
-would drop words that nobody has seen, so it is refused.
+Decisions on conflicts are bound to the commits that they were made on. If a side has moved since, a decision
+for the other side would drop text that nobody has read, so it is refused.
 """
 
 from __future__ import annotations
@@ -15,27 +13,27 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.git import trees
-from workspace.git.messages import HAND, REFRESH, commit_message, read_trailers
-from workspace.git.store import writable
-from workspace.git.trees import Whole
+from workspace.git.messages import DECIDED_BY_TRAILER, REFRESH_TRAILER, format_commit_message, read_trailers
+from workspace.git.store import require_writable
+from workspace.git.trees import WholeEntry
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
 from workspace.proposals.actions.discuss import DECIDED
-from workspace.proposals.actions.register import Acted, check_alive, local_tip, target_tip
+from workspace.proposals.actions.register import ActionResult, check_alive, local_tip, target_tip
 from workspace.proposals.events import KnownBy, Refreshed
-from workspace.publishing.after_commit import attempt, preliminary_commits
+from workspace.publishing.after_commit import attempt, ignore_preliminary_commits
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import Busy
 from workspace.publishing.publish import publish
 from workspace.publishing.refs import BranchMoved
-from workspace.writing.read_before_write import UnknownCommit, known_commit
-from workspace.writing.write import author_now, trailers_of
+from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
+from workspace.writing.write import author_now, build_trailers
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.merge.trees import FileConflict, Merge, Resolutions
-    from workspace.proposals.actions.register import Actor, Register
-    from workspace.proposals.event_log import Appended
+    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.event_log import AppendResult
     from workspace.proposals.proposal import Proposal
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
@@ -44,8 +42,8 @@ Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
 """Decides conflicts, or some of them, and raises what is wrong with that."""
 
 
-class Decisions(NamedTuple):
-    """How the conflicts of a refresh are decided, and on what.
+class RefreshDecisions(NamedTuple):
+    """The decisions on the conflicts of a refresh, and the commits that they were made on.
 
     `commit` is that of the proposal, `target` that of its target; None stands for where they are now.
     `digest` is of what was asked for, in hex: a retry by its key has the same.
@@ -58,7 +56,7 @@ class Decisions(NamedTuple):
 
 
 class ConflictChanged(MergeConflict):
-    """A proposal, or its target, is not what was decided on: `conflicts` are those of now."""
+    """A proposal or its target has changed since the decisions: `conflicts` are the current ones."""
 
     code: ClassVar[str] = "CONFLICT_CHANGED"
 
@@ -76,22 +74,22 @@ _ATTEMPTS = 4
 
 
 def refresh(
-    register: Register, name: str, actor: Actor, decisions: Decisions | None, key: str | None
-) -> Acted:
-    """Merge the target's tip into a proposal; nothing where the proposal has it already.
+    register: ProposalRepository, name: str, actor: Actor, decisions: RefreshDecisions | None, key: str | None
+) -> ActionResult:
+    """Merge the target's tip into a proposal; return no change if the proposal already has it.
 
     With `decisions`, what they were made on is merged: what the target has come to since comes with the next
     refresh. Raises MergeConflict with what is to be decided (ours is the proposal, theirs the target),
     ConflictChanged, ProposalEnded, InvalidTarget, and what `commit_merge` raises.
     """
     workspace = register.workspace
-    store = writable(workspace.git)
+    store = require_writable(workspace.git)
     asked = decisions.digest if decisions is not None and key is not None else None
     for _ in range(_ATTEMPTS):
         proposal = register.one(name)
-        earlier = register.earlier(proposal.id, [Refreshed("", "", asked)], key)
+        earlier = register.find_earlier(proposal.id, [Refreshed("", "", asked)], key)
         if earlier is not None:
-            return _repeated(register, register.one(proposal.id), earlier, actor)
+            return _repeat(register, register.one(proposal.id), earlier, actor)
         check_alive(proposal)
         latest = theirs = target_tip(workspace, proposal.words.target)
         tip = local_tip(workspace, proposal)
@@ -104,14 +102,14 @@ def refresh(
     branch, target = proposal.words.branch, proposal.words.target
     if decisions is not None and decisions.target not in (None, latest):
         theirs = str(decisions.target)
-        if not _holds(store, latest, theirs):
+        if not _has_commit(store, latest, theirs):
             raise _changed(workspace, branch, latest)
     bases = store.merge_bases(tip, theirs)
     if tip in bases:
         _check_nothing_decided(decisions)
-        return _forward(register, proposal, tip, theirs, actor, key, asked)
+        return _fast_forward(register, proposal, tip, theirs, actor, key, asked)
     if theirs in bases:
-        return _told(register, proposal, tip, actor, decisions, key)
+        return _complete_refresh(register, proposal, tip, actor, decisions, key)
     if decisions is not None and decisions.commit not in (None, tip):
         raise _changed(workspace, branch, latest)
     resolutions = None
@@ -121,14 +119,16 @@ def refresh(
 
     def message(merge: Merge) -> str:
         # Who only takes in what is there has written nothing; who decides a conflict has.
-        decided = {DECIDED: str(len(merge.resolved)), **_deciding(actor)} if merge.resolved else {}
-        return commit_message(
+        decided = (
+            {DECIDED: str(len(merge.resolved)), **_build_decider_trailers(actor)} if merge.resolved else {}
+        )
+        return format_commit_message(
             [f"Refresh proposal {proposal.id} from {target}"],
             paths=[],
             message=None,
             tool=actor.tool,
             client=actor.client,
-            trailers={REFRESH: proposal.id, **decided},
+            trailers={REFRESH_TRAILER: proposal.id, **decided},
         )
 
     def check(merge: Merge) -> None:
@@ -153,15 +153,17 @@ def refresh(
     if merged.is_new:
 
         def record() -> None:
-            with preliminary_commits():  # the commit of this call is that of the merge
-                register.say(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
+            with ignore_preliminary_commits():  # the commit of this call is that of the merge
+                register.append(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
 
         attempt(record, None, "the discussion does not mention the refresh; refresh again to add it")
-    return Acted(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
+    return ActionResult(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
-def _repeated(register: Register, proposal: Proposal, earlier: Appended, actor: Actor) -> Acted:
-    """What an earlier call with the same key did; it is completed where it ended before the branch moved."""
+def _repeat(
+    register: ProposalRepository, proposal: Proposal, earlier: AppendResult, actor: Actor
+) -> ActionResult:
+    """Return the result of an earlier call with the same key, completed if the branch had not moved."""
     [commit, target] = next(
         (event.words.commit, event.words.target)
         for event in earlier.events
@@ -170,64 +172,66 @@ def _repeated(register: Register, proposal: Proposal, earlier: Appended, actor: 
     tip = proposal.tip
     if commit == target and proposal.is_open and tip is not None and tip != commit:
         tip = local_tip(register.workspace, proposal)
-        if tip != commit and _holds(register.workspace.git, commit, tip):
-            return _went_forward(register, proposal, tip, commit, actor)
-    return Acted(proposal, commit, False)
+        if tip != commit and _has_commit(register.workspace.git, commit, tip):
+            return _append_fast_forward(register, proposal, tip, commit, actor)
+    return ActionResult(proposal, commit, False)
 
 
-def _holds(git: GitReader, tip: str, commit: str) -> bool:
-    """Return True if a commit is one of a branch's, as its tip or before it."""
+def _has_commit(git: GitReader, tip: str, commit: str) -> bool:
+    """Return True if a commit is a branch's tip or an ancestor of it."""
     try:
-        return known_commit(git, commit) in git.merge_bases(tip, commit)
+        return resolve_base_commit(git, commit) in git.merge_bases(tip, commit)
     except UnknownCommit:
         return False
 
 
 def _changed(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
-    """Return the error for decisions on what is not there any more, with what is in conflict now."""
+    """Return the error for decisions that no longer apply, with the current conflicts."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
     return ConflictChanged(tip, theirs, merge.conflicts)
 
 
-def _check_nothing_decided(decisions: Decisions | None) -> None:
-    """Let what chooses say that there is nothing of the name that it was given."""
+def _check_nothing_decided(decisions: RefreshDecisions | None) -> None:
+    """Let the chooser reject a name that it was given and that is not in conflict."""
     if decisions is not None:
         decisions.choose(())
 
 
-def _deciding(actor: Actor) -> dict[str, str]:
-    """Return what a commit says of who decided what is in it; nothing of a client, which is named anyway."""
+def _build_decider_trailers(actor: Actor) -> dict[str, str]:
+    """Return the trailers for the decisions of an actor; none for a client, which is named anyway."""
     if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
-        return {HAND: actor.author.known_by.value}
-    return trailers_of("", actor.person)
+        return {DECIDED_BY_TRAILER: actor.author.known_by.value}
+    return build_trailers("", actor.person)
 
 
-def _forward(
-    register: Register,
+def _fast_forward(
+    register: ProposalRepository,
     proposal: Proposal,
     tip: str,
     theirs: str,
     actor: Actor,
     key: str | None,
     asked: str | None,
-) -> Acted:
-    """Bring a proposal without a commit of its own to a commit of the target."""
+) -> ActionResult:
+    """Move a proposal without a commit of its own to a commit of the target."""
     if tip == theirs:
-        return Acted(proposal, None, False)
+        return ActionResult(proposal, None, False)
     if proposal.words.base != theirs:
-        with preliminary_commits():
-            said = register.say(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
+        with ignore_preliminary_commits():
+            said = register.append(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
         if said.repeated:  # by the same call, which may have seen another commit of the target
-            return _repeated(register, register.one(proposal.id), said, actor)
-    return _went_forward(register, proposal, tip, theirs, actor)
+            return _repeat(register, register.one(proposal.id), said, actor)
+    return _append_fast_forward(register, proposal, tip, theirs, actor)
 
 
-def _went_forward(register: Register, proposal: Proposal, tip: str, theirs: str, actor: Actor) -> Acted:
-    workspace, store = register.workspace, writable(register.workspace.git)
-    changes: dict[str, bytes | Whole | None] = {
-        change.path: Whole(change.new)
-        for change in trees.changes(store, store.commit(tip).tree, store.commit(theirs).tree)
+def _append_fast_forward(
+    register: ProposalRepository, proposal: Proposal, tip: str, theirs: str, actor: Actor
+) -> ActionResult:
+    workspace, store = register.workspace, require_writable(register.workspace.git)
+    changes: dict[str, bytes | WholeEntry | None] = {
+        change.path: WholeEntry(change.new)
+        for change in trees.diff_trees(store, store.commit(tip).tree, store.commit(theirs).tree)
     }
     message = f"docyard: refresh {proposal.words.branch}"
     author = author_now(workspace, actor.person)
@@ -238,27 +242,27 @@ def _went_forward(register: Register, proposal: Proposal, tip: str, theirs: str,
         except BranchMoved as moved:
             if moved.tip != theirs:  # to which another has brought it
                 raise Busy("the proposal was written to while it was refreshed") from moved
-    return Acted(register.latest(proposal), theirs, True)
+    return ActionResult(register.latest(proposal), theirs, True)
 
 
-def _told(
-    register: Register,
+def _complete_refresh(
+    register: ProposalRepository,
     proposal: Proposal,
     tip: str,
     actor: Actor,
-    decisions: Decisions | None,
+    decisions: RefreshDecisions | None,
     key: str | None,
-) -> Acted:
-    """What a proposal says that has the target already: also of a refresh that ended before it was told."""
-    commit = writable(register.workspace.git).commit(tip)
-    is_refresh = read_trailers(commit.message).get(REFRESH) == proposal.id and len(commit.parents) > 1
+) -> ActionResult:
+    """Return the result for a proposal that has the target, and append a missing event of a refresh."""
+    commit = require_writable(register.workspace.git).commit(tip)
+    is_refresh = read_trailers(commit.message).get(REFRESH_TRAILER) == proposal.id and len(commit.parents) > 1
     meant = decisions.commit if decisions is not None else None
     if is_refresh and tip not in proposal.words.commits and meant in (None, commit.parents[0]):
         asked = decisions.digest if decisions is not None and key is not None else None
-        register.say(proposal.id, [Refreshed(tip, commit.parents[1], asked)], actor, key)
-        return Acted(register.one(proposal.id), tip, False)
+        register.append(proposal.id, [Refreshed(tip, commit.parents[1], asked)], actor, key)
+        return ActionResult(register.one(proposal.id), tip, False)
     if meant not in (None, tip):
         target = target_tip(register.workspace, proposal.words.target)
         raise _changed(register.workspace, proposal.words.branch, target)
     _check_nothing_decided(decisions)
-    return Acted(proposal, None, False)
+    return ActionResult(proposal, None, False)

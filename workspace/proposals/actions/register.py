@@ -1,9 +1,4 @@
-"""The proposals of a workspace, and the adding of words to one: once for each idempotency key.
-
-Who does something with a proposal, and what became of it.
-
-A proposal's branch: made where it begins, found where only a remote has it, refused where it ended.
-"""
+"""The repository of proposals: reading them, appending events with idempotency keys, and their branches."""
 
 from __future__ import annotations
 
@@ -15,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from workspace.branch import not_found
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
-from workspace.git.store import writable
-from workspace.proposal_ids import BRANCH, BRANCHES, id_of_branch
-from workspace.proposals.event_log import Appended, EventLog, check_same
+from workspace.git.store import require_writable
+from workspace.proposal_ids import BRANCH, BRANCHES, parse_branch_id
+from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
 from workspace.proposals.events import Author, KnownBy
-from workspace.proposals.proposal import Proposal, Proposals, State
-from workspace.publishing.after_commit import attempt, note_commit, preliminary_commits
+from workspace.proposals.proposal import Proposal, Proposals, ProposalState
+from workspace.publishing.after_commit import attempt, ignore_preliminary_commits, note_commit
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import Publication, publish
 from workspace.publishing.refs import BranchMoved
@@ -34,12 +29,12 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import Person
-    from workspace.proposals.events import Event, Words
+    from workspace.proposals.events import Event, EventBody
     from workspace.proposals.proposal import Proposal
-    from workspace.writing.write import Written
+    from workspace.writing.write import WriteResult
 
 
-class Register:
+class ProposalRepository:
     """The proposals as they are now. Safe in several threads."""
 
     def __init__(self, workspace: Branch) -> None:
@@ -49,31 +44,31 @@ class Register:
         self.graph = Graph(workspace.git)
 
     def all(self) -> tuple[Proposal, ...]:
-        """Return every proposal, the one that was opened last first."""
-        return self._log.steady(self._proposals.all)
+        """Return every proposal, the last opened first."""
+        return self._log.read_steadily(self._proposals.all)
 
     def one(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._log.steady(lambda said: self._proposals.one(said, name))
+        return self._log.read_steadily(lambda said: self._proposals.one(said, name))
 
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of which something was said."""
+        """Return the ids of proposals with events."""
         return tuple(self._log.read().proposals)
 
     def said(self, id: str) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
         return self._log.read().of(id).events
 
-    def say(
+    def append(
         self,
         id: str,
-        words: Sequence[Words],
+        words: Sequence[EventBody],
         actor: Actor,
         request: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
         check: Callable[[], None] | None = None,
-    ) -> Appended:
-        """Add words to a proposal; `confirm` is shown it in the writer's turn, and may refuse it by raising.
+    ) -> AppendResult:
+        """Append events to a proposal; `confirm` may refuse them within the write lock by raising.
 
         `check` may do so for a proposal that is not opened yet. While it runs no other Docyard writes.
         Raises SigningRequired, and what `EventLog.append` raises.
@@ -93,26 +88,26 @@ class Register:
         return appended
 
     def latest(self, proposal: Proposal) -> Proposal:
-        """Return a proposal as it is now; after a commit, as it was before if it cannot be read."""
+        """Return the current proposal; after a commit, the earlier one if it cannot be read."""
         return attempt(partial(self.one, proposal.id), proposal, "the answer shows the proposal as it was")
 
-    def repeated(self, id: str, request: str | None) -> Appended | None:
-        """Return what was said of a proposal with a key, if anything was."""
-        return self._log.repeated(id, request)
+    def find_repeated(self, id: str, request: str | None) -> AppendResult | None:
+        """Return the events of a proposal with a key, if there are any."""
+        return self._log.find_repeated(id, request)
 
-    def earlier(self, id: str, words: Sequence[Words], request: str | None) -> Appended | None:
-        """What was said of a proposal by an earlier call with the same key. Raises KeyReused for other words.
+    def find_earlier(self, id: str, words: Sequence[EventBody], request: str | None) -> AppendResult | None:
+        """Return the events of an earlier call with the same key. Raises KeyReused for another call.
 
         What a call does not choose by itself, such as the commit that a review is bound to, may differ.
         """
-        found = self._log.repeated(id, request)
+        found = self._log.find_repeated(id, request)
         if found is not None:
-            check_same(found, words)
+            check_same_event(found, words)
         return found
 
 
-def key_reused(**details: Any) -> KeyReused:
-    """The error for a key that belongs to another call, which opened `proposal`, or is `used_in` a commit."""
+def key_reused_error(**details: Any) -> KeyReused:
+    """Return the error for a key of another call, which opened `proposal`, or is `used_in` a commit."""
     return KeyReused(
         "this idempotency_key was used for another call",
         fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
@@ -121,7 +116,7 @@ def key_reused(**details: Any) -> KeyReused:
 
 
 class Actor(NamedTuple):
-    """Who acts: in whose name, by which tool and client, and the person that a token has proved."""
+    """The actor of a call: its name, tool and client, and the person that a token has proved."""
 
     author: Author
     tool: str
@@ -130,15 +125,15 @@ class Actor(NamedTuple):
 
     @property
     def speaker(self) -> Author:
-        """The author of what is said: the person that a token has proved, before any other name."""
+        """The author of an event: the person that a token has proved, before any other name."""
         person = self.person
         if person is None:
             return self.author
         return Author(person.name, person.email, KnownBy.TOKEN, person.token)
 
 
-class Acted(NamedTuple):
-    """A proposal after something was done with it.
+class ActionResult(NamedTuple):
+    """A proposal after an action.
 
     `commit` is the commit that holds what was done: on the target for a merge, on the proposal's branch for
     a refresh, else on the branch of the discussion; None where there was nothing to do. `is_new` is false for
@@ -153,35 +148,37 @@ class Acted(NamedTuple):
     said: tuple[str, ...] = ()
 
 
-class Proposed(NamedTuple):
-    """A write that became a proposal, and what was written there.
+class ProposedWrite(NamedTuple):
+    """A write that became a proposal, and its result.
 
     `proposal` is None where nothing was written, as in a dry run: then there is no proposal.
     """
 
     proposal: Proposal | None
-    written: Written
+    written: WriteResult
 
 
 log = logging.getLogger("docyard")
 
 
 _FIXES = {
-    State.MERGED: "What it proposed is in its target: open another proposal for what comes next.",
-    State.CLOSED: "Reopen it first.",
-    State.GONE: "Make its branch again from a commit that it had with git branch, or close the proposal.",
+    ProposalState.MERGED: "What it proposed is in its target: open another proposal for what comes next.",
+    ProposalState.CLOSED: "Reopen it first.",
+    ProposalState.GONE: (
+        "Make its branch again from a commit that it had with git branch, or close the proposal."
+    ),
 }
 
 
 _ENDS = {
-    State.MERGED: "was merged already",
-    State.CLOSED: "was closed",
-    State.GONE: "has no branch any more: it was deleted",
+    ProposalState.MERGED: "was merged already",
+    ProposalState.CLOSED: "was closed",
+    ProposalState.GONE: "has no branch any more: it was deleted",
 }
 
 
 class ProposalEnded(WorkspaceError):
-    """A proposal takes nothing any more: it was merged or closed, or its branch is gone, as `state` says."""
+    """A proposal cannot be changed: it was merged or closed, or its branch is missing, as `state` says."""
 
     code: ClassVar[str] = "PROPOSAL_ENDED"
 
@@ -195,7 +192,7 @@ class ProposalEnded(WorkspaceError):
 
 
 class InvalidTarget(WorkspaceError):
-    """Nothing can be proposed to this branch."""
+    """The branch cannot be the target of a proposal."""
 
     code: ClassVar[str] = "INVALID_TARGET"
 
@@ -207,7 +204,7 @@ def check_alive(proposal: Proposal) -> None:
 
 
 def target_of(workspace: Branch) -> tuple[str, str]:
-    """Return the served branch, to which is proposed, and its commit. Raises DetachedHead, InvalidTarget."""
+    """Return the served branch, the target of proposals, and its tip. Raises DetachedHead, InvalidTarget."""
     workspace.tip()  # says so if the repository is gone
     branch = workspace.branch
     if branch is None:
@@ -219,7 +216,7 @@ def target_of(workspace: Branch) -> tuple[str, str]:
 
 
 def target_tip(workspace: Branch, branch: str) -> str:
-    """Return the commit of a branch to which is proposed. Raises InvalidTarget, BranchNotFound."""
+    """Return the commit of a target branch. Raises InvalidTarget, BranchNotFound."""
     shown = branch if workspace.git.is_branch_name(branch) else "this branch"
     if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
         raise InvalidTarget(
@@ -237,26 +234,26 @@ def target_tip(workspace: Branch, branch: str) -> str:
     return tip
 
 
-def begun(git: GitReader, id: str, title: str) -> str:
-    """The branch of a proposal that is opened: the one that a call left that did not come to its end."""
-    found = (branch for branch in git.branches() if id_of_branch(branch) == id)
-    return next(found, branch_name(id, title))
+def find_unfinished_branch(git: GitReader, id: str, title: str) -> str:
+    """Return the branch for a new proposal: that of a call which did not finish, if there is one."""
+    found = (branch for branch in git.branches() if parse_branch_id(branch) == id)
+    return next(found, build_branch_name(id, title))
 
 
 def make(workspace: Branch, branch: str, commit: str) -> str:
-    """Make a branch at a commit, and returns its tip: where there is one already, it stays as it is.
+    """Create a branch at a commit, and return its tip: an existing one stays as it is.
 
     What follows on it are commits, so none is made where these must be signed. Raises SigningRequired,
     RefConflict, and what else `Publication` and its `publish` raise.
     """
-    store = writable(workspace.git)
+    store = require_writable(workspace.git)
     tip = store.tip(branch)
     if tip is not None:
         return tip
     check_signing(workspace.snapshot())
     message = f"docyard: begin {branch}"
     batch = Batch(branch, None, {}, message, author_now(workspace), commit=commit)
-    with workspace.turn, preliminary_commits():
+    with workspace.turn, ignore_preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
@@ -266,8 +263,8 @@ def make(workspace: Branch, branch: str, commit: str) -> str:
 
 
 @contextmanager
-def begin(register: Register, id: str, branch: str, commit: str) -> Iterator[None]:
-    """Make the branch of a proposal for a block that opens it, and remove it again if the block fails.
+def create_branch_for(register: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
+    """Create the branch of a proposal for a block that opens it, and remove it if the block fails.
 
     It stays where it was there before, where anything was committed to it, or where the proposal was opened,
     by another call with the same key too. Raises what `make` raises.
@@ -279,16 +276,16 @@ def begin(register: Register, id: str, branch: str, commit: str) -> Iterator[Non
         yield
     except Exception:
         if is_new and made == commit:
-            _remove(register, id, branch, commit)
+            _remove_branch(register, id, branch, commit)
         raise
 
 
-def _remove(register: Register, id: str, branch: str, commit: str) -> None:
+def _remove_branch(register: ProposalRepository, id: str, branch: str, commit: str) -> None:
     workspace = register.workspace
     try:
         with (
             workspace.turn,
-            Publication(writable(workspace.git), branch, durable=workspace.durable) as publication,
+            Publication(require_writable(workspace.git), branch, durable=workspace.durable) as publication,
         ):
             publication.remove_branch(commit, lambda: id not in register.ids())
     except WorkspaceError as error:  # the same call with its key takes the branch that is left
@@ -296,12 +293,12 @@ def _remove(register: Register, id: str, branch: str, commit: str) -> None:
 
 
 def local_tip(workspace: Branch, proposal: Proposal) -> str:
-    """Return the commit of a proposal's branch, which is made where only a remote has it.
+    """Return the commit of a proposal's branch, which is created if only a remote has it.
 
     Raises ProposalEnded.
     """
     if proposal.tip is None:
-        raise ProposalEnded(proposal._replace(state=State.GONE))
+        raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     return make(workspace, proposal.words.branch, proposal.tip)
 
 
@@ -311,8 +308,8 @@ _MAX_SLUG = 40
 _MAX_READ = 200  # characters of a title that a slug is made of
 
 
-def branch_name(id: str, title: str) -> str:
-    """The branch of a proposal that is opened: `proposals/<id>-<slug>`, without a slug where none is left."""
+def build_branch_name(id: str, title: str) -> str:
+    """Return the name of a proposal's branch: `proposals/<id>-<slug>`, or without an empty slug."""
     # Imported here because a server answers its first questions without it.
     from workspace.markdown.slugs import make_file_slug
 

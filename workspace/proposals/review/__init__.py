@@ -1,7 +1,7 @@
 """The review of a proposal: its changes, what overlaps with them, and a preview of the merge.
 
-changes.py   what a proposal changes
-checks.py    the checks are run
-overlaps.py  which sections a change touches, and where two changes meet
-review.py    who is asked what a reviewer sees of a proposal
+changes.py   the changes of a proposal: documents by their sections, other files by name
+checks.py    the checks of a merge: findings in changed and linking documents, before and after
+overlaps.py  the sections that a change touches, and the overlaps of two changes
+review.py    the review of a proposal: changes, overlaps, comments, and a preview of its merge
 """

@@ -1,4 +1,4 @@
-"""What a proposal changes: its documents by their sections, its other files by name.
+"""The changes of a proposal: documents by their sections, other files by name.
 
 The commit of its target that a proposal is compared with: where both lines of history part.
 
@@ -19,8 +19,8 @@ from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
 from workspace.diff.trees import compare_document, compare_trees
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
-from workspace.git.ancestry import SLACK, reached
-from workspace.history.commits import told
+from workspace.git.ancestry import SLACK, select_reachable
+from workspace.history.commits import describe_commit
 from workspace.merge.world import MergedWorld
 from workspace.snapshot.snapshot import DocumentNotFound, changed_documents
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from workspace.git.ancestry import Graph
     from workspace.git.reader import GitReader
-    from workspace.history.commits import Told
+    from workspace.history.commits import CommitInfo
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import FileChange, Snapshot
 
@@ -42,8 +42,8 @@ MOST_BYTES = 16_000_000
 """Of both versions together; of more, it is told which documents differ, and not how."""
 
 
-class Changes(NamedTuple):
-    """What stands between two commits.
+class CommitChanges(NamedTuple):
+    """The differences of two commits.
 
     `base` is where the proposal parts from its target, or for a merged one what the target was before (None:
     they have nothing in common, so all that it holds counts); `tip` is the proposal's commit, or the merge
@@ -59,34 +59,34 @@ class Changes(NamedTuple):
 
     @property
     def paths(self) -> frozenset[str]:
-        """Every path that differs, both ends of a move among them."""
+        """Every path that differs, both ends of a move included."""
         ends = {end for one in self.documents for end in (one.path, one.old_path) if end is not None}
         return frozenset(ends.union(self.files))
 
 
-def changes_between(old: Snapshot, new: Snapshot) -> Changes:
-    """Return what differs between two commits of one repository. Raises DamagedRepository.
+def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
+    """Return the differences of two commits of one repository. Raises DamagedRepository.
 
     Settings that cannot be used do not hide a change: it is told by its files then.
     """
-    paths = changed_paths(old, new)
+    paths = list_changed_paths(old, new)
     try:
         differing = list(changed_documents(old, new))
         size = sum(new.git.blob_size(blob) for _, *blobs in differing for blob in blobs if blob)
     except InvalidConfig as error:
-        return Changes(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
+        return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
     reason = None
     if len(differing) > MOST_DOCUMENTS or size > MOST_BYTES:
         reason = f"{len(differing):,} documents of {size:,} bytes are too many to compare word by word"
-        documents = _named(differing)
+        documents = _list_paths(differing)
     else:
         documents = tuple(compare_trees(old, new))
-    told = Changes(old.commit, new.commit, documents).paths
-    return Changes(old.commit, new.commit, documents, tuple(sorted(paths - told)), reason)
+    told = CommitChanges(old.commit, new.commit, documents).paths
+    return CommitChanges(old.commit, new.commit, documents, tuple(sorted(paths - told)), reason)
 
 
-def merge_changes(merge: Merge, paths: Iterable[str]) -> Changes:
-    """Return what a merge would bring to some paths beyond theirs. `tip` is None: nothing is committed."""
+def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
+    """Return the changes that a merge makes to some paths beyond theirs. `tip` is None."""
     files = MergedWorld(merge)
     documents: list[DocumentChange] = []
     others: list[str] = []
@@ -101,11 +101,11 @@ def merge_changes(merge: Merge, paths: Iterable[str]) -> Changes:
             others.append(path)
         else:
             documents.append(change)
-    return Changes(merge.theirs.commit, None, tuple(documents), tuple(others))
+    return CommitChanges(merge.theirs.commit, None, tuple(documents), tuple(others))
 
 
-def within(document: DocumentChange, slug: str) -> DocumentChange | None:
-    """Return what of a document's change happened in a section, or below it; None for nothing."""
+def select_section(document: DocumentChange, slug: str) -> DocumentChange | None:
+    """Return the part of a document's change in a section, or below it; None if there is none."""
     section = slug.partition("[")[0]
     found = tuple(
         change
@@ -123,16 +123,16 @@ def _is_in(address: str, section: str) -> bool:
     return address == section or address.startswith((f"{section}/", f"{section}["))
 
 
-def changed_paths(old: Snapshot, new: Snapshot) -> frozenset[str]:
-    """Return every path at which two commits differ, of whatever kind."""
-    return frozenset(change.path for change in trees.changes(new.git, old.tree, new.tree))
+def list_changed_paths(old: Snapshot, new: Snapshot) -> frozenset[str]:
+    """Return every path at which two commits differ, of any kind."""
+    return frozenset(change.path for change in trees.diff_trees(new.git, old.tree, new.tree))
 
 
-def _named(differing: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
-    return tuple(_kind(*change) for change in sorted(differing))
+def _list_paths(differing: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
+    return tuple(_classify_file(*change) for change in sorted(differing))
 
 
-def _kind(path: str, old: str | None, new: str | None) -> DocumentChange:
+def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChange:
     if old is None:
         return DocumentChange(DocumentKind.ADDED, None, path, path)
     if new is None:
@@ -149,8 +149,8 @@ _TARGETS = 4
 _BEHIND = 10_000
 
 
-class _Held:
-    """What a branch holds, walked from its tip as far back as was asked for."""
+class _ReachableCommits:
+    """The commits of a branch, walked from its tip as far back as requested."""
 
     def __init__(self, graph: Graph, tip: str) -> None:
         self._graph = graph
@@ -167,7 +167,7 @@ class _Held:
         return commit in self._known
 
     def follow(self, tip: str) -> bool:
-        """Take in what a branch has come to; False, and nothing, where it did not go forward to that."""
+        """Add the commits of a new tip; return False, without a change, unless it is a fast-forward."""
         new: set[str] = set()
         waiting = [tip]
         is_forward = False
@@ -194,16 +194,16 @@ class _Held:
                 heapq.heappush(self._waiting, (-self._graph.time(id), id))
 
 
-class Bases:
-    """Where proposals part from their targets. Safe in several threads."""
+class MergeBases:
+    """The merge bases of proposals and their targets. Safe in several threads."""
 
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git
         self._graph = graph
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ReachableCommits] = {}
         self._lock = threading.Lock()
 
-    def of(self, target: str, tip: str) -> str | None:
+    def find(self, target: str, tip: str) -> str | None:
         """Return the best common ancestor of a target's tip and a proposal's; None where they have none.
 
         Of several (a criss-cross) it is the newest on the target's way of first parents, else the newest: of
@@ -217,42 +217,42 @@ class Bases:
         # Of several ends one may hold the others, and none may be the end of a shallow clone.
         bases = self._git.merge_bases(target, tip)
         if len(bases) > 1:
-            way = self.way(target, min(self._graph.time(base) for base in bases))
+            way = self.list_first_parents(target, min(self._graph.time(base) for base in bases))
             on_way = set(way)
             return next((base for base in bases if base in on_way), bases[0])
         return bases[0] if bases else None
 
     def behind(self, target: str, tip: str) -> int:
-        """Return how many steps of first parents the target has made since; 10,000 stands for more.
+        """Return the number of first-parent steps of the target since then, at most 10,000.
 
         It counts what people see of a branch: a merge commit is one step.
         """
         graph = self._graph
-        base = self.of(target, tip)
+        base = self.find(target, tip)
         if base is None:
-            return len(self.way(target, 0))
-        way = self.way(target, graph.time(base))
+            return len(self.list_first_parents(target, 0))
+        way = self.list_first_parents(target, graph.time(base))
         place = {commit: number for number, commit in enumerate(way)}
         if base in place:
             return place[base]
-        held = _Held(graph, base)
+        held = _ReachableCommits(graph, base)
         return next((number for number, commit in enumerate(way) if held.has(commit)), len(way))
 
     def before(self, commit: str) -> str | None:
-        """Return the first parent of a commit; None of one that has none."""
+        """Return the first parent of a commit, or None."""
         return next(iter(self._graph.parents(commit)), None)
 
-    def begun(self, base: str | None, tip: str) -> str | None:
-        """Where a proposal was begun whose target is gone: as it says, if that can be; else a commit back."""
-        if base is not None and base != tip and _Held(self._graph, tip).has(base):
+    def find_base(self, base: str | None, tip: str) -> str | None:
+        """Return the base of a proposal whose target is missing: as recorded if possible, else one back."""
+        if base is not None and base != tip and _ReachableCommits(self._graph, tip).has(base):
             return base
         return self.before(tip)
 
-    def way(self, tip: str, oldest: int) -> list[str]:
-        """The first parents of a commit, newest first, back to a day before a time (seconds since 1970)."""
+    def list_first_parents(self, tip: str, oldest: int) -> list[str]:
+        """Return the first parents of a commit, newest first, until a day before a time (s since 1970)."""
         return [node.id for node in self._graph.first_parents(tip, most=_BEHIND, since=oldest)]
 
-    def _of_target(self, target: str) -> _Held:
+    def _of_target(self, target: str) -> _ReachableCommits:
         for key, held in self._held.items():
             if key == target:
                 return held
@@ -262,11 +262,11 @@ class Bases:
                 return held
         if len(self._held) >= _TARGETS:
             self._held.pop(next(iter(self._held)))
-        self._held[target] = _Held(self._graph, target)
+        self._held[target] = _ReachableCommits(self._graph, target)
         return self._held[target]
 
-    def _ends(self, held: _Held, tip: str) -> list[str]:
-        """Return the first commits of the target on each way back from a proposal's tip."""
+    def _ends(self, held: _ReachableCommits, tip: str) -> list[str]:
+        """Return the first commits of the target on each path back from a proposal's tip."""
         seen = {tip}
         waiting = [tip]
         ends: list[str] = []
@@ -289,18 +289,18 @@ MOST = 100
 
 
 class ProposedCommit(NamedTuple):
-    """A commit on a proposal's own line, and whether it only took in what the target had."""
+    """A commit on a proposal's own line, and whether it only merged the target."""
 
-    told: Told
+    told: CommitInfo
     is_refresh: bool
 
 
-def own_line(git: GitReader, graph: Graph, base: str | None, tip: str) -> tuple[ProposedCommit, ...]:
-    """Return the first parents from a tip down to what a base holds, the newest first, 100 of them at most.
+def list_own_commits(git: GitReader, graph: Graph, base: str | None, tip: str) -> tuple[ProposedCommit, ...]:
+    """Return the first parents from a tip down to a base, the newest first, 100 at most.
 
     Refreshes are among them, and what they took in is not.
     """
     line = graph.first_parents(tip, most=MOST)
-    had = reached(graph, base, (node.id for node in line)) if base is not None else frozenset()
+    had = select_reachable(graph, base, (node.id for node in line)) if base is not None else frozenset()
     own = takewhile(lambda node: node.id not in had, line)
-    return tuple(ProposedCommit(told(git.commit(node.id)), len(node.parents) > 1) for node in own)
+    return tuple(ProposedCommit(describe_commit(git.commit(node.id)), len(node.parents) > 1) for node in own)

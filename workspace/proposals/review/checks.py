@@ -1,4 +1,4 @@
-"""The checks are run: each document that a merge may have made worse, as it is and as it would be.
+"""The checks of a merge: findings in changed and linking documents, before and after.
 
 What a check is: a name, the rules that it stands for, and what it answers.
 
@@ -67,7 +67,7 @@ MOST_PROBLEMS = 50
 
 
 class Problem(NamedTuple):
-    """Something that a merge would make worse.
+    """A finding that a merge would add.
 
     `rule` is that of `docyard validate`, or `rule-switched-off` or `unchecked`; `address` is the document's
     path, or that of a section in it; `line` counts from 1, in the document after the merge. `message` begins
@@ -81,7 +81,7 @@ class Problem(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What a check says of a merge: the first problems, and how many `more` there are."""
+    """The result of a check: the first problems, and the number of `more` ones."""
 
     name: str
     passed: bool
@@ -89,40 +89,42 @@ class CheckResult(NamedTuple):
     more: int = 0
 
 
-def result(name: str, problems: list[Problem]) -> CheckResult:
-    """Return what a check says that found these."""
+def make_check_result(name: str, problems: list[Problem]) -> CheckResult:
+    """Return the result of a check with these problems."""
     return CheckResult(
         name, not problems, tuple(problems[:MOST_PROBLEMS]), max(0, len(problems) - MOST_PROBLEMS)
     )
 
 
-def unchecked(reason: str) -> tuple[CheckResult, ...]:
-    """Return what all checks say where nothing could be looked at."""
+def make_unchecked_results(reason: str) -> tuple[CheckResult, ...]:
+    """Return the results of all checks for a merge that could not be checked."""
     return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in CHECKS)
 
 
-def changed_documents(merge: Merge) -> list[str]:
+def list_changed_documents(merge: Merge) -> list[str]:
     """Return the paths of the documents that a merge changes or adds, in order."""
     is_document = merge.ours.config.is_document
     files = ((path, merge.entry(path)) for path in merge.changes if is_document(path))
     return [path for path, found in files if isinstance(found, bytes) or (found and found.is_blob)]
 
 
-def linking_documents(merge: Merge, before: State, after: State, inbound: Inbound) -> list[str]:
-    """Other documents that may link to what is there no more: a file, a folder, a place in a document."""
-    vanished = list(_vanished(merge, before, after))
+def find_linking_documents(
+    merge: Merge, before: CheckedState, after: CheckedState, inbound: Inbound
+) -> list[str]:
+    """Return other documents that may link to a removed file, folder, or section."""
+    vanished = list(_find_vanished(merge, before, after))
     if not vanished:
         return []
     found = inbound.linking_to(merge.ours, vanished)
     return [path for path in found if path not in merge.changes]
 
 
-def _vanished(merge: Merge, before: State, after: State) -> Iterator[str]:
+def _find_vanished(merge: Merge, before: CheckedState, after: CheckedState) -> Iterator[str]:
     folders: set[str] = set()
     for path in merge.changes:
         if not after.world.exists(path) or after.world.is_folder(path):
             yield path
-            folders.update(_above(path))
+            folders.update(_list_parents(path))
             continue
         old, new = before.document(path), after.document(path)
         if old is not None and (new is None or _lacks_names(before, path, after)):
@@ -130,8 +132,8 @@ def _vanished(merge: Merge, before: State, after: State) -> Iterator[str]:
     yield from sorted(folder for folder in folders if not after.world.exists(folder))
 
 
-def _lacks_names(before: State, path: str, after: State) -> bool:
-    """Return True if a name by which links reach a place of a document is gone."""
+def _lacks_names(before: CheckedState, path: str, after: CheckedState) -> bool:
+    """Return True if a link target within a document is removed."""
     old, new = before.document(path), after.document(path)
     if old is None or new is None:
         return old is not None
@@ -144,7 +146,7 @@ def _lacks_names(before: State, path: str, after: State) -> bool:
     )
 
 
-def _above(path: str) -> Collection[str]:
+def _list_parents(path: str) -> Collection[str]:
     names = path.split("/")[:-1]
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
@@ -152,15 +154,15 @@ def _above(path: str) -> Collection[str]:
 _MOST = 1_000  # places of one document that one rule tells of
 
 
-class State(NamedTuple):
-    """The files at one moment, and the types that documents may have; the settings are the target's."""
+class CheckedState(NamedTuple):
+    """The files before or after the merge, and the types of documents; the settings are the target's."""
 
     world: FileTree
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
 
     def document(self, path: str) -> Document | None:
-        """The document of a path; None where none is, or none that can be read within the target's limits."""
+        """Return the document of a path; None if it is missing, too large or unreadable."""
         try:
             found = self.world.document(path)
         except (LimitExceeded, NotADocument):
@@ -169,40 +171,40 @@ class State(NamedTuple):
         return None if found is None or len(found.data) > most else found
 
     def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
-        """Return what is wrong with the document of a path, notes left out; nothing where no document is.
+        """Return the findings for the document of a path, without notes; none without a document.
 
         One that is there and cannot be read is a finding: nobody can say what is in it.
         """
         document = self.document(path)
         if document is None:
             is_there = self.config.is_document(path) and self.world.exists(path)
-            return [_unreadable(path)] if is_there and not self.world.is_folder(path) else []
+            return [_unreadable_finding(path)] if is_there and not self.world.is_folder(path) else []
         subject = Subject(document, self.config, self.types, self.world)
         try:
             found = check_document(subject, rules, _severities(self.config, path, rules), _MOST)
         except LimitExceeded:
-            return [_unreadable(path)]
+            return [_unreadable_finding(path)]
         return [one for one in found if one.is_problem]
 
 
-def before(merge: Merge) -> State:
-    """Return the target as it is. Raises InvalidConfig, DamagedRepository."""
+def make_state_before(merge: Merge) -> CheckedState:
+    """Return the state of the target. Raises InvalidConfig, DamagedRepository."""
     ours = merge.ours
-    return State(OverlayFileTree(ours), ours.config, read_types(ours))
+    return CheckedState(OverlayFileTree(ours), ours.config, read_types(ours))
 
 
-def after(merge: Merge, earlier: State) -> State:
-    """Return the merge as it would be. Raises DamagedRepository."""
+def make_state_after(merge: Merge, earlier: CheckedState) -> CheckedState:
+    """Return the state after the merge. Raises DamagedRepository."""
     world = MergedWorld(merge)
     types = earlier.types
     if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
         types = {**types}
         for name in sorted(world.entries(FOLDER))[:MAX_TYPES]:
-            types[name] = _type(merge, name)
-    return State(world, earlier.config, types)
+            types[name] = _read_type(merge, name)
+    return CheckedState(world, earlier.config, types)
 
 
-def _type(merge: Merge, name: str) -> DocumentType | BrokenType:
+def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
     read = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
     there = {part: data for part, data in read.items() if data is not None}
     return read_type(name, {part: len(data) for part, data in there.items()}, partial(_part, there))
@@ -224,7 +226,7 @@ def _severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Ma
     return found
 
 
-def _unreadable(path: str) -> Finding:
+def _unreadable_finding(path: str) -> Finding:
     message = "the document cannot be read, so nobody can tell what is wrong with it"
     return make_file_finding(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
 
@@ -232,8 +234,8 @@ def _unreadable(path: str) -> Finding:
 SWITCHED_OFF = "rule-switched-off"
 
 
-def switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
-    """The comments of a document that switch off one of some rules: a merge that adds one escapes a check."""
+def find_switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
+    """Return the comments of a document that disable a rule: a merge that adds one is reported."""
     for offset, is_off, names in find_switches(document.data):
         if is_off and (not names or names & set(rules)):
             yield make_file_finding(
@@ -267,28 +269,32 @@ MOST_BYTES = 64_000_000
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
-    """Return what each check says of a merge: problems that its target does not have already.
+    """Return the results of all checks of a merge: problems that its target does not have already.
 
     A problem was there before if the target has one of the same rule and words, in the same document or
     another that the merge changes, so that a section which moves takes its own along. It never raises for
     what is in the documents: what cannot be looked at has not passed.
     """
     try:
-        return _checked(merge, inbound)
+        return _run_checks(merge, inbound)
     except WorkspaceError as error:
-        return unchecked(error.message)
+        return make_unchecked_results(error.message)
 
 
-def _checked(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
-    earlier = before(merge)
-    later = after(merge, earlier)
-    changed = changed_documents(merge)
-    size = sum(_size(merge, path) for path in changed)
+def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
+    earlier = make_state_before(merge)
+    later = make_state_after(merge, earlier)
+    changed = list_changed_documents(merge)
+    size = sum(_count_bytes(merge, path) for path in changed)
     if len(changed) > MOST_DOCUMENTS or size > MOST_BYTES:
-        return unchecked(f"{len(changed):,} documents of {size:,} bytes are more than are checked at once")
-    linking = linking_documents(merge, earlier, later, inbound)
+        return make_unchecked_results(
+            f"{len(changed):,} documents of {size:,} bytes are more than are checked at once"
+        )
+    linking = find_linking_documents(merge, earlier, later, inbound)
     if len(linking) > MOST_DOCUMENTS:
-        return unchecked(f"{len(linking):,} documents that may link to what goes are more than are checked")
+        return make_unchecked_results(
+            f"{len(linking):,} documents that may link to what goes are more than are checked"
+        )
     came_from = {new: old for old, new in merge.moved.items()}
     were = [came_from.get(path, path) for path in changed]
     gone = [path for path in merge.changes if merge.entry(path) is None and path not in merge.moved]
@@ -296,48 +302,48 @@ def _checked(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     for name, rules in RULES.items():
         others = linking if name == "links" else []
         now = _findings(later, [*changed, *others], rules)
-        worse = [] if not now else _without(now, _findings(earlier, [*were, *gone, *others], rules))
-        results.append(result(name, [_problem(later, finding) for finding in worse]))
+        worse = [] if not now else _subtract_findings(now, _findings(earlier, [*were, *gone, *others], rules))
+        results.append(make_check_result(name, [_problem(later, finding) for finding in worse]))
     return tuple(results)
 
 
-def _findings(state: State, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
+def _findings(state: CheckedState, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
     names = [rule.name for rule in rules]
     found: list[Finding] = []
     for path in dict.fromkeys(paths):
         found += state.findings(path, rules)
         document = state.document(path)
         if document is not None:
-            found += switched_off(document, names)
+            found += find_switched_off(document, names)
     return found
 
 
-def _without(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are more than there were; of equal ones those on lines that are new."""
-    lines = Counter((*_said(one), one.text) for one in earlier)
-    left = Counter(map(_said, earlier))
+def _subtract_findings(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
+    """Return the additional findings; of equal ones those on new lines."""
+    lines = Counter((*_describe_finding(one), one.text) for one in earlier)
+    left = Counter(map(_describe_finding, earlier))
     fresh: list[Finding] = []
     for one in now:
-        key = (*_said(one), one.text)
+        key = (*_describe_finding(one), one.text)
         if lines[key] > 0:
             lines[key] -= 1
-            left[_said(one)] -= 1
+            left[_describe_finding(one)] -= 1
         else:
             fresh.append(one)
     worse: list[Finding] = []
     for one in fresh:
-        if left[_said(one)] > 0:
-            left[_said(one)] -= 1
+        if left[_describe_finding(one)] > 0:
+            left[_describe_finding(one)] -= 1
         else:
             worse.append(one)
     return worse
 
 
-def _said(finding: Finding) -> tuple[str, str]:
+def _describe_finding(finding: Finding) -> tuple[str, str]:
     return finding.rule, finding.same_as or finding.message
 
 
-def _problem(state: State, finding: Finding) -> Problem:
+def _problem(state: CheckedState, finding: Finding) -> Problem:
     document = state.document(finding.path)
     line = finding.line - 1
     address = finding.path
@@ -347,7 +353,7 @@ def _problem(state: State, finding: Finding) -> Problem:
     return Problem(finding.rule, address, finding.line, finding.message)
 
 
-def _size(merge: Merge, path: str) -> int:
+def _count_bytes(merge: Merge, path: str) -> int:
     found = merge.entry(path)
     if found is None:
         return 0

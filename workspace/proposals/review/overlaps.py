@@ -1,4 +1,4 @@
-"""Which sections a change touches, and where two changes meet.
+"""The sections that a change touches, and the overlaps of two changes.
 
 Two changes meet where both touch a section of one address, or one front matter key; where one removed or
 moved a section and the other touched what is below it; and where one touched a document or file as a whole
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workspace.diff.changes import DocumentChange, PartVersion
     from workspace.document.document import Document
-    from workspace.proposals.review.changes import Changes
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
 
 _TAKES_ALL = (ChangeKind.REMOVED, ChangeKind.MOVED)
@@ -31,8 +31,8 @@ Address = tuple[str, str | None]
 """A path, and the key of a section in it; None for the document or file itself."""
 
 
-class Touched(NamedTuple):
-    """What a change touches.
+class TouchedSections(NamedTuple):
+    """The files, sections and keys that a change touches.
 
     `sections` are addresses, those of front matter left out; of these `with_below` were removed or moved with
     all that stands below them, and `within` holds, for each, the sections that it stands below. `wholes` are
@@ -47,18 +47,18 @@ class Touched(NamedTuple):
 
     @property
     def addresses(self) -> frozenset[Address]:
-        """Everything that is touched; a document of which a key is touched counts by itself."""
+        """Every touched address; a document with a touched key counts by itself."""
         paths = self.wholes.union(path for path, _ in self.keys)
         return frozenset([*((path, None) for path in paths), *self.sections])
 
     @property
     def paths(self) -> frozenset[str]:
-        """The path of everything that is touched."""
+        """The path of every touched address."""
         return frozenset(path for path, _ in self.addresses)
 
 
-def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
-    """Return what changes touch, of which these are the commits before and after.
+def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) -> TouchedSections:
+    """Return the sections that changes touch; these are the commits before and after.
 
     Raises DamagedRepository.
     """
@@ -70,20 +70,22 @@ def touched_by(changes: Changes, old: Snapshot, new: Snapshot) -> Touched:
         if one.is_whole or one.old_path != one.path or not one.sections:
             wholes |= {end for end in (one.path, one.old_path) if end is not None}
             continue
-        for snapshot, place, kind in _places(one, old, new):
+        for snapshot, place, kind in _list_places(one, old, new):
             if kind is ChangeKind.METADATA:
                 keys.add((place.path, place.address))
                 continue
             key = place.address.rpartition("[")[0] if kind.startswith("task_") else place.address
             address = place.path, key
-            within[address] = _above(_document(snapshot, place.path), key)
+            within[address] = _list_parents(_read_document(snapshot, place.path), key)
             if kind in _TAKES_ALL:
                 with_below.add(address)
-    return Touched(frozenset(wholes), frozenset(within), frozenset(with_below), within, frozenset(keys))
+    return TouchedSections(
+        frozenset(wholes), frozenset(within), frozenset(with_below), within, frozenset(keys)
+    )
 
 
-def meeting(one: Touched, other: Touched) -> tuple[str, ...]:
-    """Return the addresses, as in a link, at which two changes meet, as `one` names them; sorted."""
+def find_common_addresses(one: TouchedSections, other: TouchedSections) -> tuple[str, ...]:
+    """Return the addresses, as in a link, that two changes touch, in the form of `one`; sorted."""
     their_paths = other.paths
     found = {path for path in one.wholes if path in their_paths}
     found |= {path for path, _ in one.keys & other.keys}
@@ -102,7 +104,7 @@ def meeting(one: Touched, other: Touched) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _places(
+def _list_places(
     change: DocumentChange, old: Snapshot, new: Snapshot
 ) -> Iterator[tuple[Snapshot, PartVersion, ChangeKind]]:
     for one in change.sections:
@@ -111,15 +113,15 @@ def _places(
                 yield snapshot, place, one.kind
 
 
-def _document(snapshot: Snapshot, path: str) -> Document | None:
+def _read_document(snapshot: Snapshot, path: str) -> Document | None:
     try:
         return snapshot.document(path)
     except WorkspaceError:  # what cannot be read has no sections that others stand below
         return None
 
 
-def _above(document: Document | None, key: str) -> tuple[str, ...]:
-    """Return the keys of the sections that one stands below, innermost first."""
+def _list_parents(document: Document | None, key: str) -> tuple[str, ...]:
+    """Return the keys of a section's ancestors, innermost first."""
     section = document.section_by_key(key) if document else None
     found: list[str] = []
     while document is not None and section is not None and section.parent is not None:
@@ -129,7 +131,7 @@ def _above(document: Document | None, key: str) -> tuple[str, ...]:
 
 
 class Overlap(NamedTuple):
-    """Another open proposal, and the addresses that both touch, as the first one names them.
+    """Another open proposal, and the addresses that both touch, in the form of the first one.
 
     An address is `path.md#section`; `path.md` alone is the document as a whole, its front matter, or another
     file.

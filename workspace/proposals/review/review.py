@@ -1,4 +1,4 @@
-"""Who is asked what a reviewer sees of a proposal.
+"""The review of a proposal: changes, overlaps, comments, and a preview of its merge.
 
 What a merge would make of a proposal now: what it cannot decide, and what it would make worse.
 """
@@ -15,22 +15,27 @@ from workspace.proposals.comments import (
     MAX_COMMENTS,
     MAX_FOLLOWED,
     At,
-    Comments,
+    CommentPage,
     PlacedThread,
-    Sieve,
-    placed,
+    PlaceFilter,
+    find_comment_anchor_safely,
 )
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import (
-    Bases,
-    Changes,
+    CommitChanges,
+    MergeBases,
     ProposedCommit,
-    changed_paths,
-    changes_between,
-    own_line,
+    compare_commits,
+    list_changed_paths,
+    list_own_commits,
 )
-from workspace.proposals.review.checks import check_merge, unchecked
-from workspace.proposals.review.overlaps import Overlap, Touched, meeting, touched_by
+from workspace.proposals.review.checks import check_merge, make_unchecked_results
+from workspace.proposals.review.overlaps import (
+    Overlap,
+    TouchedSections,
+    find_common_addresses,
+    find_touched_sections,
+)
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -38,14 +43,14 @@ if TYPE_CHECKING:
 
     from workspace.branch import Branch
     from workspace.merge.trees import FileConflict, Merge
-    from workspace.proposals.comments import Standing
+    from workspace.proposals.comments import CommentAnchor
     from workspace.proposals.proposal import Proposal, Thread
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
 
 
 class Preview(NamedTuple):
-    """A merge that nobody has made yet, as of the target's tip and the proposal's.
+    """A previewed merge of the target's tip and the proposal's.
 
     `merge` is None where there is none to make, and `reason` says why: the proposal is merged already, a
     branch is gone, or the two cannot be merged. `conflicts` must be decided first; `checks` are of the merge,
@@ -62,7 +67,7 @@ class Preview(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Whether it can be merged as it is, and makes nothing worse."""
+        """Return True if it can be merged as it is, and adds no problem."""
         return self.merge is not None and not self.conflicts and all(one.passed for one in self.checks)
 
 
@@ -84,13 +89,13 @@ Ends = tuple[str | None, str]
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 
-def reviewing(branch: Branch) -> Reviewing:
+def reviewing(branch: Branch) -> ProposalReview:
     """Return what a reviewer sees of the proposals of a branch's repository: one object for all branches."""
-    return branch.shared(Reviewing, lambda: Reviewing(branch.served))
+    return branch.shared(ProposalReview, lambda: ProposalReview(branch.served))
 
 
-class Reviewing:
-    """What a reviewer sees of the proposals of a repository. Safe in several threads.
+class ProposalReview:
+    """The review of the proposals of a repository. Safe in several threads.
 
     What is found of two commits is kept, some of the last ones of each kind.
     """
@@ -98,19 +103,21 @@ class Reviewing:
     def __init__(self, workspace: Branch) -> None:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
-        self._bases = Bases(workspace.git, self._graph)
-        self._changes: LRUCache[Ends, Changes] = LRUCache(_KEPT_CHANGES)
+        self._bases = MergeBases(workspace.git, self._graph)
+        self._changes: LRUCache[Ends, CommitChanges] = LRUCache(_KEPT_CHANGES)
         self._paths: LRUCache[Ends, frozenset[str]] = LRUCache(_KEPT_PATHS)
-        self._touched: LRUCache[Ends, Touched] = LRUCache(_KEPT_PATHS)
+        self._touched: LRUCache[Ends, TouchedSections] = LRUCache(_KEPT_PATHS)
         self._ends: LRUCache[tuple[str | None, str], Ends] = LRUCache(_KEPT_PATHS)
         self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_KEPT_PREVIEWS)
         self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
             _KEPT_PREVIEWS
         )
-        self._standings: LRUCache[tuple[str | None, str, str], Standing | None] = LRUCache(_KEPT_STANDINGS)
+        self._standings: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(
+            _KEPT_STANDINGS
+        )
 
-    def changes(self, proposal: Proposal) -> Changes:
-        """What a proposal changes: since it parted from its target, or if it is merged, what that brought.
+    def changes(self, proposal: Proposal) -> CommitChanges:
+        """Return the changes of a proposal since its base, or of its merge.
 
         Nothing where its branch is gone. Where several commits are the last that both lines have in common,
         it is compared with the newest on the target's way of first parents.
@@ -118,11 +125,11 @@ class Reviewing:
         """
         ends = self._ends_of(proposal)
         if ends is None:
-            return Changes(None, None)
-        return self._changes.get(ends, lambda: changes_between(*self._snapshots(ends)))
+            return CommitChanges(None, None)
+        return self._changes.get(ends, lambda: compare_commits(*self._snapshots(ends)))
 
     def paths(self, proposal: Proposal) -> frozenset[str]:
-        """Return every path at which a proposal differs from what it is compared with; quick, for lists.
+        """Return every path that a proposal changes; fast, for lists.
 
         Raises ShallowHistory, DamagedRepository.
         """
@@ -130,7 +137,7 @@ class Reviewing:
         return self._paths_of(ends) if ends is not None else frozenset()
 
     def touched(self, proposal: Proposal) -> frozenset[Address]:
-        """The sections that a proposal touches, each by its path and key; None for the key: the whole file.
+        """Return the sections that a proposal touches, by path and key; None for the whole file.
 
         Raises ShallowHistory, DamagedRepository.
         """
@@ -138,7 +145,7 @@ class Reviewing:
         return self._touched_by(ends).addresses if ends is not None else frozenset()
 
     def overlaps(self, proposal: Proposal, among: Sequence[Proposal]) -> tuple[Overlap, ...]:
-        """The open proposals to the same target, of some, that touch what a proposal touches; in their order.
+        """Return the given open proposals to the same target that touch the same sections, in their order.
 
         Only those are read that change a file which it changes. One whose commits cannot be read is left out.
         Raises ShallowHistory, DamagedRepository.
@@ -158,7 +165,7 @@ class Reviewing:
                 theirs = self._ends_of(other, tips)
                 if theirs is None or own.isdisjoint(self._paths_of(theirs)):
                     continue
-                addresses = meeting(self._touched_by(ends), self._touched_by(theirs))
+                addresses = find_common_addresses(self._touched_by(ends), self._touched_by(theirs))
             except WorkspaceError:
                 continue
             if addresses:
@@ -166,41 +173,41 @@ class Reviewing:
         return tuple(found)
 
     def preview(self, proposal: Proposal) -> Preview:
-        """Return what a merge would make of a proposal now.
+        """Return the merge of a proposal as of now, without a commit.
 
         What stands in its way is said, and never raised.
         """
-        if proposal.state is State.MERGED:
+        if proposal.state is ProposalState.MERGED:
             return Preview(None, reason="it is merged already")
         tip = proposal.tip
         if tip is None:
-            return _without_merge("its branch is gone")
+            return _make_unmergeable_preview("its branch is gone")
         self._graph.look()
         try:
             target = self._workspace.git.tip(proposal.words.target)
             if target is None:
-                return _without_merge(
+                return _make_unmergeable_preview(
                     f"the branch '{proposal.words.target}', into which it asks to be merged, is gone"
                 )
             return self._previews.get((target, tip), lambda: self._previewed(target, tip))
         except WorkspaceError as error:
-            return _without_merge(error.message)
+            return _make_unmergeable_preview(error.message)
 
     def conflicts(self, proposal: Proposal, target: str | None = None) -> tuple[FileConflict, ...]:
-        """What a refresh has to decide: ours is the proposal, theirs a commit of its target, or its tip.
+        """Return the conflicts of a refresh: ours is the proposal, theirs a commit of its target or its tip.
 
         Nothing where it is merged or one of the branches is gone. Raises what `merge_commits` raises.
         """
         from workspace.merge.commits import merge_commits
 
         target = target or self._workspace.git.tip(proposal.words.target)
-        if proposal.state is State.MERGED or proposal.tip is None or target is None:
+        if proposal.state is ProposalState.MERGED or proposal.tip is None or target is None:
             return ()
         workspace = self._workspace
         return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target)).conflicts
 
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
-        """Return the commits that a proposal brings, or brought, by itself, the newest first, 100 at most.
+        """Return the commits of a proposal, the newest first, 100 at most.
 
         Nothing where its branch is gone. Raises ShallowHistory, DamagedRepository.
         """
@@ -210,10 +217,10 @@ class Reviewing:
         base, tip = ends
         if proposal.landing is not None:
             tip = proposal.landing.tip
-        return own_line(self._workspace.git, self._graph, base, tip)
+        return list_own_commits(self._workspace.git, self._graph, base, tip)
 
     def check(self, merge: Merge) -> tuple[CheckResult, ...]:
-        """Return what a merge makes worse than its target is; kept for one that nobody had to decide."""
+        """Return the checks of a merge; those of a merge without decisions are cached."""
         if merge.resolved:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
@@ -221,8 +228,8 @@ class Reviewing:
 
     def comments(
         self, proposal: Proposal, *, after: int = 0, limit: int = MAX_COMMENTS, at: At = (None, None)
-    ) -> Comments:
-        """Return a page of a proposal's threads, or of those at a place, and where their texts are now.
+    ) -> CommentPage:
+        """Return a page of a proposal's threads, or of those at a place, with the anchors of their texts.
 
         That is in the proposal, or as it was when it was merged; unknown where its branch is gone.
         A page of a place ends early where many texts would be followed: `next` says where to go on.
@@ -232,7 +239,7 @@ class Reviewing:
         may_look, may_follow = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
         tip = proposal.landing.tip if proposal.landing is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
-        sieve = Sieve(snapshot, at)
+        sieve = PlaceFilter(snapshot, at)
         found: list[PlacedThread] = []
         followed, number = 0, first
         while number < min(len(threads), first + may_look) and len(found) < limit and followed < may_follow:
@@ -242,16 +249,16 @@ class Reviewing:
                 one = PlacedThread(thread, self._standing(proposal, thread, snapshot), number)
                 found += [one] if one.is_at(*at) else []
             number += 1
-        return Comments(tuple(found), len(threads), number if number < len(threads) else None)
+        return CommentPage(tuple(found), len(threads), number if number < len(threads) else None)
 
     def _ends_of(self, proposal: Proposal, tips: dict[str, str | None] | None = None) -> Ends | None:
-        """Return what a proposal is compared with; `tips` keeps those of targets within one answer."""
+        """Return the two commits to compare for a proposal; `tips` caches the tips of targets in one call."""
         begun = proposal.words.base
         if proposal.landing is not None:
             commit, tip = proposal.landing
             if commit is not None and commit != tip:
                 return self._bases.before(commit), commit
-            return self._bases.begun(begun, tip), tip
+            return self._bases.find_base(begun, tip), tip
         if proposal.tip is None:
             return None
         tip, branch = proposal.tip, proposal.words.target
@@ -261,23 +268,23 @@ class Reviewing:
             tips[branch] = self._workspace.git.tip(branch)
         target = tips[branch]
         if target is None:
-            return self._bases.begun(begun, tip), tip
-        return self._ends.get((target, tip), lambda: (self._bases.of(target, tip), tip))
+            return self._bases.find_base(begun, tip), tip
+        return self._ends.get((target, tip), lambda: (self._bases.find(target, tip), tip))
 
-    def _standing(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> Standing | None:
+    def _standing(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
         comment = thread.comment
         if tip is None or comment.place is None:
             return None
         key = tip.commit, proposal.id, comment.id
-        return self._standings.get(key, lambda: placed(comment, tip))
+        return self._standings.get(key, lambda: find_comment_anchor_safely(comment, tip))
 
     def _paths_of(self, ends: Ends) -> frozenset[str]:
-        return self._paths.get(ends, lambda: changed_paths(*self._snapshots(ends)))
+        return self._paths.get(ends, lambda: list_changed_paths(*self._snapshots(ends)))
 
-    def _touched_by(self, ends: Ends) -> Touched:
-        def find() -> Touched:
+    def _touched_by(self, ends: Ends) -> TouchedSections:
+        def find() -> TouchedSections:
             old, new = self._snapshots(ends)
-            return touched_by(self._changes.get(ends, lambda: changes_between(old, new)), old, new)
+            return find_touched_sections(self._changes.get(ends, lambda: compare_commits(old, new)), old, new)
 
         return self._touched.get(ends, find)
 
@@ -290,9 +297,9 @@ class Reviewing:
         from workspace.merge.commits import merge_commits
 
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
-        behind, is_empty = self._bases.behind(target, tip), self._bases.of(target, tip) == tip
+        behind, is_empty = self._bases.behind(target, tip), self._bases.find(target, tip) == tip
         return Preview(merge, merge.conflicts, self.check(merge), behind, is_empty=is_empty)
 
 
-def _without_merge(reason: str) -> Preview:
-    return Preview(None, checks=unchecked(reason), reason=reason)
+def _make_unmergeable_preview(reason: str) -> Preview:
+    return Preview(None, checks=make_unchecked_results(reason), reason=reason)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LINE_END
 from workspace.markdown.slugs import make_heading_slug
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.texts.summaries.code import read_log_passages, read_source_passages
 from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Passage, PassageKind
 from workspace.texts.summaries.prose import read_prose_passages
@@ -245,7 +245,7 @@ class Summary(NamedTuple):
 def check_style(style: str) -> None:
     """Raise UnknownStyle for a style that there is not."""
     if style not in STYLES:
-        near = nearest(style, STYLES)
+        near = find_nearest(style, STYLES)
         guess = f"Did you mean '{near[0]}'? " if near else ""
         raise UnknownStyle(
             f"no summary style '{style[:100]}'",

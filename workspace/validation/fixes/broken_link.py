@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from workspace.document.splices import Splice
-from workspace.history.moves import renamed_documents
+from workspace.history.moves import map_renamed_documents
 from workspace.links.destinations import format_destination
 from workspace.links.fragments import find_names
 from workspace.links.resolver import LinkStatus, Target, list_candidate_paths, resolve_fragment
-from workspace.paths import twin_key
+from workspace.paths import fold_name
 from workspace.validation.fixes.change import Fix
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PathVariants:
         folder = ""
         for name in path.split("/"):
             if name not in self._world.entries(folder):
-                twins = self._in(folder).get(twin_key(name), ())
+                twins = self._in(folder).get(fold_name(name), ())
                 if len(twins) != 1:
                     return None
                 name = twins[0]
@@ -67,7 +67,7 @@ class PathVariants:
         if folder not in self._names:
             found: dict[str, list[str]] = {}
             for name in self._world.entries(folder):
-                found.setdefault(twin_key(name), []).append(name)
+                found.setdefault(fold_name(name), []).append(name)
             self._names[folder] = found
         return self._names[folder]
 
@@ -179,4 +179,4 @@ class MoveHistory:
     @cached_property
     def documents(self) -> RenamedDocuments:
         """What it tells of documents."""
-        return RenamedDocuments(renamed_documents(self._tip))
+        return RenamedDocuments(map_renamed_documents(self._tip))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
-from workspace.git.objects import blob_id
+from workspace.git.objects import hash_blob
 from workspace.links.inbound import AffectedPaths, ScannedInbound
 from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
@@ -86,7 +86,7 @@ def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
     for path in files.documents:
         try:
             data = files.reader.read(path)
-            if there.get(path) != blob_id(data):
+            if there.get(path) != hash_blob(data):
                 overlay.put(Document.parse(data, path))
         except (LimitExceeded, UnreadableFile, NotADocument):
             continue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from templates import DocumentType
 from workspace.markdown.slugs import make_heading_slug
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     for part in kind.sections:
         found = by_title.get(part.title.casefold()) or by_title.get(make_heading_slug(part.title))
         if found is None:
-            near = nearest(part.title, [section.title for section in document.sections])
+            near = find_nearest(part.title, [section.title for section in document.sections])
             fix = f"Add {'#' * part.level} {part.title}" + (
                 f", or rename '{near[0]}' to it." if near else "."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
-from workspace.nearest import nearest
+from workspace.nearest import find_nearest
 from workspace.validation.rule import Rule, Severity, Spot
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     if isinstance(found, WorkspaceError):
         yield Spot(start, end, found.message, found.fix)
     elif found is None:
-        close = nearest(name, subject.types)
+        close = find_nearest(name, subject.types)
         fix = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(subject.types)}."
         yield Spot(start, end, f"there is no document type '{name[:100]}'", fix)
 

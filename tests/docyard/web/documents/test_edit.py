@@ -12,7 +12,7 @@ from tests.docyard.web.documents.scene import Pages, fields, served
 from tests.loops import loop_over
 from workspace.proposals.actions.register import Actor
 from workspace.proposals.events import Author, KnownBy
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 LIMITS = "/edit/specs/api.md?section=rate-limits"
 
@@ -41,7 +41,7 @@ def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Page
     sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
     id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
     proposal = pages.workspace.proposing().one(id)
-    assert (proposal.words.title, proposal.state) == ("Allow more", State.OPEN)
+    assert (proposal.words.title, proposal.state) == ("Allow more", ProposalState.OPEN)
     assert proposal.words.description.startswith("They asked for it.")
     assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
     assert text_at(pages, "main", "specs/api.md") == before
@@ -50,7 +50,7 @@ def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Page
 def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = proposal_of(pages.post(LIMITS, sent))
-    assert pages.workspace.proposing().one(id).state is State.DRAFT
+    assert pages.workspace.proposing().one(id).state is ProposalState.DRAFT
     assert f'<option value="{id}"' in pages.get(LIMITS)
     more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
     form = pages.form(more)
@@ -60,7 +60,7 @@ def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
     assert b"Ninety." in text
     assert b"Three of them." in text
     pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
-    assert pages.workspace.proposing().one(id).state is State.OPEN
+    assert pages.workspace.proposing().one(id).state is ProposalState.OPEN
 
 
 def test_a_proposal_of_another_takes_what_is_edited_in_it(pages: Pages) -> None:
@@ -107,7 +107,7 @@ def test_a_form_sent_twice_at_once_makes_one_proposal(pages: Pages) -> None:
         found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
     assert len(found) == 1
     [proposal] = pages.workspace.proposing().all()
-    assert proposal.state is State.OPEN
+    assert proposal.state is ProposalState.OPEN
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docyard.web.proposals.pages import Pages, pages, text_of
 from tests.workspace.proposals.actions.scene import AGENT, RULE
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 QUOTE = "Introduction."
 
@@ -42,7 +42,7 @@ def test_from_a_draft_to_the_merge(governed: Pages) -> None:
     assert "Nothing is missing" in text_of(governed.show(one))
     governed.does(one, "merge", commit=tip)
     merged = governed.now(one)
-    assert merged.state is State.MERGED
+    assert merged.state is ProposalState.MERGED
     assert scene.log("-1", "--format=%an %s") == [f"Bea Merge proposal {one.id}: Say more of calls"]
     assert re.search(r"Merged as [0-9a-f]{8} by Bea,", text_of(governed.show(one)))
     assert governed.written == 4
@@ -85,7 +85,7 @@ def test_a_form_that_comes_again_late_undoes_nothing(open_pages: Pages) -> None:
     open_pages.does(one, "request-changes", text="Say who.")
     open_pages.scene.append(one.id, "You.")  # which answers nothing until it is submitted
     open_pages.does(one, "submit", key=keys["submit"])
-    assert open_pages.now(one).state is State.CHANGES_REQUESTED
+    assert open_pages.now(one).state is ProposalState.CHANGES_REQUESTED
     open_pages.does(one, "close", key=keys["close"])
     open_pages.does(one, "reopen", key=keys["reopen"])
     open_pages.does(one, "close", key=keys["close"])
@@ -197,7 +197,7 @@ def test_changes_are_asked_for_answered_and_approved(open_pages: Pages) -> None:
     open_pages.scene.proposing.submit(one.id, AGENT)
     assert "answered" in text_of(open_pages.show(one))
     open_pages.does(one, "approve")
-    assert open_pages.now(one).state is State.APPROVED
+    assert open_pages.now(one).state is ProposalState.APPROVED
 
 
 def test_closed_and_reopened(open_pages: Pages) -> None:

@@ -11,8 +11,8 @@ from docyard.web import site
 from tests.docyard.web.proposals.pages import Pages, pages
 from tests.meanwhile import after
 from workspace.proposals.actions import discuss
-from workspace.proposals.actions.register import Register
-from workspace.proposals.events import Verdict
+from workspace.proposals.actions.register import ProposalRepository
+from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
 
 
@@ -32,7 +32,7 @@ def test_words_that_another_changes_just_now_are_not_replaced(
     after(
         monkeypatch,
         discuss,
-        "writable",
+        "require_writable",
         lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
     )
     html = open_pages.refused(
@@ -54,9 +54,9 @@ def test_a_form_leads_to_what_it_has_said(
         if act == "comment":
             others.comment(one.id, scene.person("cyd"), "Good.")
         else:
-            others.review(one.id, scene.person("cyd"), Verdict.APPROVE, "Good.")
+            others.review(one.id, scene.person("cyd"), ReviewDecision.APPROVE, "Good.")
 
-    after(monkeypatch, Register, "say", speak)
+    after(monkeypatch, ProposalRepository, "append", speak)
     said = open_pages.does(one, act, text="Good.").partition("#said-")[2]
     words = open_pages.now(one).words
     spoken = [thread.comment for thread in words.threads] if act == "comment" else words.reviews

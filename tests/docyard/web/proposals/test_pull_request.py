@@ -14,7 +14,7 @@ from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.proposals.pages import Pages, sound, text_of
 from tests.docyard.web.serving import CSRF
 from workspace.git.remotes.credentials import Access
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 
 pytestmark = pytest.mark.process
 
@@ -42,7 +42,7 @@ def test_a_submission_shows_its_pull_request_or_why_there_is_none(here: Joined, 
     assert "Submit it again" in text_of(refused)
     assert PASSWORD not in refused
     assert "<b>is bad" not in refused
-    assert forge_pages.now(one).state is State.OPEN
+    assert forge_pages.now(one).state is ProposalState.OPEN
     assert "Pull request" not in forge_pages.show(one)
     forge_pages.does(one, "submit")
     (there,) = [each for each in here.local.state.pull_requests if each.head == one.words.branch]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.git.remotes.exchange import cleaned
-from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, parse_address
+from workspace.git.remotes.exchange import clean_message
+from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
 
 @loop_over(
@@ -39,7 +39,7 @@ from workspace.git.remotes.url import Address, Transport, UnsupportedRemote, par
 def test_addresses(
     url: str, transport: str, host: str, user: str | None, password: str | None, bare: str
 ) -> None:
-    assert parse_address(url) == Address(Transport(transport), bare, host, user, password)
+    assert parse_remote_url(url) == RemoteUrl(Transport(transport), bare, host, user, password)
 
 
 @loop_over(
@@ -59,22 +59,22 @@ def test_addresses(
 )
 def test_what_is_not_spoken_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(UnsupportedRemote) as caught:
-        parse_address(url)
+        parse_remote_url(url)
     assert "id" not in caught.value.message.split()
 
 
 def test_a_token_is_not_sent_where_it_can_be_read() -> None:
-    assert not parse_address("http://docs.example/x").is_private
-    assert not parse_address("http://127.0.0.1.docs.example/x").is_private
-    assert parse_address("http://127.0.0.1:8080/x").is_private
-    assert parse_address("https://docs.example/x").is_private
+    assert not parse_remote_url("http://docs.example/x").is_private
+    assert not parse_remote_url("http://127.0.0.1.docs.example/x").is_private
+    assert parse_remote_url("http://127.0.0.1:8080/x").is_private
+    assert parse_remote_url("https://docs.example/x").is_private
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_an_address_or_refused(text: str) -> None:
     for url in (text, f"https://{text}", f"ssh://{text}/x", f"https://ada:{text}@h/x"):
         try:
-            address = parse_address(url)
+            address = parse_remote_url(url)
         except UnsupportedRemote:
             continue
         assert address.shown().isprintable()
@@ -82,18 +82,18 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
 
 @given(st.text("abcdef0123456789", min_size=12, max_size=30), st.text(max_size=40))
 def test_no_secret_in_what_is_printed(secret: str, rest: str) -> None:
-    address = parse_address(f"https://ada:{secret}@h.example/x")
+    address = parse_remote_url(f"https://ada:{secret}@h.example/x")
     assert secret not in repr(address)
     said = f"{rest} https://ada:{secret}@h.example/x {secret} \x1b[1m{rest}"
-    assert secret not in cleaned(said, (secret,)).replace(cleaned(rest), "")
-    assert cleaned(said, (secret,)).isprintable()
+    assert secret not in clean_message(said, (secret,)).replace(clean_message(rest), "")
+    assert clean_message(said, (secret,)).isprintable()
 
 
 def test_words_are_cleaned() -> None:
-    assert cleaned("no \x1b[31mway\x1b[0m\r\nout\x07.") == "no way out"
+    assert clean_message("no \x1b[31mway\x1b[0m\r\nout\x07.") == "no way out"
     assert (
-        cleaned("failed to resolve path '/home/ada/docs': gone")
+        clean_message("failed to resolve path '/home/ada/docs': gone")
         == "failed to resolve path 'the folder': gone"
     )
-    assert cleaned("at https://ada:x@h/y") == "at https://***@h/y"
-    assert len(cleaned("x" * 100_000)) <= 501
+    assert clean_message("at https://ada:x@h/y") == "at https://***@h/y"
+    assert len(clean_message("x" * 100_000)) <= 501

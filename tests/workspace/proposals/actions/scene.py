@@ -9,13 +9,13 @@ from tests import repositories
 from tests.repositories import Repo
 from workspace.edits import AppendContent, Operation
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.actions import Proposing
-from workspace.proposals.actions.register import Actor, Proposed
-from workspace.proposals.events import Author, KnownBy, Verdict
+from workspace.proposals.actions.actions import ProposalActions
+from workspace.proposals.actions.register import Actor, ProposedWrite
+from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.write import Written
+from workspace.writing.write import WriteResult
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
 FILES: Mapping[str, str] = {
@@ -38,7 +38,7 @@ class Scene:
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @property
-    def proposing(self) -> Proposing:
+    def proposing(self) -> ProposalActions:
         return self.workspace.proposing()
 
     def person(self, name: str = "bea") -> Actor:
@@ -46,18 +46,18 @@ class Scene:
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key(name) is None:
             tokens.add(name, name.title(), f"{name}@example.org")
-        known = tokens.known(name)
+        known = tokens.find_known(name)
         assert known is not None
         return ADA._replace(person=known.person)
 
     def open(self, title: str = "Say more", **options: object) -> Proposal:
         return self.proposing.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
 
-    def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> Written:
+    def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
         """Write to a proposal, as an agent does."""
         return write(self.proposing.branch(name), text, file, slug)
 
-    def write(self, text: str, file: str = "guide.md", slug: str = "install") -> Written:
+    def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
         """Write to the served branch."""
         return write(self.workspace, text, file, slug)
 
@@ -67,12 +67,14 @@ class Scene:
         self.append(proposal.id, text, file, slug)
         return self.proposing.submit(proposal.id, AGENT).proposal
 
-    def propose(self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls") -> Proposed:
+    def propose(
+        self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
+    ) -> ProposedWrite:
         """Write directly what becomes a proposal."""
         return self.proposing.propose([append(text, file, slug)], AGENT, mode=Mode.EACH)
 
     def approve(self, proposal: Proposal, by: str = "bea") -> Proposal:
-        return self.proposing.review(proposal.id, self.person(by), Verdict.APPROVE).proposal
+        return self.proposing.review(proposal.id, self.person(by), ReviewDecision.APPROVE).proposal
 
     def show(self, path: str, at: str = "main") -> str:
         return self.repo.git("show", f"{at}:{path}")
@@ -90,7 +92,7 @@ def append(text: str, file: str = "guide.md", slug: str = "use") -> Operation:
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def write(workspace: Workspace, text: str, file: str, slug: str) -> Written:
+def write(workspace: Workspace, text: str, file: str, slug: str) -> WriteResult:
     operations: Sequence[Operation] = [append(text, file, slug)]
     written = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
     for step in written.steps:

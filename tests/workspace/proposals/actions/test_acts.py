@@ -9,16 +9,16 @@ import pytest
 from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, append
 from workspace.edits import RemoveDocument
 from workspace.merge.commits import MergeConflict
-from workspace.merge.conflict import Choice, Resolution
+from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.refresh import Decisions
+from workspace.proposals.actions.refresh import RefreshDecisions
 from workspace.proposals.actions.register import NothingProposed, ProposalEnded
-from workspace.proposals.events import InvalidWords, Verdict
-from workspace.proposals.proposal import State
+from workspace.proposals.events import InvalidEventText, ReviewDecision
+from workspace.proposals.proposal import ProposalState
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.idempotency import InvalidKey, KeyReused, Request, digest_of
+from workspace.writing.idempotency import InvalidKey, KeyReused, Request, compute_digest
 from workspace.writing.plan import Mode
 
 
@@ -36,22 +36,26 @@ def test_from_a_direct_write_to_the_merge(scene: Scene) -> None:
     assert proposal is not None
     assert scene.repo.head() == before
     assert (written.is_committed, written.commit) == (True, proposal.tip)
-    assert (proposal.state, proposal.words.base, proposal.words.target) == (State.DRAFT, before, "main")
+    assert (proposal.state, proposal.words.base, proposal.words.target) == (
+        ProposalState.DRAFT,
+        before,
+        "main",
+    )
     assert "One." in scene.show("specs/api.md", proposal.words.branch)
     name = proposal.id
     assert f"Docyard-Proposal: {name}" in scene.log("-1", "--format=%B", proposal.words.branch)
-    assert scene.proposing.submit(name, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.submit(name, AGENT).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as blocked:
         scene.proposing.merge(name, scene.person())
     assert [block["code"] for block in blocked.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
-        scene.proposing.review(name, AGENT, Verdict.APPROVE)
-    assert scene.approve(proposal).state is State.APPROVED
+        scene.proposing.review(name, AGENT, ReviewDecision.APPROVE)
+    assert scene.approve(proposal).state is ProposalState.APPROVED
     for actor in (AGENT, ADA):
         with pytest.raises(NeedsPerson):
             scene.proposing.merge(name, actor)
     merged = scene.proposing.merge(name, scene.person())
-    assert (merged.is_new, merged.proposal.state) == (True, State.MERGED)
+    assert (merged.is_new, merged.proposal.state) == (True, ProposalState.MERGED)
     assert scene.log("-1", "--format=%H %P %an") == [f"{merged.commit} {before} {proposal.tip} Bea"]
     assert "One." in (scene.repo.path / "specs/api.md").read_text()
     again = scene.proposing.merge(name, AGENT)
@@ -66,7 +70,7 @@ def test_an_edit_voids_the_approval(scene: Scene) -> None:
     with pytest.raises(MergeBlocked):
         scene.proposing.merge(proposal.id, scene.person())
     with pytest.raises(ProposalMoved):
-        scene.proposing.review(proposal.id, scene.person(), Verdict.APPROVE, commit=proposal.tip)
+        scene.proposing.review(proposal.id, scene.person(), ReviewDecision.APPROVE, commit=proposal.tip)
     with pytest.raises(ProposalMoved):
         scene.proposing.merge(proposal.id, scene.person(), commit=proposal.tip)
     scene.approve(proposal)
@@ -98,7 +102,7 @@ def test_nobody_approves_their_own(scene: Scene) -> None:
     scene.proposing.refresh(by_hand.id, AGENT)
     scene.write("And more.")
     scene.proposing.refresh(by_hand.id, scene.person("dora"))
-    assert scene.approve(by_hand, "dora").state is State.APPROVED
+    assert scene.approve(by_hand, "dora").state is ProposalState.APPROVED
     scene.repo.git("checkout", "-q", by_hand.words.branch)
     scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
     with pytest.raises(OwnProposal):
@@ -108,12 +112,12 @@ def test_nobody_approves_their_own(scene: Scene) -> None:
 def test_what_is_asked_for_blocks_until_it_is_answered(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo")
     proposal = scene.proposed()
-    asked = scene.proposing.review(proposal.id, ADA, Verdict.REQUEST_CHANGES, "Say why.")
-    assert asked.proposal.state is State.CHANGES_REQUESTED
+    asked = scene.proposing.review(proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why.")
+    assert asked.proposal.state is ProposalState.CHANGES_REQUESTED
     with pytest.raises(MergeBlocked):
         scene.proposing.merge(proposal.id, AGENT)
     scene.append(proposal.id, "Because.")
-    assert scene.proposing.submit(proposal.id, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
     assert scene.proposing.merge(proposal.id, AGENT).is_new
 
 
@@ -126,7 +130,7 @@ def test_comments(scene: Scene) -> None:
     answered = scene.proposing.comment(name, AGENT, "Because.", reply_to=thread.comment.id)
     assert [one.text for one in answered.proposal.words.threads[0].replies] == ["Because."]
     for wrong in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
-        with pytest.raises(InvalidWords):
+        with pytest.raises(InvalidEventText):
             scene.proposing.comment(name, ADA, "Why?", **wrong)
     with pytest.raises(DocumentNotFound):
         scene.proposing.comment(name, ADA, "Why?", file="none.md")
@@ -141,7 +145,7 @@ def test_comments(scene: Scene) -> None:
 
 def test_words_that_cannot_be_kept(scene: Scene) -> None:
     for title in ("x" * 10_000, "", " \n", "\x00"):
-        with pytest.raises(InvalidWords):
+        with pytest.raises(InvalidEventText):
             scene.open(title)
     with pytest.raises(InvalidKey):
         scene.open(request="two words")
@@ -152,14 +156,14 @@ def test_words_that_cannot_be_kept(scene: Scene) -> None:
     edited = scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}")
     assert edited.proposal.id == one.id
     assert scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}").is_new is False
-    with pytest.raises(InvalidWords):
+    with pytest.raises(InvalidEventText):
         scene.proposing.edit(one.id, AGENT)
 
 
 def test_closed_and_taken_up_again(scene: Scene) -> None:
     proposal = scene.proposed()
     writer = scene.proposing.branch(proposal.id)
-    assert scene.proposing.close(proposal.id, AGENT, "Elsewhere.").proposal.state is State.CLOSED
+    assert scene.proposing.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
     assert scene.proposing.close(proposal.id, AGENT).is_new is False
     for act in (scene.proposing.merge, scene.proposing.submit, scene.proposing.refresh):
         with pytest.raises(ProposalEnded) as ended:
@@ -169,7 +173,7 @@ def test_closed_and_taken_up_again(scene: Scene) -> None:
         scene.proposing.branch(proposal.id)
     with pytest.raises(ProposalEnded):
         writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
-    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
     assert scene.proposing.merge(proposal.id, AGENT).is_new
     for act in (scene.proposing.close, scene.proposing.reopen, scene.proposing.submit):
         with pytest.raises(ProposalEnded):
@@ -182,7 +186,7 @@ def test_refreshed_by_a_merge_commit(scene: Scene) -> None:
     scene.write("Meanwhile.")
     refreshed = scene.proposing.refresh(proposal.id, AGENT)
     assert scene.log("-1", "--format=%P", proposal.words.branch) == [f"{proposal.tip} {scene.repo.head()}"]
-    assert refreshed.proposal.state is State.OPEN
+    assert refreshed.proposal.state is ProposalState.OPEN
     assert not refreshed.proposal.is_rewritten
     text = scene.show("guide.md", proposal.words.branch)
     assert "Meanwhile." in text
@@ -202,7 +206,7 @@ def test_refreshed_without_a_commit_of_its_own(scene: Scene) -> None:
     scene.write("Meanwhile.")
     refreshed = scene.proposing.refresh(proposal.id, AGENT)
     assert refreshed.proposal.tip == refreshed.proposal.words.base == scene.repo.head()
-    assert refreshed.proposal.state is State.DRAFT
+    assert refreshed.proposal.state is ProposalState.DRAFT
     with pytest.raises(NothingProposed):
         scene.proposing.merge(proposal.id, AGENT)
 
@@ -218,8 +222,8 @@ def test_conflicts_are_decided_by_a_refresh(scene: Scene) -> None:
         scene.proposing.refresh(proposal.id, AGENT)
     (found,) = refused.value.conflicts
     assert (found.path, found.conflict.theirs) == ("guide.md", None)
-    decided = {found.path: {found.conflict.unit: Resolution(Choice.OURS)}}
-    assert scene.proposing.refresh(proposal.id, AGENT, Decisions(lambda _: decided)).is_new
+    decided = {found.path: {found.conflict.unit: Resolution(ResolutionChoice.OURS)}}
+    assert scene.proposing.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decided)).is_new
     assert scene.proposing.merge(proposal.id, AGENT).is_new
     assert "Here too." in (scene.repo.path / "guide.md").read_text()
     scene.check_sound()
@@ -257,9 +261,9 @@ def test_retries(scene: Scene) -> None:
     assert len(scene.proposing.one(name).words.threads) == 1
     with pytest.raises(KeyReused):
         scene.proposing.comment(name, ADA, "Why not?", request="asked")
-    first = scene.proposing.review(name, scene.person(), Verdict.APPROVE, request="yes")
+    first = scene.proposing.review(name, scene.person(), ReviewDecision.APPROVE, request="yes")
     scene.append(name, "Moves on.", "specs/api.md", "calls")
-    again = scene.proposing.review(name, scene.person(), Verdict.APPROVE, request="yes")
+    again = scene.proposing.review(name, scene.person(), ReviewDecision.APPROVE, request="yes")
     assert (first.is_new, again.is_new, again.commit) == (True, False, first.commit)
     assert again.proposal.approvals == (), "a retry approves nothing that came later"
     for is_new in (True, False):
@@ -268,7 +272,7 @@ def test_retries(scene: Scene) -> None:
 
 
 def test_a_retry_of_a_write_that_became_a_proposal(scene: Scene) -> None:
-    request = Request("key", digest_of("edit_document", {"a": 1}), lambda plan: {"told": "once"})
+    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"told": "once"})
     operations = [append("One.", "specs/api.md", "calls")]
 
     def directly() -> None:
@@ -285,10 +289,10 @@ def test_a_retry_of_a_write_that_became_a_proposal(scene: Scene) -> None:
         assert (again.proposal.id, again.written.commit) == (first.proposal.id, first.written.commit)
         assert again.written.repeated is not None
         assert again.written.repeated.result == {"told": "once"}
-        if again.proposal.state is not State.MERGED:
+        if again.proposal.state is not ProposalState.MERGED:
             scene.approve(again.proposal)
             scene.proposing.merge(again.proposal.id, scene.person())
-    other = Request("key", digest_of("edit_document", {"a": 2}), lambda plan: {})
+    other = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
         scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=other)
     assert len(scene.proposing.all()) == 1

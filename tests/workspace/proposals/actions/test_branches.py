@@ -22,10 +22,10 @@ from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import BRANCH, BRANCHES
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.register import Acted, InvalidTarget, ProposalEnded
+from workspace.proposals.actions.register import ActionResult, InvalidTarget, ProposalEnded
 from workspace.proposals.event_log import EventLog
-from workspace.proposals.events import InvalidWords, Opened
-from workspace.proposals.proposal import State
+from workspace.proposals.events import InvalidEventText, Opened
+from workspace.proposals.proposal import ProposalState
 from workspace.publishing.locks import CannotWrite
 from workspace.publishing.refs import BranchRef
 from workspace.workspace import Workspace
@@ -46,7 +46,7 @@ def test_a_branch_that_is_deleted(scene: Scene) -> None:
     scene.proposing.comment(proposal.id, ADA, "Why?", file="guide.md")
     scene.repo.git("branch", "-D", proposal.words.branch)
     gone = scene.proposing.one(proposal.id)
-    assert (gone.state, len(gone.words.threads)) == (State.GONE, 1)
+    assert (gone.state, len(gone.words.threads)) == (ProposalState.GONE, 1)
     for act in (
         scene.proposing.merge,
         scene.proposing.refresh,
@@ -60,10 +60,10 @@ def test_a_branch_that_is_deleted(scene: Scene) -> None:
         write(writer, "Late.", "guide.md", "use")
     assert proposal.words.branch not in scene.workspace.git.branches()
     assert scene.proposing.comment(proposal.id, ADA, "Where is it?").is_new
-    assert scene.proposing.close(proposal.id, AGENT).proposal.state is State.CLOSED
+    assert scene.proposing.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
     scene.proposing.branch(scene.open().id)
     scene.repo.git("branch", proposal.words.branch, str(proposal.tip))
-    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is State.OPEN
+    assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
 
 
 def test_a_branch_that_is_rebased_below_a_comment(scene: Scene) -> None:
@@ -84,7 +84,7 @@ def test_a_branch_that_is_rebased(scene: Scene) -> None:
     scene.repo.git("checkout", "-q", "main")
     rewritten = scene.proposing.one(proposal.id)
     assert rewritten.is_rewritten
-    assert rewritten.state is State.OPEN
+    assert rewritten.state is ProposalState.OPEN
     assert len(rewritten.reviews) == 1
     with pytest.raises(MergeBlocked):
         scene.proposing.merge(proposal.id, scene.person())
@@ -185,7 +185,7 @@ def test_a_planted_target(scene: Scene, target: str, error: type[Exception]) -> 
 @loop_over("target", ["docyard/discussion", f"proposals/{ID}", "main\0x", "a\nb", " main", ""])
 def test_a_target_that_no_event_may_name(scene: Scene, target: str) -> None:
     said = EventLog(GitStore(scene.repo.path), durable=False)
-    with pytest.raises(InvalidWords):
+    with pytest.raises(InvalidEventText):
         said.append(
             ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.speaker, tool="t", client="c"
         )
@@ -196,10 +196,10 @@ def test_a_fresh_clone_goes_on(scene: Scene, tmp_path: Path) -> None:
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
     proposing = Workspace.open(clone.path, durable=False).proposing()
-    assert proposing.one(proposal.id).state is State.OPEN
+    assert proposing.one(proposal.id).state is ProposalState.OPEN
     write(proposing.branch(proposal.id), "From the clone.", "guide.md", "use")
     merged = proposing.merge(proposal.id, AGENT)
-    assert merged.proposal.state is State.MERGED
+    assert merged.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
     assert clone.fsck() == clone.status() == ""
 
@@ -223,7 +223,7 @@ def test_many_at_once(scene: Scene) -> None:
     found = scene.proposing.all()
     assert sorted(one.words.title for one in found) == [f"Proposal {number}" for number in numbers]
     assert all(len(one.words.threads) == 1 for one in found)
-    merged = [one for one in found if one.state is State.MERGED]
+    merged = [one for one in found if one.state is ProposalState.MERGED]
     assert len(merged) == len(numbers) - len(errors)
     text = (scene.repo.path / "guide.md").read_text()
     assert all(f"Text {one.words.title[-1]}." in text for one in merged)
@@ -292,7 +292,7 @@ def test_one_key_sent_twice_at_once(scene: Scene) -> None:
     def one() -> None:
         workspace = Workspace.open(scene.repo.path, durable=False)
         found.append(workspace.proposing().open("Title", "", AGENT, request="key").id)
-        acted: Acted = workspace.proposing().comment(str(found[0]), AGENT, "Why?", request="why")
+        acted: ActionResult = workspace.proposing().comment(str(found[0]), AGENT, "Why?", request="why")
         found.append(len(acted.proposal.words.threads))
 
     _together([one] * 4)
@@ -342,7 +342,7 @@ def test_failed_event_removes_the_branch(
     assert proposal_refs(scene) == ""
     assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
     proposal = scene.open(request=request_key)
-    assert proposal.state is State.DRAFT
+    assert proposal.state is ProposalState.DRAFT
     assert proposal.words.branch in proposal_refs(scene)
     scene.check_sound()
 
@@ -380,7 +380,7 @@ def test_failed_event_keeps_a_branch_that_the_same_call_opened_meanwhile(
     monkeypatch.setattr(EventLog, "append", open_then_fail)
     with pytest.raises(CannotWrite):
         scene.open(request="key")
-    assert scene.open(request="key").state is State.DRAFT
+    assert scene.open(request="key").state is ProposalState.DRAFT
 
 
 def test_branch_that_is_removed_before_its_event_opens_no_proposal(
@@ -398,7 +398,7 @@ def test_branch_that_is_removed_before_its_event_opens_no_proposal(
         with pytest.raises(BranchNotFound):
             scene.open(request="key")
     assert scene.proposing.all() == ()
-    assert scene.open(request="key").state is State.DRAFT
+    assert scene.open(request="key").state is ProposalState.DRAFT
 
 
 def test_direct_write_that_cannot_be_written_removes_the_branch(

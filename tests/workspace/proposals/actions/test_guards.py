@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, GUIDE, Scene
 from workspace.edits import UpdateContent
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 from workspace.sync.conflicts import SyncConflict
 from workspace.writing.plan import Mode
 
@@ -39,7 +39,7 @@ def test_a_merge_is_no_way_round_what_waits_for_a_decision(scene: Scene) -> None
     with pytest.raises(SyncConflict):
         scene.proposing.merge(torn.id, AGENT)
     assert scene.repo.head() == before
-    assert scene.proposing.merge(free.id, AGENT).proposal.state is State.MERGED
+    assert scene.proposing.merge(free.id, AGENT).proposal.state is ProposalState.MERGED
     scene.check_sound()
 
 

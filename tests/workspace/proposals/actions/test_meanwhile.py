@@ -10,12 +10,12 @@ import pytest
 
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from workspace.proposals.actions import merge
-from workspace.proposals.actions.actions import Proposing
-from workspace.proposals.actions.register import Register
+from workspace.proposals.actions.actions import ProposalActions
+from workspace.proposals.actions.register import ProposalRepository
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Refreshed
-from workspace.proposals.proposal import Proposal, State
-from workspace.revisions import open_proposals
+from workspace.proposals.proposal import Proposal, ProposalState
+from workspace.revisions import list_open_proposals
 from workspace.workspace import Workspace
 
 
@@ -37,32 +37,32 @@ def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], ob
     patch.setattr(owner, name, called)
 
 
-def elsewhere(scene: Scene) -> Proposing:
+def elsewhere(scene: Scene) -> ProposalActions:
     """The proposals as another process has them."""
     return Workspace.open(scene.repo.path, durable=False).proposing()
 
 
-def one(scene: Scene, proposal: Proposal) -> State:
+def one(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposing.one(proposal.id).state
 
 
-def listed(scene: Scene, proposal: Proposal) -> State:
+def listed(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposing.all()[0].state
 
 
-def submitted(scene: Scene, proposal: Proposal) -> State:
+def submitted(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposing.submit(proposal.id, AGENT).proposal.state
 
 
 @pytest.mark.parametrize("look", [one, listed, submitted])
 def test_a_proposal_that_goes_forward_is_not_taken_for_a_merged_one(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[Scene, Proposal], State]
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[Scene, Proposal], ProposalState]
 ) -> None:
     """Its words were read before it is said that it goes forward, and its branch after it went."""
     proposal, others = scene.open(), elsewhere(scene)
     scene.write("One.")
     after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
-    assert look(scene, proposal) is (State.OPEN if look is submitted else State.DRAFT)
+    assert look(scene, proposal) is (ProposalState.OPEN if look is submitted else ProposalState.DRAFT)
     assert others.one(proposal.id).tip == scene.repo.head()
 
 
@@ -70,11 +70,11 @@ def test_it_is_not_left_out_of_the_open_ones_either(scene: Scene, monkeypatch: p
     proposal, others = scene.open(), elsewhere(scene)
     scene.write("One.")
     after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
-    assert open_proposals(scene.workspace.git) == (proposal.id,)
+    assert list_open_proposals(scene.workspace.git) == (proposal.id,)
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Register, "one"), (merge, "target_tip")], ids=["looked", "compared"]
+    ("owner", "name"), [(ProposalRepository, "one"), (merge, "target_tip")], ids=["looked", "compared"]
 )
 def test_what_another_has_merged_meanwhile_is_merged_already(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
@@ -88,7 +88,7 @@ def test_what_another_has_merged_meanwhile_is_merged_already(
 
     after(monkeypatch, owner, name, act)
     acted = scene.proposing.merge(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.commit, acted.is_new) == (State.MERGED, merges[0], False)
+    assert (acted.proposal.state, acted.commit, acted.is_new) == (ProposalState.MERGED, merges[0], False)
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["merged", "forward"])
@@ -97,7 +97,7 @@ def test_a_refresh_that_another_has_made_meanwhile_is_seen_and_said_once(
 ) -> None:
     proposal, others = scene.proposed() if written else scene.open(), elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, Register, "one", lambda: others.refresh(proposal.id, AGENT))
+    after(monkeypatch, ProposalRepository, "one", lambda: others.refresh(proposal.id, AGENT))
     acted = scene.proposing.refresh(proposal.id, AGENT)
     assert (acted.proposal, acted.commit, acted.is_new) == (others.one(proposal.id), None, False)
     assert sum(isinstance(event.words, Refreshed) for event in others.said(proposal)) == 1
@@ -110,15 +110,15 @@ def test_a_proposal_goes_forward_to_what_was_said_with_the_same_key(
     proposal = scene.open()
     said = scene.write("One.").commit
     assert said is not None
-    others = Register(Workspace.open(scene.repo.path, durable=False))
+    others = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
 
     def act() -> None:
-        others.say(proposal.id, [Refreshed(said, said)], AGENT, "K")
+        others.append(proposal.id, [Refreshed(said, said)], AGENT, "K")
         scene.write("Two.")
 
-    after(monkeypatch, Register, "earlier", act)
+    after(monkeypatch, ProposalRepository, "find_earlier", act)
     acted = scene.proposing.refresh(proposal.id, AGENT, request="K")
-    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (State.DRAFT, said, said)
+    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (ProposalState.DRAFT, said, said)
 
 
 def test_a_proposal_that_two_bring_forward_at_once_is_not_taken_for_a_merged_one(
@@ -129,12 +129,17 @@ def test_a_proposal_that_two_bring_forward_at_once_is_not_taken_for_a_merged_one
     before = scene.write("One.").commit
     assert before is not None
     scene.write("Two.")
-    others = Register(Workspace.open(scene.repo.path, durable=False))
-    after(monkeypatch, Register, "say", lambda: others.say(proposal.id, [Refreshed(before, before)], AGENT))
+    others = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
+    after(
+        monkeypatch,
+        ProposalRepository,
+        "append",
+        lambda: others.append(proposal.id, [Refreshed(before, before)], AGENT),
+    )
     acted = scene.proposing.refresh(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.proposal.tip) == (State.DRAFT, scene.repo.head())
+    assert (acted.proposal.state, acted.proposal.tip) == (ProposalState.DRAFT, scene.repo.head())
     scene.append(proposal.id, "More.")
-    assert scene.proposing.merge(proposal.id, AGENT).proposal.state is State.MERGED
+    assert scene.proposing.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
 
 
 def test_two_that_bring_a_proposal_to_the_same_commit_have_both_done_so(
@@ -142,6 +147,6 @@ def test_two_that_bring_a_proposal_to_the_same_commit_have_both_done_so(
 ) -> None:
     proposal, others = scene.open(), elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, Register, "say", lambda: others.refresh(proposal.id, AGENT))
+    after(monkeypatch, ProposalRepository, "append", lambda: others.refresh(proposal.id, AGENT))
     acted = scene.proposing.refresh(proposal.id, AGENT)
     assert (acted.proposal.tip, acted.commit) == (scene.repo.head(), scene.repo.head())

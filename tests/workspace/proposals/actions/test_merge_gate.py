@@ -12,31 +12,31 @@ from tests.loops import loop_over
 from tests.workspace.policy.judged import ADA, AGENT, Check, by, ring, said, sealed, standing
 from tests.workspace.proposals.saying import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
-from workspace.policy.protection import Governed
-from workspace.policy.tokens import Known, Person
-from workspace.proposals.actions.merge_gate import Judgement, judge, may_merge
-from workspace.proposals.events import Author, KnownBy, Reviewed, Submitted, Verdict, Words
+from workspace.policy.protection import GoverningRule
+from workspace.policy.tokens import KnownPerson, Person
+from workspace.proposals.actions.merge_gate import Judgement, find_merge_obstacle, judge
+from workspace.proposals.events import Author, EventBody, KnownBy, ReviewDecision, Reviewed, Submitted
 
 TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org")
 ANA, LAPTOP, BEN, CID = (TOKENS.people[name] for name in ("ana", "laptop", "ben", "cid"))
 PASSED = [Check(name, True) for name in ALL_CHECKS]
 
-APPROVE, CHANGES = Verdict.APPROVE, Verdict.REQUEST_CHANGES
+APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
 def judged(
     rules: Sequence[Protection],
-    *spoken: tuple[Words, Author],
+    *spoken: tuple[EventBody, Author],
     checks: Sequence[Check] = PASSED,
     own: frozenset[str] = frozenset(),
     opener: Author = AGENT,
 ) -> Judgement:
     events = said(*spoken, opener=opener)
-    governed = [Governed(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
+    governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
     return judge(standing(events), events, governed, checks, TOKENS, own)
 
 
-def approval(*people: Known) -> list[tuple[Words, Author]]:
+def approval(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
     return [(sealed(known), by(known)) for known in people]
 
 
@@ -47,7 +47,7 @@ def codes(judgement: Judgement) -> list[str]:
 def test_without_a_rule_anyone_merges() -> None:
     judgement = judged(())
     assert (judgement.demands, judgement.blocks) == ((), ())
-    assert may_merge(judgement, None) is None
+    assert find_merge_obstacle(judgement, None) is None
 
 
 def test_an_approval_and_a_person() -> None:
@@ -56,8 +56,8 @@ def test_an_approval_and_a_person() -> None:
     judgement = judged([rule], *approval(ANA))
     assert [demand.approved_by for demand in judgement.demands] == [("ana",)]
     assert judgement.demands[0].is_met
-    assert may_merge(judgement, BEN.person) is None
-    block = may_merge(judgement, None)
+    assert find_merge_obstacle(judgement, BEN.person) is None
+    block = find_merge_obstacle(judgement, None)
     assert block is not None
     assert block.code == "NEEDS_PERSON"
 
@@ -65,8 +65,8 @@ def test_an_approval_and_a_person() -> None:
 def test_no_approvals_still_ask_for_a_person() -> None:
     judgement = judged([Protection(approvals=0)])
     assert judgement.blocks == ()
-    assert may_merge(judgement, ANA.person) is None
-    assert (block := may_merge(judgement, None)) is not None
+    assert find_merge_obstacle(judgement, ANA.person) is None
+    assert (block := find_merge_obstacle(judgement, None)) is not None
     assert block.code == "NEEDS_PERSON"
 
 
@@ -115,7 +115,7 @@ def test_who_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
     judgement = judged(rules)
     for known, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
-        block = may_merge(judgement, known.person)
+        block = find_merge_obstacle(judgement, known.person)
         assert (block and block.code) == code
 
 
@@ -139,23 +139,23 @@ def test_a_person_who_asks_for_changes_stops_all_a_client_only_clients() -> None
     for author, stops_people in [(ADA, True), (by(ANA), True), (AGENT, False)]:
         judgement = judged((), (asks, author))
         assert codes(judgement) == ["CHANGES_REQUESTED"]
-        assert (may_merge(judgement, BEN.person) is not None) is stops_people
-        assert (may_merge(judgement, None, is_client=False) is not None) is stops_people
-        assert may_merge(judgement, None) is not None
-        assert may_merge(judgement, BEN.person, is_client=True) is not None
+        assert (find_merge_obstacle(judgement, BEN.person) is not None) is stops_people
+        assert (find_merge_obstacle(judgement, None, is_client=False) is not None) is stops_people
+        assert find_merge_obstacle(judgement, None) is not None
+        assert find_merge_obstacle(judgement, BEN.person, is_client=True) is not None
 
 
 def test_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
     events = said((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
-    judgement = judge(standing(events), events, [Governed(rule, 1, paths)], [], TOKENS, frozenset())
+    judgement = judge(standing(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset())
     assert all(len(block.message) < 400 for block in judgement.blocks)
 
 
 PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
 NAMES = st.lists(st.sampled_from([*TOKENS.people, "zoe"]), max_size=4, unique=True).map(tuple)
-VERDICTS, COMMITS = st.sampled_from(Verdict), st.sampled_from([COMMIT, OTHER_COMMIT])
+VERDICTS, COMMITS = st.sampled_from(ReviewDecision), st.sampled_from([COMMIT, OTHER_COMMIT])
 MARKS = st.sampled_from(
     ["genuine"] * 4 + ["copied", "forged", "none", "other proposal", "other commit", "other verdict"]
 )
@@ -175,7 +175,7 @@ def rules(draw: st.DrawFn) -> Protection:
 class Spoken(NamedTuple):
     """Words, who they are said to be of, and whether they are that person's own."""
 
-    words: Words
+    words: EventBody
     author: Author
     is_genuine: bool = False
 
@@ -213,7 +213,7 @@ def approving(spoken: Sequence[Spoken], owners: set[str]) -> dict[str, set[str]]
     """By person, the tokens whose approval of the commit stands: as one would say it."""
     found: dict[str, set[str]] = {}
     for words, author, is_genuine in spoken:
-        if not is_genuine or not isinstance(words, Reviewed) or words.verdict is Verdict.COMMENT:
+        if not is_genuine or not isinstance(words, Reviewed) or words.verdict is ReviewDecision.COMMENT:
             continue
         tokens = found.setdefault(author.email.casefold(), set())
         if words.verdict is CHANGES:
@@ -257,7 +257,7 @@ def test_nothing_passes_without_what_the_rules_ask_for(
         opener=opener,
     )
     assert codes(judgement).count("NEEDS_APPROVAL") == len(lacking)
-    if may_merge(judgement, person) is None:
+    if find_merge_obstacle(judgement, person) is None:
         assert person is not None
         assert not lacking
         assert all({*rule.checks} <= passed for rule in policy)

@@ -11,8 +11,8 @@ from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.merge_gate import judged as judge
-from workspace.proposals.events import Verdict
+from workspace.proposals.actions.merge_gate import judge_merge as judge
+from workspace.proposals.events import ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 
@@ -29,7 +29,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
             waiting.pop()()
         return found
 
-    monkeypatch.setattr("workspace.proposals.actions.merge.judged", judged)
+    monkeypatch.setattr("workspace.proposals.actions.merge.judge_merge", judged)
 
 
 def edited(scene: Scene, proposal: Proposal) -> None:
@@ -37,7 +37,7 @@ def edited(scene: Scene, proposal: Proposal) -> None:
 
 
 def asked_for_changes(scene: Scene, proposal: Proposal) -> None:
-    scene.proposing.review(proposal.id, scene.person(), Verdict.REQUEST_CHANGES, "No, after all.")
+    scene.proposing.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "No, after all.")
 
 
 def revoked(scene: Scene, proposal: Proposal) -> None:

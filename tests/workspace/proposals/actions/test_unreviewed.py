@@ -11,7 +11,7 @@ from tests.workspace.proposals.actions.scene import AGENT, Scene
 from workspace.edits import MoveDocument, MoveSection, Operation, SetMetadata, Undo
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, Lacking
+from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, MergeRequirements
 from workspace.proposals.approvals import Void
 from workspace.proposals.proposal import Proposal
 from workspace.writing.plan import Mode
@@ -36,7 +36,7 @@ def approved(scene: Scene, *operations: Operation) -> Proposal:
     return proposal
 
 
-def lacking(scene: Scene, proposal: Proposal) -> Lacking:
+def lacking(scene: Scene, proposal: Proposal) -> MergeRequirements:
     return scene.proposing.lacking(proposal, scene.workspace.reviewing().preview(proposal))
 
 

@@ -15,7 +15,7 @@ from workspace.merge.commits import merge_commits
 from workspace.merge.trees import Merge
 from workspace.proposals.events import Opened, Submitted
 from workspace.proposals.proposal import Proposal, Proposals
-from workspace.proposals.review.review import Reviewing
+from workspace.proposals.review.review import ProposalReview
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
@@ -32,7 +32,7 @@ class Scene:
         self.first = self.commit("main", files)
         self.speaker = Speaker(path)
         self.workspace = Workspace.open(path, branch="main", durable=False)
-        self.reviewing = Reviewing(self.workspace)
+        self.reviewing = ProposalReview(self.workspace)
 
     def commit(self, branch: str, files: Files, *others: str, message: str = "Change") -> str:
         """Commit files to a branch (None removes one), with further parents."""
@@ -52,7 +52,7 @@ class Scene:
             else self.store.put_blob(text if isinstance(text, bytes) else text.encode())
             for name, text in files.items()
         }
-        return self.store.put_commit(trees.rewrite(self.store, tree, blobs), parents, who, who, message)
+        return self.store.put_commit(trees.rewrite_tree(self.store, tree, blobs), parents, who, who, message)
 
     def move(self, branch: str, commit: str | None) -> None:
         """Put a branch at a commit, as `git branch -f` does; None deletes it."""

@@ -11,9 +11,9 @@ from tests.workspace.proposals.saying import AGENT
 from workspace.diff.changes import ChangeKind, DocumentKind
 from workspace.diff.text import diff_texts
 from workspace.proposals.events import Refreshed
-from workspace.proposals.proposal import State
+from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review import changes as module
-from workspace.proposals.review.changes import Changes
+from workspace.proposals.review.changes import CommitChanges
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\n- [ ] Try\n"
 FILES = {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n", "logo.svg": "<svg/>"}
@@ -24,7 +24,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo", FILES)
 
 
-def told(changes: Changes) -> list[tuple[str, str, str]]:
+def told(changes: CommitChanges) -> list[tuple[str, str, str]]:
     return [
         (one.path, section.kind.value, section.place.address)
         for one in changes.documents
@@ -76,7 +76,7 @@ def test_a_merged_one_shows_what_the_merge_brought(scene: Scene) -> None:
         if not is_there:
             scene.move("proposals/k0000001", None)
         merged = scene.one("k0000001")
-        assert merged.state is State.MERGED
+        assert merged.state is ProposalState.MERGED
         changes = scene.reviewing.changes(merged)
         assert (changes.base, changes.tip) == (before, merge)
         assert told(changes) == [("guide.md", "changed", "setup")]
@@ -95,8 +95,8 @@ def test_a_branch_that_is_gone_shows_nothing_and_one_of_another_root_everything(
     scene.propose("k0000001", {"guide.md": None})
     scene.move("proposals/k0000001", None)
     gone = scene.one("k0000001")
-    assert gone.state is State.GONE
-    assert scene.reviewing.changes(gone) == Changes(None, None)
+    assert gone.state is ProposalState.GONE
+    assert scene.reviewing.changes(gone) == CommitChanges(None, None)
     assert scene.reviewing.touched(gone) == frozenset()
     assert scene.reviewing.overlaps(gone, scene.all()) == ()
     scene.move("proposals/k0000001", scene.made({"a.md": "# A\n"}))

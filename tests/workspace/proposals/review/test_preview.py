@@ -12,7 +12,7 @@ from workspace.merge.conflict import UnitKind
 from workspace.merge.trees import WHOLE
 from workspace.proposals.events import Closed
 from workspace.proposals.review.checks import CHECKS
-from workspace.proposals.review.review import Preview, Reviewing
+from workspace.proposals.review.review import Preview, ProposalReview
 from workspace.workspace import Workspace
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nRun it once.\n\n## Use\n\nCall it.\n"
@@ -99,7 +99,7 @@ def test_a_commit_that_cannot_be_read_is_said(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     assert proposal.tip
     (scene.store.common_dir / "objects" / proposal.tip[:2] / proposal.tip[2:]).unlink()
-    assert "missing or broken" in reason(Reviewing(Workspace.open(scene.repo.path)).preview(proposal))
+    assert "missing or broken" in reason(ProposalReview(Workspace.open(scene.repo.path)).preview(proposal))
 
 
 def test_a_closed_one_can_be_looked_at(scene: Scene) -> None:

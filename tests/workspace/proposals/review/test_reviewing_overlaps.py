@@ -12,8 +12,8 @@ from tests.loops import loop_over
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT, opening
 from workspace.proposals.events import Closed, Opened
-from workspace.proposals.proposal import State
-from workspace.proposals.review.changes import Changes, changes_between
+from workspace.proposals.proposal import ProposalState
+from workspace.proposals.review.changes import CommitChanges, compare_commits
 from workspace.proposals.review.overlaps import Overlap
 from workspace.snapshot.snapshot import Snapshot
 
@@ -122,8 +122,8 @@ def test_only_open_ones_to_the_same_branch_count(tmp_path: Path) -> None:
     merged = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
     scene.merge(merged)
     states = {one.id: one.state for one in scene.all()}
-    assert states["k0000003"] is State.CLOSED
-    assert states["k0000005"] is State.MERGED
+    assert states["k0000003"] is ProposalState.CLOSED
+    assert states["k0000005"] is ProposalState.MERGED
     found = scene.reviewing.overlaps(mine, scene.all())
     assert [overlap.id for overlap in found] == [draft]
 
@@ -135,11 +135,11 @@ def test_what_shares_no_path_is_not_read(tmp_path: Path, monkeypatch: pytest.Mon
     beside = scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
     read: list[str | None] = []
 
-    def counted(old: Snapshot, new: Snapshot) -> Changes:
+    def counted(old: Snapshot, new: Snapshot) -> CommitChanges:
         read.append(new.commit)
-        return changes_between(old, new)
+        return compare_commits(old, new)
 
-    monkeypatch.setattr("workspace.proposals.review.review.changes_between", counted)
+    monkeypatch.setattr("workspace.proposals.review.review.compare_commits", counted)
     found = scene.reviewing.overlaps(mine, scene.all())
     assert [overlap.id for overlap in found] == ["k0000003"]
     assert read == [mine.tip, beside.tip]

@@ -19,12 +19,12 @@ from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import Selection
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
-from workspace.writing.write import Written
+from workspace.writing.write import WriteResult
 
 NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
 
 
-def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> Written:
+def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
     workspace = Workspace.open(repo.path)
 
     def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
