@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pygit2
 
 from index.analysis import STOP_WORDS
-from index.page import Page
+from index.page import IndexedDocument
 from workspace.document.document import Document
 from workspace.git import trees
 from workspace.git.index_file import IndexFile
@@ -61,7 +61,7 @@ class Corpus:
         """Yield each section's own text."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
-            page = Page.of(document, "")
+            page = IndexedDocument.of(document, "")
             for section in document.sections:
                 yield Text(
                     id=f"{path}#{section.key}",

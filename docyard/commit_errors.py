@@ -23,7 +23,7 @@ def run_to_commit(run: Callable[[], object]) -> object:
     is no failure of the command.
     """
     # Imported here because most commands do without it.
-    from tools.errors import visible
+    from tools.errors import escape_invisible
     from workspace.publishing.after_commit import describe_failure, record_commits
 
     with record_commits() as record:
@@ -38,5 +38,5 @@ def run_to_commit(run: Callable[[], object]) -> object:
             record.caveats.append(f"Committed as {record.commit}, but what follows failed: {reason}")
             code = Exit.DONE
         for caveat in dict.fromkeys(record.caveats):
-            click.echo(visible(f"note: {caveat}"), err=True)
+            click.echo(escape_invisible(f"note: {caveat}"), err=True)
     return code

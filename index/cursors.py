@@ -51,7 +51,7 @@ def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
     """Return the generation of a list, and the offset at which it continues. Raises InvalidCursor."""
     kind, generation, its_search, offset = unseal(key, cursor, 4)
     if kind != _KIND:
-        raise _foreign()
+        raise _foreign_cursor()
     if its_search != search:
         raise InvalidCursor("the cursor belongs to a search with another query or other filters", fix=_FIX)
     return str(generation), int(offset)
@@ -63,9 +63,9 @@ def stale_cursor(generation: str | None, gone: WorkspaceError, *, other_ref: boo
     A generation is `schema:commit`, and more perhaps.
     """
     return StaleCursor(
-        "the cursor was given out for another commit than this ref names"
+        "the cursor belongs to another commit than this ref"
         if other_ref
-        else "the documents have changed since the cursor was given out",
+        else "the documents have changed since the cursor was issued",
         fix=_FIX,
         cursor_commit=(generation or "").partition(":")[2].partition(":")[0] or None,
         commit=gone.details.get("commit"),
@@ -87,14 +87,14 @@ def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
     # The last character of base64 has spare bits: equal data has several spellings, and only ours is taken.
     exact = urlsafe_b64encode(data).decode().rstrip("=") == cursor
     if not (hmac.compare_digest(mac, _mac(key, body)) and exact):
-        raise InvalidCursor("the cursor was changed, or was not given out by this server", fix=_FIX)
+        raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX)
     values = json.loads(body)
     if len(values) != count:
-        raise _foreign()
+        raise _foreign_cursor()
     return list(values)
 
 
-def _foreign() -> InvalidCursor:
+def _foreign_cursor() -> InvalidCursor:
     return InvalidCursor("the cursor belongs to another tool", fix=_FIX)
 
 

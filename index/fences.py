@@ -1,7 +1,7 @@
-"""Where code fences are in a section's text, in lists and quotations too (CommonMark 0.31 §4.5, §5).
+"""Code fences of a section's text, in lists and quotations too (CommonMark 0.31 §4.5, §5).
 
-A regular expression finds those that stand at the margin. Where one is indented or quoted, only the parser
-can tell, and reads the text from the last place above which no list or quotation is open.
+A regular expression finds fences at the margin. Where one is indented or quoted, only the parser can decide.
+It reads the text from the last line above which no list or quotation is open.
 """
 
 from __future__ import annotations
@@ -48,31 +48,31 @@ class Fence(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no closing line."""
+        """Return True if it has no closing line."""
         return self.end == self.close
 
 
-def fences(text: str, first: int, last: int) -> Sequence[Fence]:
-    """Find the fences of a text, or at least those between two places or around them, in order."""
+def find_fences(text: str, first: int, last: int) -> Sequence[Fence]:
+    """Find the fences of a text in order, at least those between or around two offsets."""
     return Fences(text).near(first, last)
 
 
 class Fences:
-    """Where the fences of a text are."""
+    """The fences of a text, parsed on demand."""
 
     def __init__(self, text: str) -> None:
         """Look for marks only; what they mean is found out when it is asked for."""
         self._text = text
-        self._lines = _marked_lines(text) if "```" in text or "~~~" in text else []
+        self._lines = _find_marked_lines(text) if "```" in text or "~~~" in text else []
         self._is_kept = len(self._lines) <= _FEW
 
     def near(self, first: int, last: int) -> Sequence[Fence]:
-        """Return the fences between two places or around them, in order, and others perhaps."""
+        """Return the fences between or around two offsets, in order, and perhaps others."""
         if not self._lines:
             return ()
         text = self._text
         if not self._is_within(last):
-            margin = self._at_margin if self._is_kept else _at_margin(text, self._lines, len(text))
+            margin = self._at_margin if self._is_kept else _find_margin_fences(text, self._lines, len(text))
             return [*takewhile(lambda fence: fence.start <= last, margin)]
         if len(text) <= _READ_BEFORE:
             return self._everywhere
@@ -80,13 +80,13 @@ class Fences:
         if first > _READ_BEFORE:
             begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
             begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
-        above = _at_margin(text, self._lines, begin)
+        above = _find_margin_fences(text, self._lines, begin)
         around = next((fence for fence in above if fence.close == begin), None)
         line_end = text.find("\n", last)
-        return [*_parsed(text, begin, line_end + 1 or len(text), around)]
+        return [*_parse_fences(text, begin, line_end + 1 or len(text), around)]
 
     def _is_within(self, last: int) -> bool:
-        """Return True if a mark before a place is in a list or a quotation, or may be."""
+        """Return True if a mark before an offset is in a list or a quotation, or may be."""
         if self._is_kept:
             return self._first_within is not None and self._first_within <= last
         lines = takewhile(lambda line: line < last, self._lines)
@@ -94,21 +94,21 @@ class Fences:
 
     @cached_property
     def _first_within(self) -> int | None:
-        """Where the first such mark ends."""
+        """Return the end of the first such mark."""
         marks = (_WITHIN.match(self._text, line) for line in self._lines)
         return next((mark.end() for mark in marks if mark), None)
 
     @cached_property
     def _at_margin(self) -> Sequence[Fence]:
-        return [*_at_margin(self._text, self._lines, len(self._text))]
+        return [*_find_margin_fences(self._text, self._lines, len(self._text))]
 
     @cached_property
     def _everywhere(self) -> Sequence[Fence]:
-        return [*_parsed(self._text, 0, len(self._text), None)]
+        return [*_parse_fences(self._text, 0, len(self._text), None)]
 
 
-def _marked_lines(text: str) -> list[int]:
-    """Find where the lines begin in which the mark of a fence is, wherever it stands in them."""
+def _find_marked_lines(text: str) -> list[int]:
+    """Find the starts of the lines that contain a fence mark anywhere."""
     lines: set[int] = set()
     for mark in _MARKS:
         place = text.find(mark)
@@ -119,7 +119,7 @@ def _marked_lines(text: str) -> list[int]:
     return sorted(lines)
 
 
-def _at_margin(text: str, lines: Sequence[int], end: int) -> Iterator[Fence]:
+def _find_margin_fences(text: str, lines: Sequence[int], end: int) -> Iterator[Fence]:
     """Find the fences that are indented by three spaces at most; the last may be open.
 
     `lines` are where a line with a mark begins.
@@ -135,8 +135,8 @@ def _at_margin(text: str, lines: Sequence[int], end: int) -> Iterator[Fence]:
         yield Fence(opened.start(), opened.end() + 1, end, end, opened[1], opened[2])
 
 
-def _parsed(text: str, begin: int, end: int, around: Fence | None) -> Iterator[Fence]:
-    """Find the fences that begin in a stretch of lines, and the one around its beginning if there is one."""
+def _parse_fences(text: str, begin: int, end: int, around: Fence | None) -> Iterator[Fence]:
+    """Find the fences that begin in a range of lines, and the one around its beginning if there is one."""
     starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
     stretch = text[begin:end]
     if around is not None:

@@ -1,6 +1,6 @@
-"""Where the terms of a query stand in a text.
+"""Occurrences of a query's terms in a text.
 
-Bytes are searched at C's speed for what begins as a term does, and only words that hold it are looked at.
+Bytes are searched at C speed for the beginnings of terms, and only the words that contain one are analysed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from index.analysis import TOKEN, expand
-from index.analysis.words import spaced
+from index.analysis.words import make_separator_table
 
 Match = tuple[int, frozenset[str]]
 """The character at which a token begins, and which of the terms it stands for."""
@@ -21,7 +21,7 @@ Match = tuple[int, frozenset[str]]
 # stemmed otherwise, and a snippet can do without these.
 _REWRITTEN = "iely"
 
-_SPACED = spaced()
+_SPACED = make_separator_table()
 
 _FOREIGN = re.compile(rb"[\x80-\xff][^ ]*+")
 
@@ -30,10 +30,10 @@ _LONG = 100
 
 
 class Searchable:
-    """A text made ready for matchers.
+    """A text prepared for matchers.
 
-    `source` is the text, as bytes if it is not ASCII, and `lowered` has the same places: small letters, a
-    space for each byte that is in no token, and one at the end.
+    `source` is the text, as bytes if it is not ASCII. `lowered` has the same offsets, with small letters, a
+    space for each byte outside tokens, and one at the end.
     """
 
     __slots__ = ("lowered", "source")
@@ -44,20 +44,20 @@ class Searchable:
         self.lowered = data.translate(_SPACED).lower() + b" "
 
     def word(self, start: int) -> str:
-        """Return what stands from a place in the source to the next space."""
+        """Return the source from an offset to the next space."""
         return _text(self.source[start : self.lowered.index(b" ", start)])
 
 
 class Matcher:
-    """Finds the terms of one query in one text after the other, and remembers the words that it met."""
+    """A matcher of one query's terms in many texts, which caches the words that it has analysed."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._sought = {_encoded(_sought(term)) for term in self._terms}
+        self._sought = {_encoded(_search_bytes(term)) for term in self._terms}
         self._words: dict[str | bytes, frozenset[str]] = {}
 
     def matches(self, text: str) -> list[Match]:
-        """Find every token of a text that stands for some of the terms, in order."""
+        """Find every token of a text that gives some of the terms, in order."""
         searchable = Searchable(text)
         held, long = self._held(searchable)
         starts = sorted(long.union(held))
@@ -67,9 +67,9 @@ class Matcher:
         return found
 
     def words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
-        """Find what stands between spaces and holds terms: where each begins, ascending, and its terms.
+        """Find the words that contain terms: the offset of each, ascending, and its terms.
 
-        Of a long word each token counts by itself.
+        Each token of a long word counts by itself.
         """
         held, long = self._held(text)
         starts = sorted(long.union(held) if long else held)
@@ -82,15 +82,15 @@ class Matcher:
         return [place for place, _ in found], [terms for _, terms in found]
 
     def _tokens(self, place: int, word: str) -> Iterator[Match]:
-        """Find the tokens with terms in a word that begins at a place."""
+        """Find the tokens with terms in a word at an offset."""
         for token in TOKEN.finditer(word):
             if terms := self._terms.intersection(expand(token[0])):
                 yield place + token.start(), terms
 
     def _held(self, text: Searchable) -> tuple[dict[int, frozenset[str]], set[int]]:
-        """Find words with terms, and long ones, which may have some, by where they begin in the source.
+        """Find words with terms, and long words, which may have some, by their offsets in the source.
 
-        What is not ASCII may hold any term, for letters are folded.
+        A word that is not ASCII may contain any term, because letters are folded.
         """
         source, lowered = text.source, text.lowered
         find, before, after = lowered.find, lowered.rfind, lowered.index
@@ -119,8 +119,8 @@ class Matcher:
         return held, long
 
 
-def _sought(term: str) -> str:
-    """Return what every ASCII word that stands for a term has in it."""
+def _search_bytes(term: str) -> str:
+    """Return the bytes that every ASCII word of a term contains."""
     return term[:-1] if len(term) > 2 and term[-1] in _REWRITTEN else term
 
 
@@ -131,7 +131,7 @@ def _terms_in(word: str | bytes) -> frozenset[str]:
 
 
 def _characters(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
-    """Count the characters of a source before some of its places, which ascend."""
+    """Count the characters of a source before some of its offsets, which ascend."""
     if isinstance(source, str):
         return starts
     parts = (source[start:end] for start, end in pairwise((0, *starts)))

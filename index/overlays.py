@@ -1,16 +1,13 @@
-"""Other commits than the tip, to be searched: the index less what differs, and what differs in memory.
+"""Overlays: indexes of other commits than the tip, made of the index and an in-memory difference.
 
-An overlay's lists are those of an index of its commit, to the last digit, so it is named by the commit alone
-and stays right when the branch, and the index, move on. Where most of a commit differs, or its settings ask
-for other pages, all of it is in memory. The overlays that were asked for last are kept, and what they have
-analysed is used for the next.
+The results of an overlay equal those of an index of its commit, to the last digit. It is therefore named by
+the commit alone, and stays valid when the branch and the index move on. If most of a commit differs, or its
+settings change the pages, all of it is in memory. The most recent overlays are cached, and their pages are
+reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a commit with and
+without.
 
-`python -m benchmarks.checks.refs` measures the first search of a commit with and without.
-
-What stands for another commit than an index does: parts of it, and the documents that differ, in memory.
-
-Nothing that was analysed once is analysed again while it is at hand: a document of the same path, blob,
-settings and manifests has the same page.
+A document of the same path, blob, settings and manifests has the same page, so nothing is analysed twice
+while it is cached.
 """
 
 from __future__ import annotations
@@ -23,16 +20,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from index.building.build import state_of, without
+from index.building.build import remove_pages, state_of
 from index.building.builder import build_segments
-from index.page import Page, Record, Unreadable
+from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
-from index.segments.generation import Generation, Part
+from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
 from index.segments.store import Store
-from index.source import difference, pages
-from index.whoosh_engine.engine import Opened
+from index.source import diff_snapshots, read_pages
+from index.whoosh_engine.engine import Searcher
 from workspace.config.taxonomy import Values
 from workspace.errors import InvalidConfig
 from workspace.git.repository import DamagedRepository
@@ -60,31 +57,31 @@ Governed = Callable[[str], Values | None]
 """Gives what the manifests say of a document; None where that is not known."""
 
 
-class AtHand(NamedTuple):
-    """Parts whose pages may be used again, and what the manifests said of these when they were read."""
+class CachedParts(NamedTuple):
+    """Parts whose pages can be reused, with the manifest values at the time they were read."""
 
-    parts: Sequence[Part]
+    parts: Sequence[SegmentReader]
     governed: Governed
 
 
-class Taken(NamedTuple):
-    """Parts in which only what is wanted lives, and the blobs of what is wanted beside, by path."""
+class ReusedParts(NamedTuple):
+    """Parts with only the wanted pages live, and the blobs of the other wanted documents by path."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentReader, ...]
     rest: Mapping[str, str]
 
 
-class Added(NamedTuple):
+class AddedParts(NamedTuple):
     """Parts to add to others, and the documents that Git could not read, each with its blob."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentReader, ...]
     unreadable: Mapping[str, str]
 
 
-def take(wanted: Mapping[str, str], governed: Governed, at_hand: Iterable[AtHand]) -> Taken:
-    """Look for documents, given as blobs by path, among the pages at hand."""
+def reuse_pages(wanted: Mapping[str, str], governed: Governed, at_hand: Iterable[CachedParts]) -> ReusedParts:
+    """Find wanted documents, given as blobs by path, among the cached pages."""
     rest = dict(wanted)
-    parts: list[Part] = []
+    parts: list[SegmentReader] = []
     for part, said in ((part, source.governed) for source in at_hand for part in source.parts):
         segment = part.segment
         pages = {path: part.find(path) for path in rest}
@@ -95,34 +92,36 @@ def take(wanted: Mapping[str, str], governed: Governed, at_hand: Iterable[AtHand
         }
         sections = sum(len(segment.sections_of(page)) for page in found.values())
         if found and (segment.size <= SMALL or _SHARE * sections >= segment.size):
-            parts.append(Part.of(segment, set(range(segment.pages)) - set(found.values())))
+            parts.append(SegmentReader.of(segment, set(range(segment.pages)) - set(found.values())))
             for path in found:
                 del rest[path]
-    return Taken(tuple(parts), rest)
+    return ReusedParts(tuple(parts), rest)
 
 
-def added(taken: Iterable[Part], rest: Iterable[Page | Unreadable]) -> Added:
-    """Put beside what was taken the rest, which is analysed; it comes in ascending order of path."""
+def add_rest(
+    taken: Iterable[SegmentReader], rest: Iterable[IndexedDocument | UnreadableDocument]
+) -> AddedParts:
+    """Index the remaining documents, in ascending order of path, and add them to the reused parts."""
     built = build_segments(rest)
-    return Added(_joined([*taken, *map(Part.of, built.segments)]), built.unreadable)
+    return AddedParts(_merge_small([*taken, *map(SegmentReader.of, built.segments)]), built.unreadable)
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Make one part of the small ones, which then keep nothing that is dead."""
+def _merge_small(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
+    """Merge the small parts into one without dead pages."""
     small = [part for part in parts if part.segment.size <= SMALL]
     if len(small) < 2 and not any(part.dead_pages for part in small):
         return tuple(parts)
     large = [part for part in parts if part.segment.size > SMALL]
-    return (*large, Part.of(merge(small)))
+    return (*large, SegmentReader.of(merge(small)))
 
 
-KEPT = 16
+MAX_OVERLAYS = 16
 
 
 """Overlays that are kept, if they fit; the last one always is."""
 
 
-KEPT_BYTES = 64 << 20
+MAX_OVERLAY_BYTES = 64 << 20
 
 
 """The bytes of memory of what they have analysed."""
@@ -131,14 +130,14 @@ KEPT_BYTES = 64 << 20
 _CACHED_BYTES = 4 << 20
 
 
-class Reading(NamedTuple):
+class ReadSettings(NamedTuple):
     """The settings that decide, beside the bytes and the manifests, what is read of a document."""
 
     document_bytes: int
     keys: frozenset[str]
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Reading:
+    def of(cls, snapshot: Snapshot) -> ReadSettings:
         """Return those of a commit. Raises InvalidConfig."""
         return cls(snapshot.config.limits.document_bytes, frozenset(snapshot.config.taxonomy_keys))
 
@@ -146,9 +145,9 @@ class Reading(NamedTuple):
 class _Base(NamedTuple):
     """The index as it is, the commit that it stands for, and the settings of that."""
 
-    generation: Generation
+    generation: IndexSnapshot
     snapshot: Snapshot
-    reading: Reading
+    reading: ReadSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +158,10 @@ class Overlay:
     them, `reading` the settings by which they were read, `keys` those of the taxonomy.
     """
 
-    opened: Opened
-    own: tuple[Part, ...]
+    opened: Searcher
+    own: tuple[SegmentReader, ...]
     governed: Mapping[str, Values]
-    reading: Reading
+    reading: ReadSettings
     keys: tuple[str, ...]
     live: LiveIndex
 
@@ -185,7 +184,7 @@ class Overlay:
         """Return at most so many terms that a folded word may have meant."""
         return self.opened.similar(word, most)
 
-    def text(self, record: Record) -> str:
+    def text(self, record: SectionRecord) -> str:
         """Return what a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
         return self.live.text(record)
 
@@ -194,57 +193,57 @@ class Overlays:
     """The overlays of an index that follows its branch. Safe to use from threads."""
 
     def __init__(self, workspace: Workspace, live: LiveIndex) -> None:
-        """Nothing is made before it is asked for."""
+        """Create nothing until it is needed."""
         self.workspace = workspace
         self.live = live
         self._kept: OrderedDict[str | None, Overlay] = OrderedDict()
-        self._turns: WeakValueDictionary[str | None, threading.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str | None, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._closed = 0
 
     def at(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
-        """Return the overlay of a commit, made when it is first asked for, by one thread while others wait.
+        """Return the overlay of a commit; one thread creates it while others wait.
 
-        Raises InvalidConfig, and what following the branch raises where there is no index yet.
+        Raises InvalidConfig, and the errors of following the branch if there is no index yet.
         """
-        with self._turn(snapshot.commit, progress):
-            known = self._known(snapshot.commit)
+        with self._lock_commit(snapshot.commit, progress):
+            known = self._cached(snapshot.commit)
             if known is not None:
                 return known
             closed = self._closed
-            made = self._made(snapshot, progress)
+            made = self._make_overlay(snapshot, progress)
             self._keep(made, closed)
             return made
 
     @property
     def size(self) -> int:
-        """The bytes of memory of what is kept."""
+        """The bytes of memory of the cached overlays."""
         with self._lock:
             return sum(overlay.nbytes for overlay in self._kept.values())
 
     def close(self) -> None:
-        """Let go of all of them, and of those that are being made just now."""
+        """Release all overlays, and those under construction."""
         with self._lock:
             self._closed += 1
             self._kept.clear()
 
     @contextmanager
-    def _turn(self, commit: str | None, progress: Progress | None) -> Iterator[None]:
+    def _lock_commit(self, commit: str | None, progress: Progress | None) -> Iterator[None]:
         with self._lock:
-            turn = self._turns.get(commit)
-            if turn is None:
-                turn = self._turns[commit] = threading.Lock()
-        if not turn.acquire(blocking=False):
+            lock = self._locks.get(commit)
+            if lock is None:
+                lock = self._locks[commit] = threading.Lock()
+        if not lock.acquire(blocking=False):
             if progress:
                 progress(0, 0, "Waiting for another call to index")
-            turn.acquire()
+            lock.acquire()
         try:
             yield
         finally:
-            turn.release()
+            lock.release()
 
-    def _known(self, commit: str | None) -> Overlay | None:
-        """Give an overlay that is kept, if its files are as they were and it lacks nothing it could have."""
+    def _cached(self, commit: str | None) -> Overlay | None:
+        """Return a cached overlay if its files are unchanged and no document is missing that can be read."""
         with self._lock:
             known = self._kept.get(commit)
             if known is None:
@@ -261,52 +260,54 @@ class Overlays:
             self._kept.pop(made.opened.state.commit, None)
             self._kept[made.opened.state.commit] = made
             size = sum(overlay.nbytes for overlay in self._kept.values())
-            while len(self._kept) > 1 and (len(self._kept) > KEPT or size > KEPT_BYTES):
+            while len(self._kept) > 1 and (len(self._kept) > MAX_OVERLAYS or size > MAX_OVERLAY_BYTES):
                 size -= self._kept.popitem(last=False)[1].nbytes
 
-    def _made(self, target: Snapshot, progress: Progress | None) -> Overlay:
+    def _make_overlay(self, target: Snapshot, progress: Progress | None) -> Overlay:
         base = self._base(progress)
-        reading = Reading.of(target)
-        parts, wanted, is_whole = _less(base, target)
+        reading = ReadSettings.of(target)
+        parts, wanted, is_whole = _reuse_base(base, target)
         at_hand = self._at_hand(reading)
         if is_whole and base is not None and base.reading == reading:
-            at_hand.append(AtHand(base.generation.parts, base.snapshot.taxonomy.governed))
+            at_hand.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.governed))
         governed = {path: target.taxonomy.governed(path) for path in wanted}
-        taken = take(wanted, governed.get, at_hand)
-        own, unreadable = added(taken.parts, pages(target, taken.rest, progress, "Indexing another commit"))
+        taken = reuse_pages(wanted, governed.get, at_hand)
+        own, unreadable = add_rest(
+            taken.parts, read_pages(target, taken.rest, progress, "Indexing another commit")
+        )
         every = tuple(part for part in (*parts, *own) if part.pages)
-        generation = Generation(0, state_of(every, target.commit, unreadable), every)
-        opened = Opened(Store(None), generation, ArrayCache(_CACHED_BYTES))
+        generation = IndexSnapshot(0, state_of(every, target.commit, unreadable), every)
+        opened = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
         return Overlay(opened, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
 
-    def _at_hand(self, reading: Reading) -> list[AtHand]:
+    def _at_hand(self, reading: ReadSettings) -> list[CachedParts]:
         """Return what was analysed by the same settings, for the commits that were asked for last."""
         with self._lock:
             kept = [overlay for overlay in reversed(self._kept.values()) if overlay.reading == reading]
-        return [AtHand(overlay.own, overlay.governed.get) for overlay in kept]
+        return [CachedParts(overlay.own, overlay.governed.get) for overlay in kept]
 
     def _base(self, progress: Progress | None) -> _Base | None:
-        """The index as it is; None where its commit can be read no more, or none can be built of the tip."""
+        """Return the index as it is; None if its commit can no longer be read, or none can be built."""
         with suppress(InvalidConfig, DamagedRepository):
             generation = self.live.generation(progress)
             commit = generation.state.commit if generation else None
             if generation is not None and (commit is None or self.workspace.exists(commit)):
                 workspace = self.workspace
                 snapshot = workspace.snapshot(commit) if commit else Snapshot(workspace.git, None)
-                return _Base(generation, snapshot, Reading.of(snapshot))
+                return _Base(generation, snapshot, ReadSettings.of(snapshot))
         return None
 
 
-def _less(base: _Base | None, target: Snapshot) -> tuple[list[Part], dict[str, str], bool]:
-    """What of an index stands for another commit too, the blobs of what else that has, and if that is all."""
+def _reuse_base(base: _Base | None, target: Snapshot) -> tuple[list[SegmentReader], dict[str, str], bool]:
+    """Return the reusable part of an index, the blobs of the rest, and whether that is everything."""
     if base is not None:
         generation, snapshot, _ = base
         with suppress(DamagedRepository):  # of a commit that was reset away, some objects may be gone
-            found = difference(snapshot, target, generation.state.files)
+            found = diff_snapshots(snapshot, target, generation.state.files)
             if found is not None:
                 wanted = {**generation.state.unreadable, **found.upserts}
                 gone = {*wanted, *found.deletes}
                 for path in found.deletes:
                     wanted.pop(path, None)
-                return [without(part, gone) for part in generation.parts], wanted, False
+                return [remove_pages(part, gone) for part in generation.parts], wanted, False
     return [], dict(target.documents), True

@@ -1,4 +1,4 @@
-"""A document as an index takes it in, and a section of it as an index gives it back."""
+"""Documents as the index reads them, and section records as it returns them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Page:
+class IndexedDocument:
     """A document at one commit: its bytes, and the sections that point into them, in order.
 
     `facets` has the values by which its sections can be filtered, for each taxonomy key that it has.
@@ -30,8 +30,8 @@ class Page:
     sections: tuple[Section, ...]
 
     @classmethod
-    def of(cls, document: Document, blob: str, facets: Values | None = None) -> Page:
-        """Return the page of a parsed document; one with neither title nor text has no sections."""
+    def of(cls, document: Document, blob: str, facets: Values | None = None) -> IndexedDocument:
+        """Return the indexed form of a parsed document; one with neither title nor text has no sections."""
         return cls(document.path, blob, document.title, facets or {}, document.data, document.sections)
 
     @cached_property
@@ -40,7 +40,7 @@ class Page:
         return tuple(sorted(self.sections, key=lambda section: section.key))
 
     def text(self, section: Section) -> bytes:
-        """What a section says beside its heading, whose words come from the title without its markup."""
+        """Return the text of a section without its heading, whose words come from the plain title."""
         data = self.data
         if section.start == section.heading_start:
             return data[section.body : section.end]
@@ -56,23 +56,23 @@ class Page:
         )
 
     def headings_above(self, section: Section) -> tuple[str, ...]:
-        """Return the document's title and the headings above a section; a preamble has none above it."""
+        """Return the document's title and the headings above a section; a preamble has none."""
         return self.breadcrumb(section)[:-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableDocument:
     """A document of the commit that Git could not read; the index leaves it out, and says so."""
 
     path: str
     blob: str
 
 
-class Record(NamedTuple):
-    """What lists need of a section, so that no document is parsed to show a hit.
+class SectionRecord(NamedTuple):
+    """The data of a section that results need, so that no document is parsed to show a hit.
 
-    `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob, `line` and
-    `end_line` count from 1 and are inclusive, `position` is the section's place among the `total` of its
+    `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob. `line` and
+    `end_line` count from 1 and are inclusive. `position` is the section's number among the `total` of its
     file, from 1.
     """
 

@@ -1,8 +1,8 @@
-"""`get_doc`: a chunk by its id, with its neighbours in the file, and the text form with its delimiters.
+"""Passages of `get_doc`: a chunk by its id with its neighbours, and the text form with delimiters.
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 
-What follows a delimiter is the source of its chunk; where that was cut at a line, the last line says so.
+The source of a chunk follows its delimiter. If it was cut at a line, the last line says so.
 """
 
 from __future__ import annotations
@@ -105,19 +105,19 @@ class Passage:
     def text(self, rest: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
         """Write the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
 
-        `rest` says where the rest of a chunk is to be had that was cut.
+        `rest` returns where the rest of a cut chunk can be read.
         """
         return "\n\n".join(f"{_delimiter(chunk)}\n{_body(chunk, rest)}" for chunk in self.chunks)
 
-    def shortened(self, most: int) -> Passage:
-        """The same passage in so many characters of text: the longest chunks are cut, each after a line."""
+    def shorten(self, most: int) -> Passage:
+        """Shorten the passage to so many characters: the longest chunks are cut, each after a line."""
         share = _fair_share([len(chunk.text) for chunk in self.chunks], most)
         return replace(
             self, chunks=tuple(replace(chunk, text=_lines_within(chunk.text, share)) for chunk in self.chunks)
         )
 
-    def continued(self, offset: int) -> Passage:
-        """Return the passage with the target from a character on; others stay as they are."""
+    def continue_from(self, offset: int) -> Passage:
+        """Return the passage with the target from a character on; the other chunks are unchanged."""
         return replace(
             self,
             chunks=tuple(
@@ -127,12 +127,12 @@ class Passage:
         )
 
 
-def passage(
+def read_passage(
     snapshot: Snapshot, wanted: str, context: int = 0, moves: Callable[[], Moves] | None = None
 ) -> Passage:
-    """Read a chunk and up to `context` chunks before and after it, by its id or by one that it had before.
+    """Read a chunk and up to `context` chunks before and after it, by its current or an old id.
 
-    `moves` tells where old ids lead. Raises ChunkNotFound, InvalidChunkId.
+    `moves` resolves old ids. Raises ChunkNotFound, InvalidChunkId.
     """
     path, fragment = split_address(wanted, snapshot.documents)
     if not path or fragment == "":
@@ -141,12 +141,12 @@ def passage(
     if found is None and (len(wanted) > MAX_ID or CONTROL.search(wanted)):
         raise _invalid(wanted)
     moved: Move | None = None
-    found = found or _answering(snapshot, path, fragment)
+    found = found or _find_by_alias(snapshot, path, fragment)
     if found is None and moves is not None:
-        moved = next(_moved(snapshot, wanted, moves()), None)
+        moved = next(_follow_moves(snapshot, wanted, moves()), None)
         found = _section(snapshot, moved.path, moved.fragment) if moved else None
     if found is None:
-        raise _not_found(wanted, _near(snapshot, path, fragment))
+        raise _not_found(wanted, _nearest_ids(snapshot, path, fragment))
     document, target = found
     total = len(document.sections)
     first, last = max(0, target.position - context), min(total, target.position + context + 1)
@@ -182,8 +182,8 @@ def _section(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Docum
     return (document, section) if section else None
 
 
-def _answering(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
-    """Return a document's section by another name that it answers to. Raises AmbiguousAddress."""
+def _find_by_alias(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
+    """Return a document's section by another of its names. Raises AmbiguousAddress."""
     if fragment is None or path not in snapshot.documents:
         return None
     document = snapshot.document(path)
@@ -193,16 +193,16 @@ def _answering(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Doc
         return None
 
 
-def _moved(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
-    """Yield what an id leads to that names nothing now."""
-    for path, fragment in islice(_parted(snapshot, wanted), _MEANINGS):
+def _follow_moves(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
+    """Yield the current locations of an id that no longer exists."""
+    for path, fragment in islice(_split_id(snapshot, wanted), _MEANINGS):
         move = moves.find(snapshot, path, fragment)
         if move is not None:
             yield move
 
 
-def _parted(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]:
-    """Yield each way to part an id into the path that a document may have had and a fragment."""
+def _split_id(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]:
+    """Yield each way to split an id into the path of a possible document and a fragment."""
     path, fragment = split_address(wanted, snapshot.documents)
     if path in snapshot.documents:
         yield path, fragment
@@ -214,16 +214,16 @@ def _parted(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]
             yield wanted[: mark.start()], wanted[mark.end() :]
 
 
-def _near(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
-    """Return the ids that are most like one that does not exist."""
+def _nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
+    """Return the ids nearest to one that does not exist."""
     if path not in snapshot.documents:
-        return _near_paths(path, snapshot.documents)
+        return _nearest_paths(path, snapshot.documents)
     keys = [section.key for section in snapshot.document(path).sections]
     near = (find_nearest(fragment, keys) or keys[:5]) if fragment is not None else []
     return [chunk_id(path, key) for key in near]
 
 
-def _near_paths(path: str, paths: Iterable[str]) -> list[str]:
+def _nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
     known = list(paths)
     name = path.rsplit("/", 1)[-1].lower()
     same_name = [other for other in known if other.rsplit("/", 1)[-1].lower() == name]

@@ -1,4 +1,4 @@
-"""Work done block by block in other processes, and here where these fail."""
+"""A process pool: work on blocks in other processes, and in this one if those fail."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ _PATIENCE = 60.0
 """Seconds without any answer after which all processes count as failed."""
 
 
-def spread(
+def process_map(
     work: Callable[[Block], Result],
     blocks: Iterator[Block],
     processes: int,
     begin: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Block, Result]]:
-    """What `work` makes of each block, in no order, by this many other processes; with 0 it is done here.
+    """Apply `work` to each block in this many other processes, and yield the results in no order.
 
-    Work, blocks and results are pickled. Each process calls `begin` first. What was handed to one that fails,
-    is killed or does not answer is done here; so an error of `work` is raised here.
+    With 0 processes it runs here. Work, blocks and results are pickled. Each process calls `begin` first.
+    Blocks of a process that fails, is killed or does not answer are run again here, so that an error of
+    `work` is raised here.
     """
     if processes and multiprocessing.parent_process() is None:  # one that was started starts no others
-        yield from _elsewhere(work, blocks, processes, begin)
+        yield from _map_in_children(work, blocks, processes, begin)
     for block in blocks:
         yield block, work(block)
 
 
-def _elsewhere(
+def _map_in_children(
     work: Callable[[Block], Result],
     blocks: Iterator[Block],
     processes: int,
     begin: Callable[[], object] | None,
 ) -> Iterator[tuple[Block, Result]]:
-    """Return what other processes make of blocks; end before the last block if they fail, with none lost."""
+    """Yield results of other processes; stop before the last block if they fail, with none lost."""
     pickled = pickle.dumps(work)
     handed: dict[Future[Result], Block] = {}
     is_open = True
@@ -50,7 +51,7 @@ def _elsewhere(
         while True:
             while is_open and len(handed) < _AHEAD * processes and (block := next(blocks, None)) is not None:
                 try:
-                    handed[workers.submit(_done, pickled, block)] = block
+                    handed[workers.submit(_run_block, pickled, block)] = block
                 except (OSError, RuntimeError):
                     is_open = False
                     yield block, work(block)
@@ -68,11 +69,11 @@ def _elsewhere(
 
 
 @lru_cache(maxsize=1)
-def _unpickled(work: bytes) -> Callable[[Any], Any]:
+def _run_child(work: bytes) -> Callable[[Any], Any]:
     """Return what a process does, with all that it keeps from one block to the next."""
     found: Callable[[Any], Any] = pickle.loads(work)
     return found
 
 
-def _done(work: bytes, block: Any) -> Any:
-    return _unpickled(work)(block)
+def _run_block(work: bytes, block: Any) -> Any:
+    return _run_child(work)(block)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
-from index.page import Page, Record, Unreadable
+from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
 
 Progress = Callable[[int, int, str], None]
@@ -82,14 +82,16 @@ class Query:
 class Scored(NamedTuple):
     """A section that answers, and its score."""
 
-    record: Record
+    record: SectionRecord
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """One stretch of a list. `more` says whether it goes on; `partial`, that a phrase was not looked for to
-    the end; `generation` names what decides the lists, and stays the same while they do.
+    """A range of results.
+
+    `more` reports whether there are further ones, `partial` that a phrase was not searched for to the end.
+    `generation` identifies the state of the index that decides the results.
     """
 
     hits: tuple[Scored, ...]
@@ -108,8 +110,8 @@ class Source(Protocol):
     def paths(self) -> tuple[str, ...]:
         """Return every document, in order."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
-        """Some of the documents, in the order asked for."""
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+        """Return some of the documents, in the order requested."""
 
 
 class Engine(Protocol):
@@ -121,7 +123,7 @@ class Engine(Protocol):
         self,
         base: str | None,
         commit: str | None,
-        upserts: Iterable[Page | Unreadable],
+        upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
         """Take in what differs between two commits, `upserts` in ascending order of path.

@@ -21,16 +21,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, readable, weigh
-from index.analysis.words import folded, normalised, scripts, spaceless
-from index.page import Record
+from index.analysis import STOP_WORDS, TOKEN, expand, strip_markup, weigh
+from index.analysis.words import fold, normalize, script_runs_pattern, spaceless_pattern
+from index.page import SectionRecord
 from index.port import Query
 from workspace.errors import WorkspaceError
 
 _JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """Return the words of normalised text as they are written; in scripts without spaces, runs of characters.
 
     `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
@@ -48,7 +48,7 @@ def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
 
     There are none for a phrase of stop words, so other terms of a query must say which sections to read.
     """
-    words = (word for word in phrase if folded(word) not in STOP_WORDS)
+    words = (word for word in phrase if fold(word) not in STOP_WORDS)
     return tuple(dict.fromkeys(term for word in words for term in _terms_anywhere(word)))
 
 
@@ -74,11 +74,13 @@ class Phrases:
 
         Takes time linear in the text.
         """
-        read = _run(readable(text).decode("utf-8", "replace"))
+        read = _run(strip_markup(text).decode("utf-8", "replace"))
         return all(run in read or run in _run(heading) for run in self.runs)
 
 
-def verifier(phrases: Iterable[Iterable[str]], read: Callable[[Record], bytes]) -> Callable[[Record], bool]:
+def make_phrase_filter(
+    phrases: Iterable[Iterable[str]], read: Callable[[SectionRecord], bytes]
+) -> Callable[[SectionRecord], bool]:
     """Make the function that says whether a section holds all the phrases.
 
     `read` gives the Markdown under the heading of a section.
@@ -89,13 +91,13 @@ def verifier(phrases: Iterable[Iterable[str]], read: Callable[[Record], bytes]) 
 
 def _run(text: str) -> str:
     """Write a text as its folded words with a space on both sides of each, or of each spaceless character."""
-    words = " ".join(words_of(folded(normalised(text))))
+    words = " ".join(split_words(fold(normalize(text))))
     if not words.isascii():
-        words = " ".join(scripts().sub(_apart, words).split())
+        words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
     return f" {words} "
 
 
-def _apart(run: re.Match[str]) -> str:
+def _separate_spaceless(run: re.Match[str]) -> str:
     return f" {' '.join(run[1])} " if run[1] else run[0]
 
 
@@ -177,12 +179,12 @@ def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None 
     if not text or text.isspace():
         raise EmptyQuery("the query is empty", fix="Ask with a few words, such as 'retry backoff'.")
     if len(text) <= MAX_CHARACTERS:
-        text = normalised(text)
+        text = normalize(text)
     if len(text) > MAX_CHARACTERS:
         raise _too_broad("characters", len(text), MAX_CHARACTERS, _FEWER_WORDS)
     if path is not None and len(path) > MAX_PATH:
         raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
-    parts = _taken_apart(text) if _MARK.search(text) else _Parts(text)
+    parts = _split_marks(text) if _MARK.search(text) else _Parts(text)
     terms = weigh(TOKEN.findall(parts.text))
     if not terms and parts.excluded:
         # Nobody excludes from nothing: `-Wall` by itself is what to search for.
@@ -208,7 +210,7 @@ def _says_more(text: str) -> bool:
     return any(term not in STOP_WORDS for token in tokens for term in expand(token))
 
 
-def _taken_apart(text: str) -> _Parts:
+def _split_marks(text: str) -> _Parts:
     kept: list[str] = []
     phrases: dict[tuple[str, ...], None] = {}
     excluded: dict[str, None] = {}
@@ -217,11 +219,11 @@ def _taken_apart(text: str) -> _Parts:
         phrase = marked["quoted"] or marked["pointed"] or ""
         unwanted = marked["excluded"] or (phrase if marked["dash"] else "")
         if unwanted:
-            if (term := _excluded(unwanted, is_quoted=bool(phrase))) is None:
+            if (term := _excluded_term(unwanted, is_quoted=bool(phrase))) is None:
                 continue
             if term not in STOP_WORDS:
                 excluded[term] = None
-        elif words := words_of(phrase):
+        elif words := split_words(phrase):
             phrases[words] = None
             continue
         kept.append(text[end : marked.start()])
@@ -230,13 +232,13 @@ def _taken_apart(text: str) -> _Parts:
     return _Parts(" ".join(kept), tuple(phrases), tuple(excluded))
 
 
-def _excluded(text: str, *, is_quoted: bool) -> str | None:
+def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
     """Return the term that stands for the whole of a word; None if the text is to be searched for."""
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens
         terms = expand(token)
-        if len(terms) == 1 or spaceless().search(token) is None:
+        if len(terms) == 1 or spaceless_pattern().search(token) is None:
             # One or two letters are flags, as in `rm -rf`; in other scripts they may be a word.
             return terms[0] if is_quoted or len(token) > 2 or not token.isascii() else None
     elif not tokens or not is_quoted:

@@ -1,10 +1,7 @@
-"""A question is answered: from the branch as it is, which is followed first, or from another commit.
+"""Search: a query answered at the tip of the branch, which is followed first, or at another commit.
 
-An empty list is explained by asking again, at the same generation.
-
-Why a search found nothing: its index is asked again, at the generation that the empty list belongs to.
-
-Filters that a search is asked with: keys of the taxonomy, and values that some section has.
+An empty result is explained by further searches at the same generation. Filters are checked against the keys
+of the taxonomy and the values that some section has.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from index.cursors import StaleCursor, stale_cursor
-from index.hints import Hint, hint, suggestions
+from index.hints import Hint, explain_empty, suggest_queries
 from index.port import GenerationGone, NotIndexed, Query, Results
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import is_listable
@@ -27,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from index.hints import Hint
-    from index.live import Followed, LiveIndex
+    from index.live import FollowResult, LiveIndex
     from index.overlays import Overlays
-    from index.page import Record
+    from index.page import SectionRecord
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
 
@@ -40,9 +37,9 @@ _TRIES = 2
 
 
 class Question(NamedTuple):
-    """What is asked: its words, what was read from them, and which stretch of the list.
+    """A search: its words, the parsed query, and the range of results.
 
-    `generation` is the one that the stretch must belong to; None for the first page.
+    `generation` is the one that the range must belong to; None for the first page.
     """
 
     words: str
@@ -60,12 +57,12 @@ class Answer(NamedTuple):
     is_stale: bool = False
 
 
-def from_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:
+def search_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:
     """Answer from the tip of the branch. Raises StaleCursor, and what following and filters raise."""
     for left in reversed(range(_TRIES)):
         followed = live.follow(progress)
         try:
-            results = _asked(live, question, followed, progress)
+            results = _search(live, question, followed, progress)
         except NotIndexed:  # its files are gone since, or the branch was switched to one without an index
             if left:
                 continue
@@ -78,37 +75,39 @@ def from_branch(live: LiveIndex, question: Question, progress: Progress | None =
                 continue
         if results.hits or question.offset:
             return Answer(results, None, is_stale)
-        if hint := _explained(live, question, results):
+        if hint := _with_hint(live, question, results):
             return Answer(results, hint, is_stale)
 
     return Answer(results, None if results.hits else UNEXPLAINED, is_stale)
 
 
-def from_commit(
+def search_commit(
     overlays: Overlays, question: Question, snapshot: Snapshot, progress: Progress | None = None
 ) -> Answer:
     """Answer from one commit, wherever the branch is. Raises StaleCursor, and what making it raises."""
     if snapshot.commit == overlays.workspace.tip():
         with suppress(StaleCursor):  # that of an older tip, where the branch moves on just now
-            answer = from_branch(overlays.live, question, progress)
+            answer = search_branch(overlays.live, question, progress)
             if answer.results.state.commit == snapshot.commit:
                 return answer._replace(is_stale=False)
     overlay = overlays.at(snapshot, progress)
     try:
-        _check(question.query, overlay.values)
+        _check_filter_values(question.query, overlay.values)
         results = overlay.search(question.query, question.offset, question.limit, question.generation)
     except GenerationGone as gone:
         raise stale_cursor(question.generation, gone, other_ref=True) from gone
     if results.hits or question.offset:
         return Answer(results, None)
-    return Answer(results, _explained(overlay, question, results))
+    return Answer(results, _with_hint(overlay, question, results))
 
 
-def _asked(live: LiveIndex, question: Question, followed: Followed, progress: Progress | None) -> Results:
+def _search(
+    live: LiveIndex, question: Question, followed: FollowResult, progress: Progress | None
+) -> Results:
     query, offset, limit, generation = question[1:]
     try:
         try:
-            _check(query, lambda: live.values(followed.state))
+            _check_filter_values(query, lambda: live.values(followed.state))
             return live.search(query, offset, limit, generation)
         except IndexDamaged:
             live.replace(followed.state, progress)
@@ -117,15 +116,15 @@ def _asked(live: LiveIndex, question: Question, followed: Followed, progress: Pr
         raise stale_cursor(generation, gone) from gone
 
 
-def _check(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
-    """Hold filters against the values that there are, which are not counted where there is no filter."""
+def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
+    """Check filters against the existing values, which are not counted if there is no filter."""
     if query.filters:
         check_filters(query.filters, values())
 
 
-def _explained(asked: Asked, question: Question, results: Results) -> Hint | None:
+def _with_hint(asked: SearchTarget, question: Question, results: Results) -> Hint | None:
 
-    return explained(asked, question.words, question.query, results.generation)
+    return explain(asked, question.words, question.query, results.generation)
 
 
 UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
@@ -134,8 +133,8 @@ UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search
 """Said where the documents changed each time before an empty list was explained."""
 
 
-class Asked(Protocol):
-    """What answers questions about one commit, or about the branch as it is."""
+class SearchTarget(Protocol):
+    """A searchable index of one commit, or of the branch as it is."""
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Return a stretch of a list. Raises GenerationGone."""
@@ -143,21 +142,21 @@ class Asked(Protocol):
     def similar(self, word: str, most: int) -> tuple[str, ...]:
         """Return at most so many terms that a folded word may have meant."""
 
-    def text(self, record: Record) -> str:
+    def text(self, record: SectionRecord) -> str:
         """Return what a section says beside its heading."""
 
 
-def explained(asked: Asked, query: str, question: Query, generation: str) -> Hint | None:
-    """Say why a question, read from `query`, finds nothing; None if what it was asked of is gone."""
+def explain(asked: SearchTarget, query: str, question: Query, generation: str) -> Hint | None:
+    """Explain why a question, parsed from `query`, finds nothing; return None if its index is gone."""
 
-    def ask(other: Query, most: int) -> list[Record]:
+    def ask(other: Query, most: int) -> list[SectionRecord]:
         return [scored.record for scored in asked.search(other, 0, most, generation).hits]
 
     def spelled() -> tuple[str, ...]:
-        return suggestions(query, question, ask, asked.similar, asked.text)
+        return suggest_queries(query, question, ask, asked.similar, asked.text)
 
     try:
-        return hint(question, ask, spelled)
+        return explain_empty(question, ask, spelled)
     except (GenerationGone, NotIndexed, IndexDamaged):
         return None
 
@@ -184,7 +183,7 @@ class UnknownFilterValue(WorkspaceError):
 
 
 def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, int]]) -> None:
-    """Hold filters against the values of each key and how often they occur.
+    """Check filters against the values of each key and their counts.
 
     Raises UnknownFilter, UnknownFilterValue.
     """

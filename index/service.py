@@ -107,24 +107,26 @@ class SearchIndex:
         """
         from index.cursors import read_cursor, search_digest, write_cursor
         from index.query import parse
-        from index.search import Question, from_branch, from_commit
-        from index.storage.keys import user_key
+        from index.search import Question, search_branch, search_commit
+        from index.storage.keys import load_user_key
 
         parsed = parse(query, filters or {}, path)
         search = search_digest(query, parsed.filters, parsed.path)
         generation, offset = None, 0
         if cursor is not None:
-            generation, offset = read_cursor(user_key(), cursor, search=search)
+            generation, offset = read_cursor(load_user_key(), cursor, search=search)
         question = Question(query, parsed, offset, limit, generation)
         if ref is None or not ref.strip():
-            results, hint, is_stale = from_branch(self._live, question, progress)
+            results, hint, is_stale = search_branch(self._live, question, progress)
         else:
             snapshot = self._workspace.at(ref)
-            results, hint, is_stale = from_commit(self._overlays, question, snapshot, progress)
+            results, hint, is_stale = search_commit(self._overlays, question, snapshot, progress)
         end = offset + len(results.hits)
         return SearchPage(
             hits=self._hits(results.hits, parsed),
-            next_cursor=write_cursor(user_key(), generation=results.generation, search=search, offset=end)
+            next_cursor=write_cursor(
+                load_user_key(), generation=results.generation, search=search, offset=end
+            )
             if results.more
             else None,
             hint=hint,
@@ -149,9 +151,9 @@ class SearchIndex:
         `ref` names the commit that is read, None the tip. Raises ChunkNotFound, InvalidChunkId, and what
         `Workspace.at` raises.
         """
-        from index.passages import passage
+        from index.passages import read_passage
 
-        return passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
+        return read_passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Bring the index to the tip of the branch, and give the commit that it then stands for."""
@@ -216,16 +218,16 @@ class SearchIndex:
 
     def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
         from index.matches import Matcher
-        from index.snippets import snippet
+        from index.snippets import cut_snippet
 
-        shown, matcher = self._live.texts.shown, Matcher(question.terms)
+        shown, matcher = self._live.texts.display_text, Matcher(question.terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),
                 score=round(score, 6),
                 heading=record.heading,
                 breadcrumb=" > ".join(record.breadcrumb),
-                snippet=snippet(shown(record), matcher) or record.heading,
+                snippet=cut_snippet(shown(record), matcher) or record.heading,
                 filepath=record.path,
                 metadata={key: ", ".join(values) for key, values in record.facets.items()},
                 blob=record.blob,

@@ -1,10 +1,8 @@
-"""The stretch of a section that shows best why it was found, in its own words and case.
+"""Snippets: the excerpt of a section that best shows why it was found, in its own words and case.
 
-The text of a section as hits show it, made ready once for all the questions that it answers.
-
-What sections say, read from Git and remembered: neighbouring questions show sections of the same pages.
-
-A blob's id decides its bytes, so nothing that is remembered can become wrong.
+`DisplayText` is the text of a section as hits show it, prepared once for all queries. `Texts` caches what it
+reads from Git, because neighbouring queries show sections of the same pages. A blob's id decides its bytes,
+so that a cached text cannot become wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from index.page import Record
+    from index.page import SectionRecord
 
 _MOST = 2_000_000
 
@@ -35,14 +33,14 @@ _HIDDEN = re.compile(
 )
 
 
-class Shown:
+class DisplayText:
     """A section's text without its heading, and without comments and anchors, which nobody reads.
 
     Of a text of more than two million characters the rest is left out.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = _shown(text[:_MOST])
+        self.text = _display_text(text[:_MOST])
 
     @cached_property
     def searchable(self) -> Searchable:
@@ -60,7 +58,7 @@ class Shown:
         return sys.getsizeof(self.text) + 2 * len(self.text.encode("utf-8", "surrogatepass"))
 
 
-def _shown(text: str) -> str:
+def _display_text(text: str) -> str:
     if ("{" in text and "#" in text) or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
         text = _HIDDEN.sub("", text)
     return text.strip("\r\n").rstrip()
@@ -99,7 +97,7 @@ _VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
-def snippet(shown: Shown, matcher: Matcher) -> str:
+def cut_snippet(shown: DisplayText, matcher: Matcher) -> str:
     """Cut the window of a section's text with the most different query terms, then the most of them.
 
     `matcher` finds the terms in all hits of one query. Of a long text, the first stretch of 100,000
@@ -110,14 +108,14 @@ def snippet(shown: Shown, matcher: Matcher) -> str:
     text = shown.text
     if len(text) <= LENGTH:
         near = shown.fences.near(0, len(text))
-        return _marked(text, 0, len(text), near) if near else _BLANK_LINES.sub("\n", text)
+        return _mark_cuts(text, 0, len(text), near) if near else _BLANK_LINES.sub("\n", text)
     match = _match(shown, matcher)
     near = shown.fences.near(max(0, match - _LEAD), match + LENGTH)
     start = _outside_marks(text, _start(text, match, near), near)
-    return _marked(text, start, _end(text, start), near)
+    return _mark_cuts(text, start, _end(text, start), near)
 
 
-def _match(shown: Shown, matcher: Matcher) -> int:
+def _match(shown: DisplayText, matcher: Matcher) -> int:
     """Find where the best window's first word is; 0 without one."""
     text = shown.text
     if len(text) <= _STRETCH:
@@ -182,7 +180,7 @@ def _end(text: str, start: int) -> int:
     return edge if edge > 0 else end
 
 
-def _marked(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
+def _mark_cuts(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     """Return a window with what shows that it is a part, and a part of which code."""
     shown = _within(text, start, end, fences) if fences else _part(text, start, end)
     return _BLANK_LINES.sub("\n", shown)
@@ -198,7 +196,7 @@ def _part(text: str, start: int, end: int) -> str:
 def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     """Return the part of a text that there is code in."""
     first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-    last = next((fence for fence in fences if fence.start < end and _goes_on(fence, end)), None)
+    last = next((fence for fence in fences if fence.start < end and _continues_after(fence, end)), None)
     if last and end < last.body:
         end, last = last.start, None
     elif last:
@@ -210,17 +208,17 @@ def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     elif end < len(text):
         shown += "\n…" if any(fence.close == end for fence in fences) else " …"
     if first:
-        shown = _opened(shown, first)
+        shown = _open_fence(shown, first)
     elif start > 0:
         shown = ("…\n" if any(fence.start == start for fence in fences) else "… ") + shown
     return shown
 
 
-def _goes_on(fence: Fence, place: int) -> bool:
+def _continues_after(fence: Fence, place: int) -> bool:
     return place < fence.close or (fence.is_open and place == fence.close)
 
 
-def _opened(code: str, fence: Fence) -> str:
+def _open_fence(code: str, fence: Fence) -> str:
     """Begin a window inside a fence with its opening line, both at the margin of the text around them."""
     prefix = fence.prefix.lstrip()[:_LONG]
     if indent := len(fence.prefix) - len(fence.prefix.lstrip()):
@@ -230,13 +228,13 @@ def _opened(code: str, fence: Fence) -> str:
     return f"{prefix}{fence.mark[:_LONG]}{fence.info[:_LONG]}\n{code}"
 
 
-REMEMBERED = 16_000_000
+BLOB_CACHE_SIZE = 16_000_000
 
 
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
 
 
-READY = 8_000_000
+TEXT_CACHE_SIZE = 8_000_000
 
 
 """Bytes of texts that are kept as hits show them."""
@@ -248,25 +246,25 @@ class Texts:
     `read` gives a blob's bytes by its id; what it raises goes to whoever asked.
     """
 
-    def __init__(self, read: Callable[[str], bytes], remembered: int = REMEMBERED) -> None:
+    def __init__(self, read: Callable[[str], bytes], remembered: int = BLOB_CACHE_SIZE) -> None:
         self._read = read
         self._blobs: LRUCache[str, memoryview] = LRUCache(remembered, array_bytes)
-        self._shown: LRUCache[tuple[str, int, int], Shown] = LRUCache(READY, array_bytes)
+        self._shown: LRUCache[tuple[str, int, int], DisplayText] = LRUCache(TEXT_CACHE_SIZE, array_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
-    def read(self, record: Record) -> bytes:
-        """The Markdown of a section beside its heading; none if its blob was lost after it was indexed."""
+    def read(self, record: SectionRecord) -> bytes:
+        """Return the Markdown of a section without its heading; empty if its blob was lost after indexing."""
         try:
             return self._read_section(record)
         except DamagedRepository:
             return b""
 
-    def shown(self, record: Record) -> Shown:
+    def display_text(self, record: SectionRecord) -> DisplayText:
         """Return the same as hits show it; what is not UTF-8 becomes U+FFFD."""
         try:
-            return self._shown.get((record.blob, record.start, record.end), self._made, record)
+            return self._shown.get((record.blob, record.start, record.end), self._make_display_text, record)
         except DamagedRepository:
-            return Shown("")
+            return DisplayText("")
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""
@@ -277,11 +275,11 @@ class Texts:
             self._last = blob, data
         return bytes(data[start:end])
 
-    def _read_section(self, record: Record) -> bytes:
+    def _read_section(self, record: SectionRecord) -> bytes:
         under = self.data(record.blob, record.body, record.end)
         if record.start == record.heading_start:
             return under
         return self.data(record.blob, record.start, record.heading_start) + under
 
-    def _made(self, record: Record) -> Shown:
-        return Shown(str(self._read_section(record), "utf-8", "replace"))
+    def _make_display_text(self, record: SectionRecord) -> DisplayText:
+        return DisplayText(str(self._read_section(record), "utf-8", "replace"))

@@ -1,14 +1,11 @@
-"""The documents of a commit as pages, read from Git one at a time.
-
-What an index has to take in so that it stands for another commit than it does.
-"""
+"""The documents of a commit, read from Git one at a time, and the difference between two commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from index.page import Page, Unreadable
+from index.page import IndexedDocument, UnreadableDocument
 from index.port import Progress
 from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
@@ -27,7 +24,7 @@ class GitSource:
 
     def __init__(self, snapshot: Snapshot) -> None:
         folders = (path.rpartition("/")[0] for path in snapshot.manifests)
-        self._reading = _Reading(
+        self._reading = _PageReader(
             snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.gathered(folders)
         )
         self._blobs = dict(snapshot.documents)
@@ -37,20 +34,20 @@ class GitSource:
         """Return every document, in order."""
         return tuple(self._blobs)
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         """Read some of the documents, in the order asked for."""
         for path in paths:
             yield self._reading.page(path, self._blobs[path])
 
 
-def pages(
+def read_pages(
     snapshot: Snapshot, blobs: Mapping[str, str], progress: Progress | None, work: str
-) -> Iterator[Page | Unreadable]:
+) -> Iterator[IndexedDocument | UnreadableDocument]:
     """Read some documents of a commit, given as blobs by path, in order of paths; `work` is what is told.
 
     One that is too large, or a mere pointer, is a page without sections.
     """
-    reading = _Reading(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
+    reading = _PageReader(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
     for done, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
             progress(done, len(blobs), work)
@@ -59,25 +56,25 @@ def pages(
         progress(len(blobs), len(blobs), work)
 
 
-class _Reading(NamedTuple):
+class _PageReader(NamedTuple):
     """Where documents are read, up to how many bytes, and what their values are taken from."""
 
     git: GitReader
     most: int
     taxonomy: Taxonomy
 
-    def page(self, path: str, blob: str) -> Page | Unreadable:
+    def page(self, path: str, blob: str) -> IndexedDocument | UnreadableDocument:
         try:
             data = self.git.blob_within(blob, self.most)
             if data is not None:
                 check_pointer(path, data)
                 document = Document.parse(data, path)
-                return Page.of(document, blob, self.taxonomy.values(path, document.front_matter))
+                return IndexedDocument.of(document, blob, self.taxonomy.values(path, document.front_matter))
         except DamagedRepository:
-            return Unreadable(path, blob)
+            return UnreadableDocument(path, blob)
         except (LimitExceeded, NotADocument):
             pass
-        return Page(path, blob, "", {}, b"", ())
+        return IndexedDocument(path, blob, "", {}, b"", ())
 
 
 _FEW = 300
@@ -93,11 +90,11 @@ class Difference(NamedTuple):
     deletes: tuple[str, ...]
 
 
-def difference(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
-    """Return what lies between two snapshots; None where the index is rather built anew.
+def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
+    """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
-    That is where the settings change what is read of each document, and where over a third of them change.
-    `documents` says how many there are, so that they are not listed to be counted.
+    That is the case if the settings change how documents are read, or if over a third of them change.
+    `documents` is their number, so that they are not listed to be counted.
     """
     before, after = old.config, new.config
     if before.limits != after.limits or before.taxonomy_keys.keys() != after.taxonomy_keys.keys():
@@ -111,14 +108,14 @@ def difference(old: Snapshot, new: Snapshot, documents: int | None = None) -> Di
             deletes.append(path)
         else:
             upserts[path] = blob
-    upserts |= {path: blob for path, blob in _below(new, folders) if _is_governed_anew(path, old, new)}
+    upserts |= {path: blob for path, blob in _below(new, folders) if _has_new_manifest(path, old, new)}
     number = len(upserts) + len(deletes)
     if number > _FEW and number > (len(new.documents) if documents is None else documents) / 3:
         return None
     return Difference(upserts, tuple(deletes))
 
 
-def _is_governed_anew(path: str, old: Snapshot, new: Snapshot) -> bool:
+def _has_new_manifest(path: str, old: Snapshot, new: Snapshot) -> bool:
     return old.taxonomy.governed(path) != new.taxonomy.governed(path)
 
 

@@ -1,10 +1,9 @@
-"""Which terms a misspelt word may stand for, as far as letters go: words that differ by few edits.
+"""Spelling: terms that a misspelt word may stand for, by edit distance.
 
-An edit puts in a letter, takes one out, puts another in its place, or lets two neighbours change places.
-Terms are stems, and a slip in a word's ending hides what the stemmer would have taken off. So the edits of
-the word itself are stemmed too: "paginaton" is far from "pagin", but one edit away from "pagination".
-
-The terms of the text that a misspelt word may stand for, looked up among those that live sections hold.
+An edit inserts, deletes or replaces a letter, or swaps two neighbours. Terms are stems, and a typo in a
+word's ending hides what the stemmer would have removed. The edits of the word itself are therefore stemmed
+too: "paginaton" is far from "pagin", but one edit away from "pagination". Only terms of live sections are
+returned.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis.words import stem, stems
+from index.analysis.words import stem, stem_all
 from index.segments.segment import TEXT, term_key
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def is_word(word: str) -> bool:
     return len(word) <= _LONGEST and word[:1].isalpha() and all(category(sign)[0] in "LM" for sign in word)
 
 
-def reach(word: str) -> int:
+def max_edits(word: str) -> int:
     """Say how many edits away a term may be: two for a word of six letters or more, else one."""
     return 2 if len(word) >= _LONG else 1
 
@@ -57,10 +56,10 @@ def stems_of_edits(word: str) -> frozenset[str]:
     words |= {head + letter + tail[1:] for head, tail in parts if tail for letter in letters}
     words |= {head + letter + tail for head, tail in parts for letter in letters}
     words -= {word, ""}
-    return frozenset(stems(list(words)))
+    return frozenset(stem_all(list(words)))
 
 
-def distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
+def edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
     """Count the edits from a word to each term; no letter is edited twice (optimal string alignment).
 
     All terms are worked on at once, place by place.
@@ -84,7 +83,7 @@ def distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
     return np.array(row)[sizes, np.arange(count)]
 
 
-def similar(statistics: Statistics, word: str, most: int) -> tuple[str, ...]:
+def find_similar_terms(statistics: Statistics, word: str, most: int) -> tuple[str, ...]:
     """Return at most so many terms that are like a folded word, as the port says."""
     if not is_word(word):
         return ()
@@ -98,13 +97,13 @@ def similar(statistics: Statistics, word: str, most: int) -> tuple[str, ...]:
 
 def _edits(statistics: Statistics, word: str) -> dict[str, int]:
     """Count the edits to each term that is near enough; a term may be in no segment."""
-    own, limit = stem(word), reach(word)
+    own, limit = stem(word), max_edits(word)
     near = stems_of_edits(word)
     alike = {term for part in statistics.parts for term in part.segment.terms_from(TEXT, own[:ALIKE])}
     known = [term for term in alike if abs(len(term) - len(own)) <= limit]
     found = {
         term: edits
-        for term, edits in zip(known, distances(own, known).tolist(), strict=True)
+        for term, edits in zip(known, edit_distances(own, known).tolist(), strict=True)
         if edits <= limit
     }
     found |= {term: 1 for term in near if term in alike or not term.startswith(own[:ALIKE])}

@@ -1,4 +1,4 @@
-"""What there is of an index, for a person to know; found without changing, following or mending it."""
+"""The status of an index, read without changing, following or repairing it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Status:
         return self.state is not None and self.state.commit == self.tip
 
 
-def status_of(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
+def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
     """Tell of the index in a location, whose state is None if it is not there or damaged."""
     if location is None:
         return Status(None, SCHEMA, tip, state, segments, 0, damaged=False)
@@ -51,12 +51,12 @@ def status_of(location: Location | None, tip: str | None, state: State | None, s
         damaged=folder is not None and state is None,
         blocked=location.blocked(),
         # What a writer at work has not finished looks like what a dead one left.
-        leftovers=() if busy else tuple(entry.name for entry in leftovers(location)),
+        leftovers=() if busy else tuple(entry.name for entry in find_leftovers(location)),
         busy=busy,
     )
 
 
-def leftovers(location: Location) -> list[Path]:
+def find_leftovers(location: Location) -> list[Path]:
     """List what writers that died left in a location, and in the folder of the index that serves from it."""
     folder = location.current()
     found = location.leftovers(keep=folder)

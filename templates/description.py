@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from templates.invalid import InvalidTemplate
-from templates.text import decode, refuse_hidden
+from templates.text import check_visible, decode
 
 MAX_FILE = 32_000
 MAX_TITLE = 80
@@ -39,7 +39,7 @@ def parse_description(toml: bytes) -> Description:
         if key not in _KEYS:
             near = get_close_matches(key, _KEYS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_KEYS)}"
-            raise InvalidTemplate(_key(key, "type.toml"), f"this key is unknown; {hint}")
+            raise InvalidTemplate(_key(key, "type.toml"), f"unknown key; {hint}")
     return Description(
         title=_line(table.get("title"), "title", MAX_TITLE),
         summary=_line(table.get("summary"), "summary", MAX_SUMMARY),
@@ -56,7 +56,7 @@ def _load(text: str) -> dict[str, object]:
         # Only the place: the parser's own words may quote the file.
         place = re.search(r"\((at [^()]*)\)$", str(error))
         where = f" {place[1]}" if place else ""
-        raise InvalidTemplate("type.toml", f"this is not TOML{where}") from None
+        raise InvalidTemplate("type.toml", f"must be TOML{where}") from None
     except RecursionError:
         raise InvalidTemplate("type.toml", "the values are nested too deeply") from None
     except ValueError:  # Python reads no number of thousands of digits
@@ -65,29 +65,29 @@ def _load(text: str) -> dict[str, object]:
 
 def _line(value: object, field: str, limit: int) -> str:
     if value is None:
-        raise InvalidTemplate(field, "this key is needed")
+        raise InvalidTemplate(field, "is required")
     if not isinstance(value, str):
-        raise InvalidTemplate(field, "this must be a string")
+        raise InvalidTemplate(field, "must be a string")
     text = " ".join(value.split())
     if not text:
-        raise InvalidTemplate(field, "this must not be empty")
+        raise InvalidTemplate(field, "must not be empty")
     if len(text) > limit:
-        raise InvalidTemplate(field, f"this has {len(text)} characters; at most {limit} are allowed")
-    refuse_hidden(text, field)
+        raise InvalidTemplate(field, f"has {len(text)} characters; at most {limit} are allowed")
+    check_visible(text, field)
     return text
 
 
 def _lines(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise InvalidTemplate(field, "this must be a list of strings")
+        raise InvalidTemplate(field, "must be a list of strings")
     if len(value) > MAX_ITEMS:
-        raise InvalidTemplate(field, f"this has {len(value)} entries; at most {MAX_ITEMS} are allowed")
+        raise InvalidTemplate(field, f"has {len(value)} entries; at most {MAX_ITEMS} are allowed")
     return tuple(_line(item, f"{field}[{place}]", MAX_ITEM) for place, item in enumerate(value))
 
 
 def _guidance(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidTemplate("sections", "this must be a table: a heading's title = what belongs under it")
+        raise InvalidTemplate("sections", "must be a table: a heading's title = what belongs under it")
     return {
         title: _line(text, f"sections.{_key(title, 'sections')}", MAX_ITEM) for title, text in value.items()
     }
@@ -97,5 +97,5 @@ def _key(key: str, field: str) -> str:
     """Return a key that is fit to stand in an error message."""
     if len(key) > MAX_KEY:
         raise InvalidTemplate(field, f"a key has at most {MAX_KEY} characters")
-    refuse_hidden(key, field)
+    check_visible(key, field)
     return key

@@ -26,11 +26,11 @@ def decode(data: bytes, field: str, limit: int) -> str:
     except UnicodeDecodeError as error:
         raise InvalidTemplate(field, f"byte {error.start} is not UTF-8") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    refuse_hidden(text, field)
+    check_visible(text, field)
     return text
 
 
-def refuse_hidden(text: str, field: str) -> None:
+def check_visible(text: str, field: str) -> None:
     """Raise InvalidTemplate if the text holds a character that a reader would not see."""
     found = _HIDDEN.search(text)
     if found:

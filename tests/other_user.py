@@ -13,7 +13,7 @@ from typing import Any
 import pygit2
 from pygit2.enums import ConfigLevel
 
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 
 NOBODY = 65534
 
@@ -55,7 +55,7 @@ def _live(act: Callable[[], Any], home: Path, tell: int, waited: int, others: tu
         os.environ.update(
             HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), XDG_STATE_HOME=str(home / "state")
         )
-        user_key.cache_clear()
+        load_user_key.cache_clear()
         pygit2.settings.search_path[ConfigLevel.GLOBAL] = str(home)
         try:
             found = {"result": act()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.errors import visible
+from tools.errors import escape_invisible
 from tools.tool import Answer, Data, call
 from workspace.publishing.after_commit import describe_failure
 
@@ -36,6 +36,6 @@ def with_caveats(answer: Answer, record: CommitRecord) -> Answer:
     """Return an answer whose hints begin with what failed after the commit."""
     if not record.caveats:
         return answer
-    caveats = [visible(caveat) for caveat in dict.fromkeys(record.caveats)]
+    caveats = [escape_invisible(caveat) for caveat in dict.fromkeys(record.caveats)]
     record.caveats.clear()
     return replace(answer, data={**answer.data, "hints": [*caveats, *answer.data.get("hints", ())]})

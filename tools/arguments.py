@@ -1,11 +1,10 @@
-"""Arguments: what a client sent, made into what a tool asked for, or into an error that teaches.
+"""Arguments: parsing what a client sent, or returning an error with a working call.
 
 A call is either single (an operation's fields at the top) or a batch (`operations`), never both. Some hosts
-send `null` for what is left out, arrays as JSON strings, and numbers as strings: all of these are understood.
+send `null` for omitted fields, arrays as JSON strings, and numbers as strings; all of these are accepted.
 
-Targets: the document, section or task that a call names, in one field or in two.
-
-Input schemas that every host takes: a plain object, no combinators, no references, no lists of types.
+`resolve_target` reads a document, section or task from one field or two. `input_schema` writes schemas that
+every host accepts: a plain object, no combinators, no references, no lists of types.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-_CURES: Mapping[str, str] = {
+_FIXES: Mapping[str, str] = {
     "string_type": "as text",
     "int_type": "as a whole number",
     "bool_type": "as true or false",
@@ -89,9 +88,9 @@ def _array(value: object) -> object:
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
-        raise ValueError("an array is meant here, and this text is no JSON array") from None
+        raise ValueError("must be an array, or an array as JSON text") from None
     if not isinstance(found, list):
-        raise ValueError("an array is meant here, and this JSON is none")
+        raise ValueError("must be an array, or an array as JSON text")
     return found
 
 
@@ -144,12 +143,15 @@ Object = Annotated[dict[str, Any], BeforeValidator(_object)]
 
 
 def without_nulls(given: Mapping[str, object]) -> dict[str, object]:
-    """Arguments without those that are null: hosts send null for what a model left out."""
+    """Return arguments without those that are null: hosts send null for omitted fields."""
     return {key: value for key, value in given.items() if value is not None}
 
 
-def asked_of(given: Mapping[str, object]) -> dict[str, object]:
-    """What a call asks for, beside where it is to be written; nothing where it only wants to know how."""
+def requested_fields(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a call except `proposal`.
+
+    An empty result means that the caller asks for instructions.
+    """
     return {name: value for name, value in without_nulls(given).items() if name != "proposal"}
 
 
@@ -170,7 +172,7 @@ def read(model: type[Model], given: Mapping[str, object], others: Sequence[str] 
 def explain(
     problem: ErrorDetails, model: type[BaseModel], others: Sequence[str] | None = None
 ) -> InvalidArguments:
-    """Return the error for the first thing that validation found."""
+    """Return the error for the first problem that validation found."""
     field = ".".join(str(part) for part in problem["loc"]) or "arguments"
     shown = field if len(field) <= 80 else field[:80] + "…"
     known = [*model.model_fields, *(others or ())]
@@ -186,17 +188,17 @@ def explain(
             message = problem["msg"].removeprefix("Value error, ")
             context = problem.get("ctx", {})
             limits = {key: context[key] for key in ("ge", "le", "max_length", "min_length") if key in context}
-            cure = _CURES.get(problem["type"], "within what is allowed")
+            suggested_fix = _FIXES.get(problem["type"], "within what is allowed")
             return InvalidArguments(
                 f"'{shown}': {message[0].lower()}{message[1:]}",
-                fix=f"Give '{shown}' {cure}.",
+                fix=f"Give '{shown}' {suggested_fix}.",
                 field=shown.partition(".")[0],
                 **limits,
             )
 
 
 def nearest_field(field: str, known: Sequence[str]) -> list[str]:
-    """The declared fields that are most like one that is not: by another word for it, then by spelling."""
+    """Return the declared fields nearest to an unknown one: by synonym, then by spelling."""
     import difflib  # late: a server answers its first questions without it
 
     synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known]
@@ -216,7 +218,9 @@ def read_operations(value: object) -> list[dict[str, object]]:
             f"'{OPERATIONS}': {error}", fix="Send a list of objects.", field=OPERATIONS
         ) from error
     if not isinstance(found, list):
-        raise InvalidArguments(f"'{OPERATIONS}' is no list", fix="Send a list of objects.", field=OPERATIONS)
+        raise InvalidArguments(
+            f"'{OPERATIONS}' must be a list", fix="Send a list of objects.", field=OPERATIONS
+        )
     if not found:
         raise InvalidArguments(
             f"'{OPERATIONS}' is empty",
@@ -232,7 +236,7 @@ def read_operations(value: object) -> list[dict[str, object]]:
                 item = None
         if not isinstance(item, dict):
             raise InvalidArguments(
-                f"'{OPERATIONS}[{position}]' is no object",
+                f"'{OPERATIONS}[{position}]' must be an object",
                 fix="Each operation is an object of fields.",
                 field=OPERATIONS,
             )
@@ -240,10 +244,10 @@ def read_operations(value: object) -> list[dict[str, object]]:
     return items
 
 
-def target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:
+def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:
     """Return the path and the slug of a target; `file` may also be a whole address (`api.md#endpoints`).
 
-    Raises InvalidArguments where a section is named twice.
+    Raises InvalidArguments if a section is named twice.
     """
     path, fragment = (file, None) if "#" not in file else split_address(file, snapshot.documents)
     if slug is not None and slug.startswith(f"{path}#"):

@@ -29,8 +29,10 @@ class Candidates(NamedTuple):
 NONE = Candidates((), 0)
 
 
-def ranked(names: Iterable[str], typed: str) -> Candidates:
-    """The names that begin with what was typed, then those that hold it; if there are none, the nearest.
+def rank_names(names: Iterable[str], typed: str) -> Candidates:
+    """Return the names that begin with the typed text, then those that contain it.
+
+    If there are none, the nearest.
 
     Case does not count.
     """
@@ -50,7 +52,7 @@ def ranked(names: Iterable[str], typed: str) -> Candidates:
 
 def complete_path(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
     """Return the paths of documents; at a commit if `given` has a `ref`."""
-    return ranked(_snapshot(context, given).documents, typed)
+    return rank_names(_snapshot(context, given).documents, typed)
 
 
 def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
@@ -63,7 +65,7 @@ def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> 
         document = _snapshot(context, given).document(path)
     except WorkspaceError:
         return NONE
-    found = ranked((section.key for section in document.sections), typed)
+    found = rank_names((section.key for section in document.sections), typed)
     wanted = typed.strip().casefold()
     if not wanted or len(wanted) > _LONGEST or any(wanted in value.casefold() for value in found.values):
         return found
@@ -81,10 +83,10 @@ def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> 
 
 
 def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """HEAD, branches, tags, remote branches, and the ids of open proposals."""
+    """Return HEAD, branches, tags, remote branches, and the ids of open proposals."""
     from workspace.revisions import list_ref_names
 
-    return ranked(list_ref_names(context.workspace.git), typed)
+    return rank_names(list_ref_names(context.workspace.git), typed)
 
 
 def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
@@ -95,7 +97,7 @@ def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> C
         if len(parts := path.split("/")) > 1
         for depth in range(1, len(parts))
     }
-    return ranked(sorted(folders), typed)
+    return rank_names(sorted(folders), typed)
 
 
 def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
@@ -103,11 +105,11 @@ def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Can
     from workspace.snapshot.document_types import BrokenType, read_types
 
     types = read_types(context.snapshot())
-    return ranked((name for name, found in types.items() if not isinstance(found, BrokenType)), typed)
+    return rank_names((name for name, found in types.items() if not isinstance(found, BrokenType)), typed)
 
 
 def _snapshot(context: Context, given: Mapping[str, str]) -> Snapshot:
-    """Return the commit that a `ref` names, else the tip; the tip too where the ref is not complete yet."""
+    """Return the commit of a `ref`, else the tip; also the tip if the ref is incomplete."""
     if ref := given.get("ref"):
         try:
             return context.snapshot(ref)

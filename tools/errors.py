@@ -1,8 +1,7 @@
-"""Answers, and the one translation of an error to an answer that teaches the right call.
+"""Error responses: the one translation of an error into an answer with a call that works.
 
-How a caller has the list from which to choose after a wrong name: with which of its tools.
-
-Texts of documents in an error: bounded in all, and remembered where they were shown in full.
+After a wrong name, the fix names the call that lists the right ones. Texts of documents in an error are
+bounded, and those shown in full are remembered as read.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tools.pages import fitting
+from tools.pages import count_fitting
 from tools.tool import Data, call
 from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.section_text import SectionText
@@ -36,7 +35,7 @@ _TEXT = (str, str | None)
 
 
 # Joiners are parts of emoji and of words in several scripts.
-_SHOWN_AS_THEY_ARE = frozenset("\n\t\u200c\u200d")
+_UNBOUNDED_DETAILS = frozenset("\n\t\u200c\u200d")
 
 
 _LISTED = 50
@@ -64,51 +63,51 @@ _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def pinned(ref: str | None) -> dict[str, str]:
-    """The field of a proposed call that keeps to the ref of the call that is answered; none at the tip."""
+def ref_argument(ref: str | None) -> dict[str, str]:
+    """Return the `ref` argument that keeps a proposed call at the ref of this one; empty at the tip."""
     return {"ref": ref} if ref and ref.strip() else {}
 
 
-def failure(
+def error_response(
     error: WorkspaceError,
     tool: Tool,
     given: Mapping[str, object],
     snapshot: Snapshot | None,
-    texts: Texts | None = None,
+    texts: TextBudget | None = None,
     commit: str | None = None,
     moves: Callable[[], Moves] | None = None,
     *,
     offered: Container[str],
     at: str | None = None,
 ) -> Data:
-    """Return an error with its code and cure, the tool's specification, and a call that would have worked.
+    """Return an error with its code and fix, the tool's specification, and a call that would have worked.
 
-    `texts` is the room for texts of documents, `commit` the one that such a text is read at. `moves` tells
-    where something is now that was named by an address of before. `offered` are the tools of the caller, `at`
-    the proposal that the call writes to, if `given` does not name it.
+    `texts` is the budget for texts of documents, `commit` the commit at which such a text is read. `moves`
+    resolves old addresses to current ones. `offered` are the tools of the caller, `at` the proposal that the
+    call writes to, if `given` does not name it.
     """
-    from tools.moved import redirected
+    from tools.moved import redirect_call
     from workspace.config.config import Limits
     from workspace.writing.read_before_write import ReadFirst
 
-    data: Data = {"error": _bounded(visible(error.message)), "code": error.code}
-    shown = (texts or Texts(None, Limits().text_tokens)).of(error)
+    data: Data = {"error": _truncate(escape_invisible(error.message)), "code": error.code}
+    shown = (texts or TextBudget(None, Limits().text_tokens)).of(error)
     is_cut = "truncated" in shown
     # Of a tool that writes, `ref` is where something is to come from.
     ref = given.get("proposal" if tool.writes else "ref") or at
     read_at = ref if isinstance(ref, str) else None
-    if fix := with_list(fix_of(error, is_cut=is_cut), error.among, offered, read_at):
-        data["fix"] = _bounded(visible(fix))
-    data.update({key: _bounded(value) for key, value in details_of(error).items()})
+    if fix := add_list_call(fix_of(error, is_cut=is_cut), error.among, offered, read_at):
+        data["fix"] = _truncate(escape_invisible(fix))
+    data.update({key: _truncate(value) for key, value in details_of(error).items()})
     data.update(shown)
-    meant = _meant(error, tool, given)
-    now = redirected(error, given, snapshot, moves) if moves and snapshot else None
+    meant = _corrected_arguments(error, tool, given)
+    now = redirect_call(error, given, snapshot, moves) if moves and snapshot else None
     if now is not None:
         data |= {
             "moved_to": now.there.moved_to,
-            "fix": _bounded(visible(f"Use '{now.there.address}', where this is now.")),
+            "fix": _truncate(escape_invisible(f"Use '{now.there.address}', where this is now.")),
         }
-        meant = _meant(error, tool, now.given)
+        meant = _corrected_arguments(error, tool, now.given)
     if not isinstance(error, ReadFirst):  # the call itself was right, and its text is what there is to read
         data["usage"] = dict(tool.usage(meant))
     data["example"] = tool.example(meant)
@@ -131,7 +130,7 @@ def failure(
 
 
 def _in_proposal(proposal: str, error: WorkspaceError) -> Data:
-    """Where an example writes: in the caller's proposal; elsewhere, if it cannot be, nothing is written."""
+    """Return an example that writes to the caller's proposal; if it cannot, the example writes nothing."""
     if error.code == "PROPOSAL_ENDED":
         return {"dry_run": True}
     found = error.details.get("candidates")
@@ -140,15 +139,15 @@ def _in_proposal(proposal: str, error: WorkspaceError) -> Data:
     return {"proposal": found[0], "dry_run": True}
 
 
-def visible(text: str) -> str:
-    """A text with its invisible and bidirectional characters written out: names of files may hold them."""
+def escape_invisible(text: str) -> str:
+    """Escape the invisible and bidirectional characters of a text, which file names may contain."""
     if text.isprintable():
         return text
-    return "".join(_visible(character) for character in text)
+    return "".join(_escape_character(character) for character in text)
 
 
-def _visible(character: str) -> str:
-    if character in _SHOWN_AS_THEY_ARE or unicodedata.category(character) not in (
+def _escape_character(character: str) -> str:
+    if character in _UNBOUNDED_DETAILS or unicodedata.category(character) not in (
         "Cc",
         "Cf",
         "Cs",
@@ -159,8 +158,10 @@ def _visible(character: str) -> str:
     return f"\\u{ord(character):04x}"
 
 
-def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Mapping[str, object]:
-    """The caller's fields: a misspelt one under its right name, and those that were wrong left empty."""
+def _corrected_arguments(
+    error: WorkspaceError, tool: Tool, given: Mapping[str, object]
+) -> Mapping[str, object]:
+    """Return the caller's fields: a misspelt one under its right name, and invalid ones empty."""
     texts = {name for name, field in tool.arguments.model_fields.items() if field.annotation in _TEXT}
     meant = {
         name: "" if name in texts and not isinstance(value, str) else value for name, value in given.items()
@@ -177,13 +178,13 @@ def _meant(error: WorkspaceError, tool: Tool, given: Mapping[str, object]) -> Ma
     return meant | {name: "" for name in (*_FIELDS_OF.get(error.code, ()), field) if name in meant}
 
 
-def _bounded(value: object) -> Any:
-    """Return a detail that an agent can afford to read: long texts and lists are cut."""
+def _truncate(value: object) -> Any:
+    """Truncate a detail of an error: long texts and lists are cut."""
     match value:
         case str():
             return value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
         case list() | tuple():
-            return [_bounded(item) for item in value[:_LISTED]]
+            return [_truncate(item) for item in value[:_LISTED]]
         case _:
             return value
 
@@ -197,16 +198,16 @@ _WORDS = {
 }
 
 
-def with_list(
+def add_list_call(
     fix: str, among: SuggestionSource | None, offered: Container[str], ref: str | None = None
 ) -> str:
-    """Return what to do next, and the call of an offered tool that lists what a name is among, at a ref."""
+    """Return a fix with the call of an offered tool that lists the valid names, at a ref."""
 
     if among is None:
         return fix
     for tool, arguments in _calls(among):
         if tool in offered:
-            return f"{fix} {_WORDS[among.listed]} {call(tool, **arguments, **pinned(ref))}."
+            return f"{fix} {_WORDS[among.listed]} {call(tool, **arguments, **ref_argument(ref))}."
     return fix
 
 
@@ -247,8 +248,8 @@ _ORDER = ("current", "theirs", "base", "ours")
 _UNSHOWN = frozenset(("is_remembered", *_ORDER))
 
 
-class Texts:
-    """The tokens that one answer has left for texts, and the memory of the client that reads them."""
+class TextBudget:
+    """The tokens left for texts in one answer, and the read state of the client."""
 
     def __init__(self, sight: SeenTexts | None, tokens: int) -> None:
         self._sight = sight
@@ -274,7 +275,7 @@ class Texts:
 
         sources: list[str] = []
         for part in parts:
-            size = fitting(part.source, 0, self._left) if self._left and part.source else 0
+            size = count_fitting(part.source, 0, self._left) if self._left and part.source else 0
             if size < len(part.source):
                 sources.append(part.source[:size] + "…")
                 self._left = 0
@@ -292,7 +293,7 @@ def details_of(error: WorkspaceError) -> dict[str, object]:
 
 
 def fix_of(error: WorkspaceError, *, is_cut: bool) -> str:
-    """Return the cure of an error; another one where the text that is to be read has been cut."""
+    """Return the fix of an error; another one if the text to be read has been cut."""
     if is_cut and isinstance(error, ReadFirst):
         return (
             "'current' is cut. To do that nevertheless, send the same call with "

@@ -1,4 +1,4 @@
-"""Examples after an error: a call that works, made of the caller's values and of what there is."""
+"""Examples after an error: a call that works, built from the caller's values and existing names."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
     return example
 
 
-def with_removable(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """The same for a removal; where the name is not the caller's own, the call only shows what would go."""
+def with_dry_run_removal(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """Return an example of a removal; if the name is not the caller's own, it is a dry run."""
     found = with_sections(example, error, snapshot)
     if "path" in found and found["path"] not in snapshot.documents:
         close = find_nearest(found["path"], snapshot.documents) or list(snapshot.documents)
@@ -52,7 +52,7 @@ def with_removable(example: Data, error: WorkspaceError, snapshot: Snapshot) -> 
 
 
 def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """An example whose task exists: one of the section's, else of the document's, else of another's."""
+    """Return an example whose task exists: one of the section's, of the document's, or of another's."""
     example, document = _with_document(example, snapshot)
     if document is None:
         return example
@@ -106,13 +106,13 @@ def _readable(snapshot: Snapshot, path: str) -> Document | None:
 
 def _first(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
     """Return the first name that resolves: the error's own proposals before the rest, the preamble last."""
-    names = proposed(error)
+    names = proposed_names(error)
     names += [name for choice in choices for name in choice]
     names.sort(key=lambda name: name == PREAMBLE)
     return next((name for name in names if _resolves(document, name)), None)
 
 
-def proposed(error: WorkspaceError) -> list[str]:
+def proposed_names(error: WorkspaceError) -> list[str]:
     """Return the names that an error proposes as its `candidates`, as a call takes them."""
     listed = error.details.get("candidates")
     names = [

@@ -1,7 +1,7 @@
-"""Moved addresses: what a call names by an address of before is found where it stands now.
+"""Moved addresses: an old address in a call is resolved to its current location.
 
-Who reads is answered with the new place, and told so by `moved_to`. Who writes is refused, since the words
-that are to go may be others than those that were seen; the error names the new address, and a call with it.
+A read returns the new location and reports it as `moved_to`. A write is refused, because the current text may
+differ from the text that the caller read; the error names the new address and a call with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.arguments import target
+from tools.arguments import resolve_target
 from tools.tool import NextStep
 from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import WorkspaceError
@@ -38,7 +38,7 @@ _PLACES: tuple[tuple[str, str | None], ...] = (
 )
 
 
-class Found(NamedTuple):
+class FoundPlace(NamedTuple):
     """Where something is: a document's path, and the address of a section or task in it (None: all of it).
 
     `moved_to` is None where it stands as it was named. Else it is what an answer says of it: `file`, `slug`
@@ -55,37 +55,39 @@ class Found(NamedTuple):
         return f"{self.file}#{self.slug}" if self.slug else self.file
 
 
-class Redirected(NamedTuple):
+class RedirectedCall(NamedTuple):
     """Where something is that a call named by an address of before, and the fields that name it now."""
 
-    there: Found
+    there: FoundPlace
     given: Mapping[str, object]
 
 
-def found(context: Context, snapshot: Snapshot, file: str, slug: str | None) -> Found:
-    """What a reader is to read: what was named, or where that has moved to; without a trace, what was named.
+def find_for_reading(context: Context, snapshot: Snapshot, file: str, slug: str | None) -> FoundPlace:
+    """Return the location to read: the named one, its current location if it moved, else the name unchanged.
 
-    Raises what reading the document raises, but nothing for an address that leads nowhere.
+    Raises the errors of reading the document, but none for an address that does not exist.
     """
-    return moved(context.workspace.moves, snapshot, file, slug) or Found(file, slug, None)
+    return find_moved(context.workspace.moves, snapshot, file, slug) or FoundPlace(file, slug, None)
 
 
-def told(there: Found, data: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer, in which it is said where what it shows has moved to, if it has."""
+def with_moved_to(there: FoundPlace, data: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with the current location of what it shows, if it has moved."""
     if there.moved_to is None:
         return data
     step = NextStep(f"Use '{there.address}' from now on, where this has moved. ", data["next_step"])
     return {**data, "moved_to": there.moved_to, "next_step": step}
 
 
-def moved(moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None) -> Found | None:
-    """Return where an address leads that names nothing at a snapshot; None if it does, or was never moved."""
+def find_moved(
+    moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None
+) -> FoundPlace | None:
+    """Return the current location of an old address; None if it exists, or never moved."""
     if not 0 < len(file) <= MAX_PATH or len(slug or "") > _LONGEST or CONTROL.search(f"{file}{slug}"):
         return None
     wanted = None if slug is None else read_fragment(slug)
     section = wanted.section if wanted else None
     entry = snapshot.entry(file)
-    if section == "" or (entry is not None and _stands(snapshot, file, section)):
+    if section == "" or (entry is not None and _has_section(snapshot, file, section)):
         return None
     move = moves().find(snapshot, file, section)
     if move is None and section is not None and entry is None:
@@ -93,13 +95,13 @@ def moved(moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str |
     if move is None or (entry is None and isinstance(snapshot.not_found(file), NotCommitted)):
         return None
     now = f"{move.fragment}[{wanted.task}]" if wanted and wanted.task is not None else move.fragment
-    return Found(move.path, now, {"file": move.path, "slug": now, "commit": move.commit})
+    return FoundPlace(move.path, now, {"file": move.path, "slug": now, "commit": move.commit})
 
 
-def redirected(
+def redirect_call(
     error: WorkspaceError, given: Mapping[str, object], snapshot: Snapshot, moves: Callable[[], Moves]
-) -> Redirected | None:
-    """Return the same call with the address of now, after an error that may come from one of before."""
+) -> RedirectedCall | None:
+    """Return the same call at the current address, if its error may come from an old one."""
     if error.code not in _GONE:
         return None
     for file_field, slug_field in _PLACES:
@@ -107,14 +109,16 @@ def redirected(
         if not isinstance(file, str) or (slug_field and not isinstance(slug, str)):
             continue
         with suppress(WorkspaceError):  # the call has an error of its own already
-            there = moved(moves, snapshot, *target(snapshot, file, slug if isinstance(slug, str) else None))
+            there = find_moved(
+                moves, snapshot, *resolve_target(snapshot, file, slug if isinstance(slug, str) else None)
+            )
             if there is not None:
-                return Redirected(there, _corrected(given, file_field, slug_field, there))
+                return RedirectedCall(there, _correct_fields(given, file_field, slug_field, there))
     return None
 
 
-def _corrected(
-    given: Mapping[str, object], file_field: str, slug_field: str | None, there: Found
+def _correct_fields(
+    given: Mapping[str, object], file_field: str, slug_field: str | None, there: FoundPlace
 ) -> Mapping[str, object]:
     """Return the fields of a call with the new place of what one or two of them named."""
     if slug_field not in (None, "slug") and there.file != given[file_field]:
@@ -129,8 +133,8 @@ def _corrected(
     }
 
 
-def _stands(snapshot: Snapshot, file: str, section: str | None) -> bool:
-    """Whether what is at a path has a section; files that are no documents have none to look for here."""
+def _has_section(snapshot: Snapshot, file: str, section: str | None) -> bool:
+    """Return True if the file at a path has a section; files that are not documents have none."""
     if section is None or not snapshot.config.is_document(file):
         return True
     return bool(find_sections_by_name(snapshot.document(file), section))

@@ -1,13 +1,10 @@
-"""Outlines: a document's sections and tasks as the tools show them.
-
-The links of a document or section as view_document shows them: where they lead, and who links there.
-"""
+"""Outlines: a document's sections, tasks and links as the tools show them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.errors import visible
+from tools.errors import escape_invisible
 from workspace.document.addresses import format_task_address
 from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
@@ -15,8 +12,8 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from index.link_graph.backlinks import Linked
-    from tools.read_context import Pinned
+    from index.link_graph.backlinks import DocumentLink
+    from tools.read_context import ReadContext
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
@@ -31,13 +28,13 @@ TASKS = "tasks"
 MAX_SHOWN = 1_000
 
 
-def progress(tasks: tuple[Task, ...]) -> dict[str, int]:
+def count_progress(tasks: tuple[Task, ...]) -> dict[str, int]:
     """Return how many tasks there are and how many are done."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 
-def sections_in_brief(document: Document) -> dict[str, Any]:
-    """The top sections: the addresses below each, or how far its tasks are, or both; none of too many."""
+def summarize_sections(document: Document) -> dict[str, Any]:
+    """Return the top sections with the addresses below each, its task progress, or both; none if too many."""
     brief: dict[str, Any] = {}
     if len(document.sections) > MAX_SHOWN:
         return brief
@@ -47,12 +44,12 @@ def sections_in_brief(document: Document) -> dict[str, Any]:
         if not tasks and section.key != TASKS:
             brief[section.key] = below
         else:
-            brief[section.key] = {**progress(tasks), **({"slugs": below} if below else {})}
+            brief[section.key] = {**count_progress(tasks), **({"slugs": below} if below else {})}
     return brief
 
 
-def sections_in_full(document: Document) -> dict[str, Any]:
-    """The top sections, and every other that has subsections or tasks, by address; the first of many."""
+def list_sections(document: Document) -> dict[str, Any]:
+    """Return the top sections, and all others with subsections or tasks, by address; the first of many."""
     full: dict[str, Any] = {}
     for section in document.sections[: MAX_SHOWN + 1]:
         children = document.children(section) if not section.is_preamble else ()
@@ -60,12 +57,12 @@ def sections_in_full(document: Document) -> dict[str, Any]:
         if section.is_preamble and not tasks:
             continue
         if section.parent is None or children or tasks:
-            full[section.key] = _described(section, children, tasks)
+            full[section.key] = _describe_section(section, children, tasks)
     return full
 
 
-def telling_titles(document: Document) -> dict[str, str]:
-    """Return the titles of the sections whose addresses do not say them, by address."""
+def extra_titles(document: Document) -> dict[str, str]:
+    """Return, by address, the titles of the sections whose addresses do not contain them."""
     return {
         section.key: section.title
         for section in document.sections[: MAX_SHOWN + 1]
@@ -73,11 +70,13 @@ def telling_titles(document: Document) -> dict[str, str]:
     }
 
 
-def _described(section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]) -> dict[str, Any]:
+def _describe_section(
+    section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]
+) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if tasks or section.key == TASKS:
         active = [format_task_address(section, task) for task in tasks if not task.is_done]
-        described |= {**progress(tasks), "active": active[:MAX_SHOWN]}
+        described |= {**count_progress(tasks), "active": active[:MAX_SHOWN]}
     if children or not described:
         described |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
     return described
@@ -131,18 +130,18 @@ _NOT_AT_REF = "links to this are known near the tip of the branch only, and this
 
 
 def links_data(
-    place: Pinned, document: Document, sections: Collection[Section] | None = None
+    place: ReadContext, document: Document, sections: Collection[Section] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The first links from and to a document, or some of its sections, and how many there are; and hints.
+    """Return the first links from and to a document, or some of its sections, with their counts and hints.
 
-    Nothing where there are none. Links to the document without a fragment are the preamble's.
+    The result is empty if there are none. Links to the document without a fragment are the preamble's.
     """
-    from index.link_graph.backlinks import outgoing
+    from index.link_graph.backlinks import resolve_outgoing
     from workspace.links.world import OverlayFileTree
 
     world = OverlayFileTree(place.snapshot)
     chosen = None if sections is None else {section.key for section in sections}
-    leaving = [link for link in outgoing(world, document) if chosen is None or link.section in chosen]
+    leaving = [link for link in resolve_outgoing(world, document) if chosen is None or link.section in chosen]
     data, hints = _first("outgoing", [_outgoing(link) for link in leaving])
     coming = _backlinks(place, document)
     if coming is None:
@@ -154,12 +153,12 @@ def links_data(
     return {**data, **back}, [*hints, *more]
 
 
-def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
+def _backlinks(place: ReadContext, document: Document) -> list[DocumentLink] | None:
     """Return the links to a document; None if nobody knows them yet.
 
     The graph follows the branch, and no ref.
     """
-    from index.link_graph.backlinks import backlinks
+    from index.link_graph.backlinks import resolve_backlinks
     from workspace.links.world import OverlayFileTree
 
     graph, snapshot = place.context.index.links, place.snapshot
@@ -170,7 +169,7 @@ def _backlinks(place: Pinned, document: Document) -> list[Linked] | None:
             records = graph.records(snapshot, document.path)
     except WorkspaceError:  # another process is at work, or the disk is full
         return None
-    return None if records is None else backlinks(OverlayFileTree(snapshot), document, records)
+    return None if records is None else resolve_backlinks(OverlayFileTree(snapshot), document, records)
 
 
 def _first(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
@@ -181,8 +180,8 @@ def _first(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list
     return data, [hint] if len(links) > MAX_LINKS else []
 
 
-def _outgoing(link: Linked) -> dict[str, Any]:
-    address = visible(link.address)
+def _outgoing(link: DocumentLink) -> dict[str, Any]:
+    address = escape_invisible(link.address)
     shown = address if len(address) <= _MAX_DESTINATION else address[:_MAX_DESTINATION] + "…"
     data: dict[str, Any] = {"to": shown, "line": link.line, "kind": link.kind.value}
     if link.is_image:

@@ -1,8 +1,7 @@
-"""What the tools that read have in common: bounded texts and pages.
+"""Pages: bounded texts, cursors of lists, and parts of long texts.
 
-Cursors of lists: where the next page begins, bound to the list and the documents, and not to be forged.
-
-Parts of a text that is too long for one answer: cut between sections, else between blocks.
+A cursor is bound to its list and documents, and cannot be forged. A text that is too long for one answer is
+cut between sections, else between blocks.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ _CLOSE = 0.98
 _MAX_TITLE = 300
 
 
-def shown_title(title: str) -> str:
+def shorten_title(title: str) -> str:
     """Return a title, or the beginning of one that is far too long."""
     return title if len(title) <= _MAX_TITLE else title[:_MAX_TITLE] + "…"
 
 
-def fitting(text: str, offset: int, tokens: int) -> int:
+def count_fitting(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text, from one on, have at most so many tokens; at least one."""
     rest = len(text) - offset
     from workspace.texts.tokens import bound_tokens, count_tokens
@@ -65,10 +64,10 @@ def fitting(text: str, offset: int, tokens: int) -> int:
     return max(fits, 1)
 
 
-def cut(text: str, offset: int, limit: int) -> tuple[str, int | None]:
-    """A part of a text that begins at a character, and where the rest begins (None if this is the end).
+def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
+    """Return a part of a text from a character on, and where the rest begins (None at the end).
 
-    It ends between blocks where there is such a place in its second half, else between lines, else anywhere.
+    It ends between blocks if its second half has such a place, else between lines, else anywhere.
     """
     if len(text) - offset <= limit:
         return text[offset:], None
@@ -90,22 +89,22 @@ def page_after(paths: Sequence[str], last: str | None) -> Sequence[str]:
 def write_place(place: str, tree: str | None, search: Sequence[object]) -> str:
     """Return the cursor of the page after a place, in a list of what stands in a tree."""
     from index.cursors import seal
-    from index.storage.keys import user_key
+    from index.storage.keys import load_user_key
 
-    return seal(user_key(), ["list", tree, list(search), place])
+    return seal(load_user_key(), ["list", tree, list(search), place])
 
 
 def read_place(cursor: str, tree: str | None, search: Sequence[object]) -> str:
     """Return the place after which a page begins. Raises InvalidCursor, StaleCursor."""
     from index.cursors import InvalidCursor, StaleCursor, unseal
-    from index.storage.keys import user_key
+    from index.storage.keys import load_user_key
 
-    kind, its_tree, its_search, place = unseal(user_key(), cursor, 4)
+    kind, its_tree, its_search, place = unseal(load_user_key(), cursor, 4)
     if kind != "list" or its_search != json.loads(json.dumps(list(search))):
         raise InvalidCursor("the cursor belongs to another list", fix="Repeat the call without a cursor.")
     if its_tree != tree:
         raise StaleCursor(
-            "the documents have changed since the cursor was given out",
+            "the documents have changed since the cursor was issued",
             fix="Repeat the call without a cursor.",
         )
     return str(place)
@@ -136,7 +135,7 @@ class Span(Protocol):
 S = TypeVar("S", bound=Span)
 
 
-class Part(NamedTuple, Generic[S]):
+class TextPart(NamedTuple, Generic[S]):
     """What an answer shows of a span.
 
     `rest` is the character of the span at which the next part begins, None at its end; `whole` are the
@@ -149,12 +148,12 @@ class Part(NamedTuple, Generic[S]):
     following: tuple[S, ...]
 
 
-def part_of(
+def cut_part(
     text: Text, sections: Sequence[S], start: int, end: int, offset: int = 0, *, tokens: int
-) -> Part[S]:
-    """The part of the bytes [start, end) that begins at a character of that span, of so many tokens at most.
+) -> TextPart[S]:
+    """Return the part of the bytes [start, end) from a character on, of at most so many tokens.
 
-    It ends before a section if one begins in its second half, else where `cut` ends it.
+    It ends before a section if one begins in its second half, else where `cut_text` ends it.
     """
     within = [section for section in sections if start <= section.start and section.end <= end]
     # A section begins with a line, so no character stands across two of these pieces.
@@ -162,8 +161,8 @@ def part_of(
     pieces = [text.text(one, other) for one, other in pairwise(places)]
     begins = list(accumulate(map(len, pieces), initial=0))
     whole_text = "".join(pieces)
-    limit = fitting(whole_text, offset, tokens)
-    shown, rest = cut(whole_text, offset, limit)
+    limit = count_fitting(whole_text, offset, tokens)
+    shown, rest = cut_text(whole_text, offset, limit)
     if rest is not None:
         last = begins[bisect_right(begins, offset + limit) - 1]
         if last > offset + limit // 2:
@@ -176,10 +175,10 @@ def part_of(
         return at[section.start] + len(text.text(section.start, section.end)) if own is None else own
 
     whole = tuple(section for section in within if at[section.start] >= offset and ends(section) <= stop)
-    return Part(shown, rest, whole, tuple(section for section in within if at[section.start] >= stop))
+    return TextPart(shown, rest, whole, tuple(section for section in within if at[section.start] >= stop))
 
 
-def lines_shown(first: int, before: str, shown: str) -> tuple[int, int]:
+def shown_lines(first: int, before: str, shown: str) -> tuple[int, int]:
     """Return the first and last line of what is shown, of a text whose line `first` begins with `before`."""
     start = first + _breaks(before)
     ended = shown.endswith(("\n", "\r"))

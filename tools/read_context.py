@@ -1,10 +1,10 @@
-"""What a reader answers from: the commit that a `ref` names, to which the calls that it proposes keep."""
+"""The context of a read: the commit of a `ref`, at which the proposed calls stay too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import pinned
+from tools.errors import ref_argument
 from tools.tool import Answer, Call, NextStep, call
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN_PATHS = 20
 
 
-class Pinned(NamedTuple):
+class ReadContext(NamedTuple):
     """A context at one snapshot. `ref` is as the caller gave it; None at the tip of the served branch.
 
     `proposal` is the open proposal that the ref names, if it names one.
@@ -29,29 +29,29 @@ class Pinned(NamedTuple):
     proposal: str | None = None
 
     @classmethod
-    def at(cls, context: Context, ref: str | None) -> Pinned:
+    def at(cls, context: Context, ref: str | None) -> ReadContext:
         """Return what a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
         named = ref if ref and ref.strip() else None
         return cls(context, context.snapshot(ref), named, _open_proposal(context, named) if named else None)
 
     def writes(self, tool: str) -> bool:
-        """Whether a tool that writes may be named: at the tip and in an open proposal, at no other ref."""
+        """Return True if a writing tool may be named: at the tip and in an open proposal only."""
         return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
 
     def change(self, tool: str, **arguments: object) -> Call:
-        """A call of a tool that writes, as a next step names it: in the proposal that is read, if any."""
+        """Return a call of a writing tool as a next step names it, in the proposal that is read, if any."""
         return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
     def call(self, tool: str, **arguments: object) -> Call:
         """Return a call of a tool that reads, as a next step names it, at the same ref."""
-        return call(tool, **arguments, **pinned(self.ref))
+        return call(tool, **arguments, **ref_argument(self.ref))
 
     def rest(self, tool: str, **arguments: object) -> Call:
-        """A call for more of a text that was cut: of the same commit, so that no two states are joined."""
-        return call(tool, **arguments, **pinned(self.ref or self.snapshot.commit))
+        """Return a call for the rest of a cut text at the same commit, so that no two states are joined."""
+        return call(tool, **arguments, **ref_argument(self.ref or self.snapshot.commit))
 
     def explained(self, usage: Mapping[str, object]) -> Answer:
-        """The answer to a call that names no document: how to call, and the first documents there are."""
+        """Return the answer to a call without a document: the usage, and the first documents."""
         return Answer(
             {
                 "usage": dict(usage),

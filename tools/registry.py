@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools.after_commit import committed_answer, with_caveats
 from tools.arguments import OPERATIONS, InvalidArguments, input_schema
-from tools.caveats import with_standing
-from tools.errors import failure, visible
+from tools.caveats import with_sync_status
+from tools.errors import error_response, escape_invisible
 from tools.tool import Answer, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
 from workspace.errors import WorkspaceError
@@ -38,7 +38,7 @@ class UnknownTool(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedIndex:
     """What a call is answered from, to its end."""
 
     workspace: Workspace
@@ -60,14 +60,14 @@ class Toolbox:
         read_only: bool,
         text_tokens: int | None = None,
     ) -> None:
-        self._last = Served(workspace, index)
-        self._current: Callable[[], Served] = lambda: self._last
+        self._last = ServedIndex(workspace, index)
+        self._current: Callable[[], ServedIndex] = lambda: self._last
         self._latest = self._current
         self._text_tokens = text_tokens
         self._may_grow = toolsets is None and not read_only
         self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
-        self._told: list[dict[str, Any]] = []
+        self._last_definitions: list[dict[str, Any]] = []
         self.wrote: Callable[[], object] = lambda: None
 
     @classmethod
@@ -78,17 +78,20 @@ class Toolbox:
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
     ) -> Toolbox:
-        """The tools that read, over whichever index serves when a call begins; a call keeps it to its end.
+        """Return the reading tools over the current index; each call uses one index to its end.
 
-        `latest` gives the one that serves for a list of tools, which asks nothing of what is in it.
+        `latest` returns the index to describe in a list of tools, without reading from it.
         """
         toolbox = cls((first := latest()).workspace, first, toolsets, True, text_tokens)
-        toolbox._current = lambda: _served(current())
-        toolbox._latest = lambda: _served(latest())
+        toolbox._current = lambda: _served_index(current())
+        toolbox._latest = lambda: _served_index(latest())
         return toolbox
 
     def definitions(self) -> list[dict[str, Any]]:
-        """The tools as a client is told them, in the same order; one object as long as it says the same."""
+        """Return the tool definitions for a client, in a fixed order.
+
+        The object is the same while they are.
+        """
         served = self._listed()
         self._grow(served)
         context = self._context(served, "")
@@ -104,9 +107,9 @@ class Toolbox:
             }
             for tool in self._tools.values()
         ]
-        if found != self._told:
-            self._told = found
-        return self._told
+        if found != self._last_definitions:
+            self._last_definitions = found
+        return self._last_definitions
 
     def awaits_taxonomy(self) -> bool:
         """Return True if the workspace declares taxonomy keys of which no index has told the values yet."""
@@ -146,7 +149,7 @@ class Toolbox:
                 served = self._current()
                 context = self._context(served, client, progress, sight, person)
                 if arguments is not None and not isinstance(arguments, Mapping):
-                    raise _not_an_object(tool, arguments)
+                    raise _arguments_error(tool, arguments)
                 run = partial(_run, tool, context, given)
                 answer = _run_again_if_restored(run, context, record)
             except Exception as error:
@@ -157,7 +160,7 @@ class Toolbox:
                 else:
                     raise
             if served is not None:
-                place = partial(with_standing, answer, served.workspace)
+                place = partial(with_sync_status, answer, served.workspace)
                 answer = attempt(place, answer, "how the branch compares with its remote is not known")
             if tool.writes:
                 attempt(self.wrote, None, "it is not sent to the remote yet")
@@ -179,20 +182,20 @@ class Toolbox:
         return self._context(self._current(), client)
 
     def _failure(
-        self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: Served | None
+        self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: ServedIndex | None
     ) -> Answer:
         # Of a tool that writes, `ref` is where something is to come from, if it is no proposal that is meant.
         ref = (given.get("proposal") if tool.writes else None) or given.get("ref")
         snapshot = _snapshot(served.workspace, ref) if served else None
         moves = served.workspace.moves if served else None
-        data = failure(error, tool, given, snapshot, moves=moves, offered=self._tools)
+        data = error_response(error, tool, given, snapshot, moves=moves, offered=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
         if tool.shape_error:
             data.update(tool.shape_error(given))
-        text = visible(tool.error_text(error)) if tool.error_text else None
+        text = escape_invisible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
-    def _grow(self, served: Served) -> None:
+    def _grow(self, served: ServedIndex) -> None:
         """Offer the tools of proposals too, if nobody chose otherwise and the policy asks for review.
 
         They stay while the server runs: a client that knows them must not lose them.
@@ -216,15 +219,15 @@ class Toolbox:
             found = self._schemas[tool.name] = input_schema(tool.arguments)
         return found
 
-    def _listed(self) -> Served:
-        """What the list of tools tells of: what serves now, else what served when it was listed last."""
+    def _listed(self) -> ServedIndex:
+        """Return the index that the list of tools describes: the current one, else the last one described."""
         with suppress(WorkspaceError):
             self._last = self._latest()
         return self._last
 
     def _context(
         self,
-        served: Served,
+        served: ServedIndex,
         client: str,
         progress: Progress | None = None,
         sight: SeenTexts | None = None,
@@ -293,17 +296,17 @@ def _met_damage(answer: Answer) -> bool:
     return any(result.get("code") == DamagedRepository.code for result in results)
 
 
-def _not_an_object(tool: Tool, arguments: object) -> InvalidArguments:
-    """Return the error for arguments that are no object: of an array, how a batch is sent."""
+def _arguments_error(tool: Tool, arguments: object) -> InvalidArguments:
+    """Return the error for arguments that are not an object; for an array, how to send a batch."""
     takes_batch = OPERATIONS in tool.arguments.model_fields
     if isinstance(arguments, list | tuple) and takes_batch:
         fix = f'Send several operations as {{"{OPERATIONS}": [...]}}, and one as an object of its fields.'
-        return InvalidArguments("arguments must be an object, and these are an array", fix=fix)
+        return InvalidArguments("arguments must be an object (an array was given)", fix=fix)
     return InvalidArguments("arguments must be an object", fix="Send an object of the tool's fields.")
 
 
-def _served(index: SearchIndex) -> Served:
-    return Served(index.workspace, index)
+def _served_index(index: SearchIndex) -> ServedIndex:
+    return ServedIndex(index.workspace, index)
 
 
 def _snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:

@@ -1,10 +1,10 @@
-"""Retries: what a call with an `idempotency_key` leaves to its retry, and how a retry is answered."""
+"""Retries: what a call with an `idempotency_key` stores for its retry, and the answer to a retry."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import with_list
+from tools.errors import add_list_call
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, NextStep
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _ASIDE = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
-def request_of(
+def make_request(
     key: str,
     tool: Tool,
     given: Given,
     operations: Sequence[Given] | None,
     result: Callable[[Plan], Mapping[str, object]],
 ) -> Request:
-    """A call as it is kept: `operations` are those of a batch, as they were read, and None of a single call.
+    """Return a call as it is stored; `operations` are the parsed ones of a batch, None for a single call.
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
@@ -38,15 +38,15 @@ def request_of(
     return Request(key, compute_digest(tool.name, arguments), result)
 
 
-def kept(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[str]) -> Data:
-    """One operation's story as it is kept: without its specification, its example and texts of documents."""
+def strip_for_replay(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[str]) -> Data:
+    """Return one operation's result without its specification, its example and texts of documents."""
     from workspace.writing.plan import StepStatus
 
     if step.status is StepStatus.DONE:
         return {"success": True, **answer(step)}
     assert step.error is not None, "a batch of which something was undone is not committed"
     error = step.error
-    fix = with_list(error.fix, error.among, offered)
+    fix = add_list_call(error.fix, error.among, offered)
     return {
         "success": False,
         "error": error.message,
@@ -55,7 +55,7 @@ def kept(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[
     }
 
 
-def repeat(
+def replay(
     context: Context, recorded: RecordedRequest, tool: Tool, items: Sequence[Given], hints: Sequence[str]
 ) -> Answer:
     """Return the first answer again: its own fields, its commit, and a next step from where things stand now.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.arguments import InvalidArguments, target
+from tools.arguments import InvalidArguments, resolve_target
 from tools.next_steps import view_call
-from tools.outline import progress, task_data
+from tools.outline import count_progress, task_data
 from tools.tool import NextStep
 from workspace.document.addresses import read_fragment, resolve_section
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from workspace.writing.write import WriteResult
 
 
-def named_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
+def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
     """Return the path and slug of a task. Raises InvalidArguments where one is missing."""
     if not file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
-    path, fragment = target(context.snapshot(), file, slug)
+    path, fragment = resolve_target(context.snapshot(), file, slug)
     if not fragment:
         raise InvalidArguments("'slug' is missing", fix="Name a task, such as tasks[0].", field="slug")
     return path, fragment
@@ -39,7 +39,10 @@ def progress_after(written: WriteResult, step: PlanStep) -> Data:
     document, section = found
     tasks = document.tasks(section)
     following = next_open(document, section)
-    return {"progress": progress(tasks), "next_task": task_data(section, following) if following else None}
+    return {
+        "progress": count_progress(tasks),
+        "next_task": task_data(section, following) if following else None,
+    }
 
 
 def next_open(document: Document, section: Section) -> Task | None:

@@ -175,10 +175,10 @@ class NextStep:
             return "".join(map(str, self.parts))
         if not any(isinstance(part, Call) for part in self.parts):
             return "".join((*map(str, self.parts), f", with proposal {self.proposal}"))
-        return "".join(str(_kept(part, self.proposal, fields)) for part in self.parts)
+        return "".join(str(_bind_part(part, self.proposal, fields)) for part in self.parts)
 
 
-def _kept(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
+def _bind_part(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
     """Return a part of a step with the proposal among the arguments of its call."""
     if isinstance(part, str) or (field := fields.get(part.tool)) is None:
         return part

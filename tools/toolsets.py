@@ -42,7 +42,7 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
-    """The toolsets of a comma-separated text; None where nothing was chosen, so that the defaults hold.
+    """Return the toolsets of a comma-separated text; None if it is empty, so that the defaults apply.
 
     Raises ToolsetUnknown with the nearest name.
     """

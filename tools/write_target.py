@@ -1,4 +1,4 @@
-"""Writing to a proposal: on its branch if a call names one, and where a direct write is not allowed."""
+"""The target of a write: the branch of a named proposal, or a new proposal for a protected path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.errors import visible
+from tools.errors import escape_invisible
 from tools.tool import Answer, Data, NextStep, call
 from workspace.publishing.after_commit import attempt
 
@@ -25,11 +25,11 @@ _SHOWN = 20
 _SHOWN_ADDRESSES = 10
 
 
-class Home(NamedTuple):
-    """Where a call writes: a context whose workspace is that branch, and the proposal that it belongs to.
+class WriteTarget(NamedTuple):
+    """The branch that a call writes to: a context of that branch, and its proposal.
 
-    `served` is the context that the call came with. `protected` are the paths for whose sake a direct write
-    came here. `written` is what an earlier call of the same key wrote to a proposal that has ended since.
+    `served` is the context of the call. `protected` are the paths that caused the redirection. `written` is
+    what an earlier call of the same key wrote to a proposal that has ended since.
     """
 
     served: Context
@@ -38,7 +38,7 @@ class Home(NamedTuple):
     protected: tuple[str, ...] = ()
     written: WriteResult | None = None
 
-    def finished(self, answer: Answer) -> Answer:
+    def complete_answer(self, answer: Answer) -> Answer:
         """Return an answer that says to which proposal was written, and whose calls keep to it."""
         if self.proposal is None:
             return answer
@@ -48,21 +48,22 @@ class Home(NamedTuple):
         if not answer.is_error and not self.proposal.is_open:
             data["overlaps"] = []
             if self.served.offers("view_proposal"):
-                data["next_step"] = looking_back(self.served, self.proposal.id)
+                data["next_step"] = ended_proposal_step(self.served, self.proposal.id)
         elif not answer.is_error:
             data["overlaps"] = overlaps_of(self.served, self.proposal.id)
             data["next_step"] = data["next_step"].within(self.proposal.id)
             if self.protected:
-                data |= self._became(self.proposal)
+                data |= self._redirection_fields(self.proposal)
         return replace(answer, data=data)
 
-    def _became(self, proposal: Proposal) -> Data:
+    def _redirection_fields(self, proposal: Proposal) -> Data:
         return {
             "branch": proposal.words.branch,
-            "protected": listed(self.protected),
-            "note": f"{_why(self.protected)}, so this was committed to the proposal {proposal.id} instead; "
+            "protected": list_names(self.protected),
+            "note": f"{_explain_protection(self.protected)}, "
+            f"so this was committed to the proposal {proposal.id} instead; "
             f"{proposal.words.target} has not changed",
-            "next_step": submitting(self.served, proposal.id),
+            "next_step": submit_step(self.served, proposal.id),
         }
 
 
@@ -80,8 +81,8 @@ def actor_of(context: Context, tool: str) -> Actor:
     return Actor(author, tool, context.client, context.person)
 
 
-def home_in(context: Context, name: str, request: Request | None) -> Home:
-    """Where a call that names a proposal writes; what it wrote there, if that has ended and this is a retry.
+def target_proposal(context: Context, name: str, request: Request | None) -> WriteTarget:
+    """Return the write target for a named proposal; a retry gets its earlier result if that has ended.
 
     Raises ProposalNotFound, ProposalEnded, KeyReused.
     """
@@ -90,7 +91,7 @@ def home_in(context: Context, name: str, request: Request | None) -> Home:
     proposing = context.workspace.proposing()
     proposal = proposing.one(name)
     try:
-        return Home(context, _at(context, proposal), proposal)
+        return WriteTarget(context, _at(context, proposal), proposal)
     except ProposalEnded:
         if request is None:
             raise
@@ -98,35 +99,35 @@ def home_in(context: Context, name: str, request: Request | None) -> Home:
         written = proposing.written(proposal, request)
         if written is None:
             raise
-        return Home(context, context, proposal, written=written)
+        return WriteTarget(context, context, proposal, written=written)
 
 
-def became(context: Context, request: Request | None) -> bool:
-    """Return True if an earlier call with the same key became a proposal, or opened one."""
+def was_redirected(context: Context, request: Request | None) -> bool:
+    """Return True if an earlier call with the same key was redirected to a proposal, or opened one."""
     return request is not None and context.workspace.proposing().took(request)
 
 
-def proposed(
+def propose_write(
     context: Context,
     paths: Sequence[str],
     operations: Sequence[Operation | WorkspaceError],
     tool: str,
     fields: Mapping[str, Any],
-) -> tuple[Home, WriteResult]:
-    """Return what a direct write becomes that is protected, at `paths`: a proposal that holds it.
+) -> tuple[WriteTarget, WriteResult]:
+    """Return the result of a direct write to protected `paths`: a proposal that contains it.
 
-    Raises what `Proposing.propose` does.
+    Raises the errors of `Proposing.propose`.
     """
     from workspace.proposals.actions.register import ProposalEnded
 
     done = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
     if done.proposal is None:  # a dry run, or nothing is left to be changed
-        return Home(context, context, None, tuple(paths)), done.written
+        return WriteTarget(context, context, None, tuple(paths)), done.written
     try:
         at = _at(context, done.proposal)
     except ProposalEnded:  # before this retry, or just now: what was written is told all the same
         at = context
-    return Home(context, at, done.proposal, tuple(paths)), done.written
+    return WriteTarget(context, at, done.proposal, tuple(paths)), done.written
 
 
 def _at(context: Context, proposal: Proposal) -> Context:
@@ -134,15 +135,16 @@ def _at(context: Context, proposal: Proposal) -> Context:
 
 
 def would_propose(paths: Sequence[str]) -> Data:
-    """Return what a dry run says of a direct write that would become a proposal."""
+    """Return the dry-run fields of a direct write that would become a proposal."""
     return {
-        "protected": listed(paths),
-        "note": f"{_why(paths)}: without dry_run, this becomes a proposal, and the answer names it",
+        "protected": list_names(paths),
+        "note": f"{_explain_protection(paths)}: "
+        "without dry_run, this becomes a proposal, and the answer names it",
     }
 
 
-def beginning(context: Context, proposal: str) -> NextStep:
-    """Return how a proposal goes on in which nothing was written yet."""
+def first_write_step(context: Context, proposal: str) -> NextStep:
+    """Return the next step for a proposal without commits."""
     first = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first is not None:
         fields = {"operation": "add_section", "file": first, "title": "…", "proposal": proposal}
@@ -152,7 +154,7 @@ def beginning(context: Context, proposal: str) -> NextStep:
     )
 
 
-def looking_back(context: Context, proposal: str) -> NextStep:
+def ended_proposal_step(context: Context, proposal: str) -> NextStep:
     """Return the next step of a retry whose proposal has ended."""
     ended = "Nothing was done twice; the proposal has ended"
     if not context.offers("view_proposal"):
@@ -160,8 +162,8 @@ def looking_back(context: Context, proposal: str) -> NextStep:
     return NextStep(f"{ended}: see what became of it with ", call("view_proposal", proposal=proposal))
 
 
-def submitting(context: Context, proposal: str) -> NextStep:
-    """How a proposal goes on that was written: a call, or the command where the client has no such tool."""
+def submit_step(context: Context, proposal: str) -> NextStep:
+    """Return the next step after a write to a proposal: a call, or a command if the client lacks the tool."""
     if context.offers("update_proposal"):
         submit = call("update_proposal", proposal=proposal, action="submit")
         before = "; before that, add more by writing with this proposal, or look at it with view_proposal"
@@ -172,7 +174,7 @@ def submitting(context: Context, proposal: str) -> NextStep:
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
-    """The other open proposals that touch the same places, in short; none if a failure follows a commit."""
+    """Return the other open proposals that change the same places; none if a failure follows a commit."""
     return attempt(partial(_overlaps_of, context, name), [], "proposals that overlap with it are not listed")
 
 
@@ -185,20 +187,20 @@ def _overlaps_of(context: Context, name: str) -> list[Data]:
     return [
         {
             "proposal": found.id,
-            "title": visible(found.title),
-            "addresses": listed(found.addresses, _SHOWN_ADDRESSES),
+            "title": escape_invisible(found.title),
+            "addresses": list_names(found.addresses, _SHOWN_ADDRESSES),
         }
         for found in workspace.reviewing().overlaps(proposal, proposals)[:_SHOWN]
     ]
 
 
-def listed(names: Sequence[str], most: int = _SHOWN) -> list[str]:
-    """Names as an answer shows them; of very many the first, and how many more there are."""
-    shown = [visible(name) for name in names[:most]]
+def list_names(names: Sequence[str], most: int = _SHOWN) -> list[str]:
+    """Return the first of many names for an answer, and the number of the others."""
+    shown = [escape_invisible(name) for name in names[:most]]
     return [*shown, f"… and {len(names) - most} more"] if len(names) > most else shown
 
 
-def _why(paths: Sequence[str]) -> str:
-    first = f"'{visible(paths[0])}'" if paths else "a path"
+def _explain_protection(paths: Sequence[str]) -> str:
+    first = f"'{escape_invisible(paths[0])}'" if paths else "a path"
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"the workspace's policy lets only a reviewed proposal change {first}{more}"

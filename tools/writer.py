@@ -1,8 +1,7 @@
-"""What the tools that write have in common: single or batch, one commit, the story of each operation.
+"""Writing tools: single calls or batches, one commit, and the result of each operation.
 
-Dry runs: what a commit would change, and whether it would become a proposal.
-
-The index is brought to a new commit before an answer, so that what was written is found at once.
+A dry run shows what a commit would change, and whether it would become a proposal. The index is brought to a
+new commit before the answer, so that the new text can be found at once.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from tools.arguments import (
     read_operations,
     without_nulls,
 )
-from tools.errors import failure
-from tools.retries import kept, repeat, request_of
+from tools.errors import error_response
+from tools.retries import make_request, replay, strip_for_replay
 from tools.tool import Answer, Data, NextStep
-from tools.write_target import Home, became, home_in, proposed, would_propose
+from tools.write_target import WriteTarget, propose_write, target_proposal, was_redirected, would_propose
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
-    from tools.errors import Texts
+    from tools.errors import TextBudget
     from tools.tool import Context, Data, Given, Tool
-    from tools.write_target import Home
+    from tools.write_target import WriteTarget
     from workspace.edits import Operation
     from workspace.git.reader import GitReader
     from workspace.history.moves import Moves
@@ -45,13 +44,13 @@ if TYPE_CHECKING:
 _MAX_DIFF = 50_000
 
 
-def dry_run_data(home: Home, written: WriteResult) -> Data:
+def dry_run_data(home: WriteTarget, written: WriteResult) -> Data:
     """Return what a dry run says beside the answer: a diff, and which paths only a proposal may change."""
-    data: Data = {"dry_run": True, "diff": diff(written)}
+    data: Data = {"dry_run": True, "diff": render_diff(written)}
     return {**data, **would_propose(home.protected)} if home.protected else data
 
 
-def diff(written: WriteResult) -> str:
+def render_diff(written: WriteResult) -> str:
     """Return what a commit would change, as a unified diff; cut where it would fill a conversation."""
     import difflib
 
@@ -73,17 +72,17 @@ def diff(written: WriteResult) -> str:
 NOT_SEARCHABLE = "not searchable yet"
 
 
-def follow(context: Context, commit: str | None) -> list[str]:
+def follow_commit(context: Context, commit: str | None) -> list[str]:
     """Bring the index to the tip of the served branch; return a hint if a commit cannot be found yet.
 
     Others may have gone on since: the index holds the commit where it stands for a later one. A failure of
     the index becomes a hint too, and the next search brings the index up to date.
     """
     note_commit(commit)
-    return attempt(partial(_follow, context, commit), [], NOT_SEARCHABLE)
+    return attempt(partial(_follow_index, context, commit), [], NOT_SEARCHABLE)
 
 
-def _follow(context: Context, commit: str | None) -> list[str]:
+def _follow_index(context: Context, commit: str | None) -> list[str]:
     at = context.index.follow()
     if at == context.workspace.tip() or _holds(context.workspace.git, at, commit):
         return []
@@ -166,28 +165,28 @@ class Writer:
         items = read_operations(given[OPERATIONS]) if is_batch else [item]
         request = None
         if (key := options.idempotency_key) is not None:
-            result = partial(self._kept, context.tools, is_batch)
-            request = request_of(key, self.tool(), given, items if is_batch else None, result)
+            result = partial(self._replay_data, context.tools, is_batch)
+            request = make_request(key, self.tool(), given, items if is_batch else None, result)
         # What a retry names may be gone since, and its first answer is given all the same.
         keeps_errors = is_batch or request is not None
-        home = Home(context, context)
+        home = WriteTarget(context, context)
         if options.proposal is not None:
-            home = home_in(context, options.proposal, None if options.dry_run else request)
+            home = target_proposal(context, options.proposal, None if options.dry_run else request)
         operations = [
             self._operation(home.context, each, is_batch=is_batch, keeps_errors=keeps_errors)
             for each in items
         ]
-        home, written = self._written(home, operations, options, request)
-        answer = self._told(home, written, items, options, is_batch=is_batch)
-        return home.finished(answer)
+        home, written = self._commit(home, operations, options, request)
+        answer = self._build_answer(home, written, items, options, is_batch=is_batch)
+        return home.complete_answer(answer)
 
-    def _written(
+    def _commit(
         self,
-        home: Home,
+        home: WriteTarget,
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
         request: Request | None,
-    ) -> tuple[Home, WriteResult]:
+    ) -> tuple[WriteTarget, WriteResult]:
         """Return the operations committed where they are allowed: here, or in a proposal of their own."""
         from workspace.policy.protection import Protected
         from workspace.writing.plan import Mode
@@ -203,18 +202,24 @@ class Writer:
             "sight": context.sight,
             "request": request,
         }
-        if home.proposal is None and not options.dry_run and became(context, request):
-            return proposed(context, (), operations, tool, fields)
+        if home.proposal is None and not options.dry_run and was_redirected(context, request):
+            return propose_write(context, (), operations, tool, fields)
         try:
             written = context.workspace.write(
                 operations, tool=tool, client=context.client, person=context.person, **fields
             )
         except Protected as error:
-            return proposed(context, error.paths, operations, tool, fields)
+            return propose_write(context, error.paths, operations, tool, fields)
         return home, written
 
-    def _told(
-        self, home: Home, written: WriteResult, items: Sequence[Given], options: _Options, *, is_batch: bool
+    def _build_answer(
+        self,
+        home: WriteTarget,
+        written: WriteResult,
+        items: Sequence[Given],
+        options: _Options,
+        *,
+        is_batch: bool,
     ) -> Answer:
         """Return the answer to what was written."""
         from workspace.writing.plan import StepStatus
@@ -224,9 +229,9 @@ class Writer:
         if is_new:
             note_commit(written.commit)
         # A proposal is searched at its ref, beside the index.
-        hints = follow(context, written.commit) if is_new and home.proposal is None else []
+        hints = follow_commit(context, written.commit) if is_new and home.proposal is None else []
         if written.repeated:
-            return repeat(context, written.repeated, self.tool(), items, hints)
+            return replay(context, written.repeated, self.tool(), items, hints)
         if is_batch:
             data, is_error = self._batch(context, written, items, is_all=options.mode == "all")
         else:
@@ -268,10 +273,10 @@ class Writer:
     def _single(self, context: Context, written: WriteResult, item: Given) -> tuple[Data, bool]:
         [step] = written.steps
         if step.error:
-            from tools.errors import Texts
+            from tools.errors import TextBudget
 
             moves = context.workspace.moves
-            texts = Texts(context.sight, context.text_tokens)
+            texts = TextBudget(context.sight, context.text_tokens)
             return self._failure(context, step.error, item, written, texts, moves), True
         return {**self.single, **self._answer(written, step)}, False
 
@@ -281,13 +286,13 @@ class Writer:
         error: WorkspaceError,
         item: Given,
         written: WriteResult,
-        texts: Texts,
+        texts: TextBudget,
         moves: Callable[[], Moves] | None,
     ) -> Data:
         from workspace.proposal_ids import parse_branch_id
 
         snapshot, at = written.plan.snapshot, parse_branch_id(context.workspace.branch or "")
-        return failure(
+        return error_response(
             error, self.tool(), item, snapshot, texts, written.commit, moves, offered=context.tools, at=at
         )
 
@@ -297,14 +302,14 @@ class Writer:
         changed: Data = {} if step.outcome.is_change else {"changed": False}
         return {**step.outcome.answer, **extra, **changed}
 
-    def _kept(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
+    def _replay_data(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
         """Return what a retry of the call is told, if a plan of it is committed."""
         from workspace.writing.write import WriteResult
 
         answer = partial(self._answer, WriteResult(plan.snapshot.commit, False, plan))
         data: Data
         if is_batch:
-            data = {"batch_results": [kept(step, answer, offered) for step in plan.steps]}
+            data = {"batch_results": [strip_for_replay(step, answer, offered) for step in plan.steps]}
         else:
             data = {**self.single, **answer(plan.steps[0])}
         hints = _hints(plan.steps)
@@ -313,10 +318,10 @@ class Writer:
     def _batch(
         self, context: Context, written: WriteResult, items: Sequence[Given], *, is_all: bool
     ) -> tuple[Data, bool]:
-        from tools.errors import Texts
+        from tools.errors import TextBudget
         from workspace.writing.plan import StepStatus
 
-        texts = Texts(context.sight, context.text_tokens)
+        texts = TextBudget(context.sight, context.text_tokens)
         results: list[Data] = []
         taught: set[str] = set()
         left = _MAX_MOVED

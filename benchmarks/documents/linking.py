@@ -10,7 +10,7 @@ from benchmarks.corpus import SEED
 from benchmarks.documents.editing import NotFound, places
 from benchmarks.timing import seconds, spread
 from index.link_graph.graph import LinkGraph
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from workspace.edits import AppendContent
 from workspace.links.inbound import ScannedInbound
 from workspace.workspace import Workspace
@@ -28,7 +28,7 @@ def measure(repository: str, count: int) -> dict[str, Any]:
     workspace = Workspace.open(Path(repository), durable=False)
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
-        graph = LinkGraph(workspace, Home(lambda: "benchmark", lambda name: [Path(folder)]))
+        graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         try:
             built = seconds(lambda: graph.follow(workspace.snapshot()))
             size = sum(file.stat().st_size for file in Path(folder).iterdir())

@@ -16,7 +16,7 @@ from benchmarks.documents.editing import NotFound, places
 from benchmarks.search import indexing
 from index.link_graph import build
 from index.link_graph.graph import LinkGraph
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from workspace.document.document import Document
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
@@ -51,7 +51,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
                 _ = snapshot.document(path).type
         listed = time.process_time() - start
         index_s = indexing.measure(repository, 1, f"{folder}/index")["cpu_seconds"]
-        graph = LinkGraph(workspace, Home(lambda: "benchmark", lambda name: [Path(folder)]))
+        graph = LinkGraph(workspace, IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]))
         stack.callback(graph.close)
         start = time.process_time()
         graph.follow(snapshot)

@@ -9,8 +9,8 @@ from benchmarks.corpus import SEED
 from benchmarks.documents.editing import NotFound, places
 from benchmarks.timing import seconds
 from index.artifacts.build import build
-from index.artifacts.contents import Choice, of_commit
-from index.storage.keys import stored_key
+from index.artifacts.contents import Choice, contents_of_commit
+from index.storage.keys import load_or_create_key
 from workspace.edits import AppendContent
 from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
@@ -22,12 +22,12 @@ CHANGED = 10
 
 def measure(repository: str, out: str, key: str) -> dict[str, Any]:
     """Return seconds of both builds, from the commit to the artifact in its folder, and the bytes of that."""
-    git, place, secret = GitReader(Path(repository)), Path(out), stored_key(Path(key))
+    git, place, secret = GitReader(Path(repository)), Path(out), load_or_create_key(Path(key))
 
     def make() -> None:
         commit = git.head().commit
         assert commit is not None
-        build(of_commit(git, commit, "benchmark", Choice()), place, key=secret)
+        build(contents_of_commit(git, commit, "benchmark", Choice()), place, key=secret)
 
     full = seconds(make)
     workspace = Workspace.open(Path(repository), durable=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.timing import seconds
 from index.source import GitSource
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from workspace.workspace import Workspace
 
@@ -23,7 +23,7 @@ def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
     """
     workspace = Workspace.open(Path(repository), read_only=True)
     engine = WhooshEngine(
-        Home(lambda: "benchmark", lambda name: [Path(folder)]),
+        IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]),
         lambda record: b"",
         durable=False,
         processes=processes,

@@ -97,7 +97,7 @@ def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path)
 
     Where there never was anything by either, it counts from the folder, as it does for Git.
     """
-    from tools.moved import moved
+    from tools.moved import find_moved
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
@@ -105,7 +105,7 @@ def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path)
     path, fragment = split_address(from_root(address, workspace, snapshot, folder), files)
     if path not in files:
         paths = _paths(workspace, path, folder)
-        path = next((then for then in paths if moved(workspace.moves, snapshot, then, None)), paths[-1])
+        path = next((then for then in paths if find_moved(workspace.moves, snapshot, then, None)), paths[-1])
     return path if fragment is None else f"{path}#{fragment}"
 
 
@@ -125,11 +125,13 @@ def _paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
 
 def tell_moved(moved_to: Mapping[str, str | None] | None) -> None:
     """Say on standard error where something has moved to, if it has."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     if moved_to is not None:
         path, slug = moved_to["file"], moved_to["slug"]
-        click.echo(f"This has moved to {visible(f'{path}#{slug}' if slug else str(path))}.", err=True)
+        click.echo(
+            f"This has moved to {escape_invisible(f'{path}#{slug}' if slug else str(path))}.", err=True
+        )
 
 
 def _parts(address: str, snapshot: Snapshot) -> tuple[str, str | None]:

@@ -122,13 +122,13 @@ def _show_diff(screen: Console, diff: str) -> None:
     """Print a unified diff, a line of it on a line, however long that is; in a pipe its tabs stay."""
     from rich.text import Text
 
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     if not is_terminal(sys.stdout):
-        print(visible(diff))
+        print(escape_invisible(diff))
         return
     for line in diff.split("\n"):
-        screen.print(Text(visible(line), _DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
+        screen.print(Text(escape_invisible(line), _DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
 def show_hanging(screen: Console, lead: Text, body: Text) -> None:
@@ -138,9 +138,9 @@ def show_hanging(screen: Console, lead: Text, body: Text) -> None:
     """
     from rich.text import Text
 
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
-    body = Text(visible(body.plain.replace("\n", " ")).expandtabs(), body.style)
+    body = Text(escape_invisible(body.plain.replace("\n", " ")).expandtabs(), body.style)
     room = max(screen.width - lead.cell_len - 2, _LEAST)
     fits = screen.soft_wrap or body.cell_len <= room
     gap = "  "

@@ -53,11 +53,11 @@ def synced_data(found: SyncResult) -> dict[str, object]:
 
 def print_synced(found: SyncResult, remote: str | None = None) -> None:
     """Print what was done, what stands in the way, and what to type next: for the remote that was named."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     command = f"{_SYNC} --remote {shlex.quote(remote)}" if remote else _SYNC
     for line in _lines(found):
-        click.echo(visible(line.replace(_SYNC, command)))
+        click.echo(escape_invisible(line.replace(_SYNC, command)))
 
 
 def _beside(one: SyncedBranch) -> dict[str, object]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from docyard.cli.addresses import relative
 from docyard.terminal.exits import CannotError
-from index.pool import spread
+from index.pool import process_map
 from workspace.git.reader import GitReader
 from workspace.git.repository import NotARepository
 from workspace.git.store import find_merge_base
@@ -173,7 +173,7 @@ def in_blocks(
     found: list[T] = []
     done = 0
     others = count if count > 1 else 0
-    for block, new in spread(partial(_worked, work, paths), blocks, others, _collect_rarely):
+    for block, new in process_map(partial(_worked, work, paths), blocks, others, _collect_rarely):
         found += new
         done += block[1] - block[0]
         if progress:

@@ -78,25 +78,25 @@ def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
 
 def _print(history: History, lines: Sequence[BlamedLine]) -> None:
     """A line of cells for each line, as programs like it."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     for line in lines:
         commit = told[line.commit]
-        name = visible(" ".join(commit.author_name.split()))
-        print(f"{_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{visible(_text(line))}")
+        name = escape_invisible(" ".join(commit.author_name.split()))
+        print(f"{_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{escape_invisible(_text(line))}")
 
 
 def _show(history: History, lines: Sequence[BlamedLine]) -> None:
     """The lines of a commit that stand together, in its colour, with its name at the first of them."""
     from rich.text import Text
 
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     screen = console.console()
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     colours = {id: _COLOURS[at % len(_COLOURS)] for at, id in enumerate(told)}
-    names = {id: Text(visible(commit.author_name)) for id, commit in told.items()}
+    names = {id: Text(escape_invisible(commit.author_name)) for id, commit in told.items()}
     most = max(screen.width // _AUTHOR, _LEAST_AUTHOR)
     width = min(max((name.cell_len for name in names.values()), default=0), most)
     for name in names.values():

@@ -19,7 +19,7 @@ from docyard.terminal.exits import CannotError, Exit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from index.artifacts.build import Built
+    from index.artifacts.build import ArtifactBuild
     from index.artifacts.contents import Choice, Contents
     from workspace.globs import Glob
 
@@ -101,7 +101,7 @@ def _contents(
     place: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: of a commit if it lies in a repository, else its files."""
-    from index.artifacts.contents import Choice, of_commit, of_folder
+    from index.artifacts.contents import Choice, contents_of_commit, contents_of_folder
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
@@ -113,7 +113,7 @@ def _contents(
     except NotARepository:
         if ref is not None:
             raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
-        return of_folder(place.resolve(), choice)
+        return contents_of_folder(place.resolve(), choice)
     if git.worktree is not None and place.resolve().is_relative_to(git.worktree.resolve()):
         below = place.resolve().relative_to(git.worktree.resolve()).as_posix()
         choice = choice._replace(below="" if below == "." else below)
@@ -121,7 +121,7 @@ def _contents(
     commit = head if ref is None else resolve_ref(git, ref, head)
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
-    contents = of_commit(git, commit, Workspace(git).name, choice)
+    contents = contents_of_commit(git, commit, Workspace(git).name, choice)
     if ref is None and (changed := _uncommitted(git.uncommitted(), contents, choice)):
         warnings.append(f"not committed, and so not built as the files are: {some(changed)}")
     return contents
@@ -129,7 +129,7 @@ def _contents(
 
 def _uncommitted(paths: tuple[str, ...], contents: Contents, choice: Choice) -> list[str]:
     config = contents.config
-    return [path for path in paths if config.is_document(path) and choice.takes(path, config.root)]
+    return [path for path in paths if config.is_document(path) and choice.includes(path, config.root)]
 
 
 def _globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
@@ -151,12 +151,12 @@ def _key(file: Path, out: Path) -> bytes:
 
     Raises InvalidKeyFile, and BadParameter if it lies in OUT.
     """
-    from index.storage.keys import read_key, stored_key
+    from index.storage.keys import load_or_create_key, read_key
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
         raise click.BadParameter("a key in OUT would be shipped with the artifact", param_hint="--key")
     is_new = not file.exists()
-    key = stored_key(file) or read_key(file)
+    key = load_or_create_key(file) or read_key(file)
     if is_new:
         click.echo("A new key was made: servers that have it open what it seals at once.", err=True)
     return key
@@ -177,7 +177,7 @@ def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Itera
 
 
 def _report(
-    built: Built, contents: Contents, warnings: list[str], sealed: bool, seconds: float, as_json: bool
+    built: ArtifactBuild, contents: Contents, warnings: list[str], sealed: bool, seconds: float, as_json: bool
 ) -> None:
     stats = built.metadata.stats
     if contents.left_out:

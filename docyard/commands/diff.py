@@ -61,7 +61,7 @@ def command(
         raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
     from docyard.cli.diff_ends import differences, ends
     from docyard.cli.proposals.changes import MOST, Paper, changes_data, changes_markdown, show_changes
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     workspace = open_workspace(repo, branch)
     with console.progress("Comparing"):
@@ -73,7 +73,7 @@ def command(
     elif is_empty:
         click.echo("No document differs." if not found.reason else f"Not all is told: {found.reason}.")
     elif markdown:
-        click.echo(visible(changes_markdown(found, most or MOST)))
+        click.echo(escape_invisible(changes_markdown(found, most or MOST)))
     else:
         show_changes(Paper(), found, most=most or MOST)
     return Exit.DONE

@@ -155,16 +155,16 @@ def _counts(repair: Repair) -> Counter[str]:
 
 
 def _print(repair: Repair, most: int, *, is_done: bool) -> None:
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     diff = _diff(repair.changes)
     for line in islice(diff, most):
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-        click.secho(visible(line), fg=colour, bold=line.startswith(("+++", "---")))
+        click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
     if most and next(diff, None) is not None:
         click.echo("The rest of the diff is not shown; --lines shows more of it.")
     for words in _left(repair.left):
-        click.echo(visible(words), err=True)
+        click.echo(escape_invisible(words), err=True)
     click.echo(_summary(repair, is_done=is_done))
 
 

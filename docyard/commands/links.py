@@ -16,7 +16,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from index.link_graph.backlinks import Linked
+    from index.link_graph.backlinks import DocumentLink
     from workspace.document.document import Document
     from workspace.links.world import OverlayFileTree
     from workspace.snapshot.snapshot import Snapshot
@@ -72,15 +72,15 @@ def command(
     return Exit.DONE
 
 
-def _leads_nowhere(link: Linked) -> bool:
+def _leads_nowhere(link: DocumentLink) -> bool:
     from workspace.links.resolver import LinkStatus
 
     return link.is_broken or link.status is LinkStatus.OUTSIDE
 
 
-def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Linked]:
+def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
     """Yield the links of every document that can be read."""
-    from index.link_graph.backlinks import outgoing
+    from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError
     from workspace.links.world import OverlayFileTree
 
@@ -93,13 +93,13 @@ def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Link
         except WorkspaceError as error:
             click.echo(f"{path} is left out: {error.message}", err=True)
             continue
-        yield from outgoing(world, document)
+        yield from resolve_outgoing(world, document)
 
 
 def _of_one(
     workspace: Workspace, snapshot: Snapshot, followed: Followed, kind: str | None
-) -> dict[str, list[Linked]]:
-    from index.link_graph.backlinks import outgoing
+) -> dict[str, list[DocumentLink]]:
+    from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
     from workspace.links.world import OverlayFileTree
 
@@ -109,9 +109,9 @@ def _of_one(
     if followed.slug is not None:
         section = resolve_section(document, followed.slug)
         keys = {section.key, *(child.key for child in document.descendants(section))}
-    found: dict[str, list[Linked]] = {}
+    found: dict[str, list[DocumentLink]] = {}
     if kind != "backlinks":
-        leaving = outgoing(world, document)
+        leaving = resolve_outgoing(world, document)
         found["outgoing"] = [link for link in leaving if keys is None or link.section in keys]
     if kind in (None, "backlinks"):
         preamble = document.preamble.key if document.preamble else None
@@ -122,26 +122,30 @@ def _of_one(
 
 def _backlinks(
     workspace: Workspace, snapshot: Snapshot, world: OverlayFileTree, document: Document
-) -> list[Linked]:
-    from index.link_graph.backlinks import backlinks
+) -> list[DocumentLink]:
+    from index.link_graph.backlinks import resolve_backlinks
     from index.service import SearchIndex
 
     index = SearchIndex(workspace)
     try:
         with console.progress("Reading links") as progress:
-            return backlinks(world, document, index.links.all_records(snapshot, document.path, progress))
+            return resolve_backlinks(
+                world, document, index.links.all_records(snapshot, document.path, progress)
+            )
     finally:
         index.close()
 
 
-def _answer(followed: Followed | None, found: dict[str, list[Linked]], commit: str | None) -> dict[str, Any]:
+def _answer(
+    followed: Followed | None, found: dict[str, list[DocumentLink]], commit: str | None
+) -> dict[str, Any]:
     data: dict[str, Any] = {"commit": commit, **(followed.data if followed else {})}
     for name, links in found.items():
         data |= {name: [_data(link) for link in links], f"{name}_total": len(links)}
     return data
 
 
-def _show(found: dict[str, list[Linked]]) -> None:
+def _show(found: dict[str, list[DocumentLink]]) -> None:
     for name, links in found.items():
         rows = [
             (
@@ -154,7 +158,7 @@ def _show(found: dict[str, list[Linked]]) -> None:
         console.table((f"{name} ({len(links):,})", "leads to", ""), rows)
 
 
-def _data(link: Linked) -> dict[str, Any]:
+def _data(link: DocumentLink) -> dict[str, Any]:
     return {
         "from": link.source_address,
         "line": link.line,

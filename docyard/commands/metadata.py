@@ -105,14 +105,14 @@ def _read(file: Path) -> bytes:
 
 
 def _look(data: bytes) -> _Look:
-    from index.storage.metadata import parse_metadata, problems
+    from index.storage.metadata import find_problems, parse_metadata
 
-    found = problems(data)
+    found = find_problems(data)
     return _Look(None if found else parse_metadata(data), found)
 
 
 def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
-    from index.artifacts.artifact import problems
+    from index.artifacts.artifact import find_problems
     from index.storage.keys import read_key
     from index.storage.metadata import Problem
 
@@ -120,7 +120,7 @@ def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
     look = _look(_read(folder / _FILE))
     if look.problems:
         return look
-    return _Look(look.metadata, [Problem(_ARTIFACT, reason) for reason in problems(folder, key)])
+    return _Look(look.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)])
 
 
 def _print(look: _Look) -> None:

@@ -91,10 +91,10 @@ def command(
         ]
         console.table(("address", "section", "text"), rows)
     else:
-        from tools.errors import visible
+        from tools.errors import escape_invisible
 
         for line in _advice(page.hint):
-            click.echo(visible(line), err=True)
+            click.echo(escape_invisible(line), err=True)
     if not as_json and page.stale:
         click.echo(f"The index is behind the branch: this is from commit {page.commit}.", err=True)
     if not as_json and page.partial:

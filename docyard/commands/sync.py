@@ -77,7 +77,7 @@ def command(
     """
     from docyard.forges.pull_request_sync import followed_data, followed_lines
     from docyard.forges.rounds import ForgeRounds
-    from tools.errors import visible
+    from tools.errors import escape_invisible
     from workspace.sync.sync import sync
 
     if push and not fetch and (ours or theirs or resolve):
@@ -105,7 +105,7 @@ def command(
     else:
         print_synced(found, remote)
         for line in followed_lines(followed) if followed is not None else ():
-            click.echo(visible(line))
+            click.echo(escape_invisible(line))
     failed = followed is not None and followed.error is not None
     return Exit.PROBLEMS if needs_someone(found) or failed else Exit.DONE
 

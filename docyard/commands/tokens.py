@@ -186,7 +186,7 @@ def _shown(person: Person) -> str:
 
 
 def _say(*lines: str) -> None:
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     for line in lines:
-        click.echo(visible(line))
+        click.echo(escape_invisible(line))

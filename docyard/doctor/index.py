@@ -172,12 +172,12 @@ def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Itera
 
 def _removed(folders: list[Path]) -> str | None:
     """Remove folders of indexes that nobody is writing."""
-    from index.storage.files import remove
+    from index.storage.files import remove_entries
     from index.storage.location import Location
     from index.storage.locking import is_locked
 
     idle = [folder for folder in folders if not is_locked(Location(folder).lock)]
-    remove(idle)
+    remove_entries(idle)
     gone = [folder.name for folder in idle if not folder.exists()]
     return f"removed {count(gone, 'index folder', 'index folders')} that nothing uses" if gone else None
 

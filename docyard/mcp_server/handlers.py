@@ -44,10 +44,10 @@ from tools.resources import MIME_TYPE
 
 if TYPE_CHECKING:
     from tools.completion import Candidates
-    from tools.prompts.prompt import Completer, Written
+    from tools.prompts.prompt import Completer, FilledPrompt
     from tools.prompts.prompt import Prompt as Choice
-    from tools.resources.contents import Source
-    from tools.resources.list import Page
+    from tools.resources.contents import ResourceSource
+    from tools.resources.list import ResourcePage
     from tools.tool import Context
 
 Request = ServerRequestContext[Any, Any]
@@ -104,7 +104,7 @@ class Resources:
         return ReadResourceResult(contents=list(contents_of(source, params.uri)))
 
 
-def contents_of(source: Source, uri: str) -> tuple[TextResourceContents, ...]:
+def contents_of(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
     """The exact text; and where it had to be cut, a note of its own, which says how to have the rest."""
     place = source.place
     meta: dict[str, Any] = {"commit": place.snapshot.commit, "address": place.address}
@@ -128,13 +128,13 @@ def _contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) 
     )
 
 
-def _page(cursor: str | None, context: Context) -> Page:
+def _page(cursor: str | None, context: Context) -> ResourcePage:
     from tools.resources.list import list_resources
 
     return list_resources(context, cursor)
 
 
-def _source(uri: str, context: Context) -> Source:
+def _source(uri: str, context: Context) -> ResourceSource:
     from tools.resources.contents import read_resource
 
     return read_resource(context, uri)
@@ -189,7 +189,7 @@ def _offered(context: Context) -> tuple[Choice, ...]:
     return tuple(prompts_for(context).values())
 
 
-def _written(name: str, given: Mapping[str, str], context: Context) -> tuple[Choice, Written]:
+def _written(name: str, given: Mapping[str, str], context: Context) -> tuple[Choice, FilledPrompt]:
     from tools.prompts import prompts_for
     from tools.prompts.prompt import choose
 
@@ -236,19 +236,19 @@ def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
     Raises for what there is not.
     """
     from tools.prompts import prompts_for
-    from tools.prompts.prompt import choose, unknown_argument
+    from tools.prompts.prompt import choose, unknown_argument_error
 
     prompt = choose(prompts_for(context), of)
     argument = prompt.argument(name)
     if argument is None:
-        raise unknown_argument(name, [argument.name for argument in prompt.arguments])
+        raise unknown_argument_error(name, [argument.name for argument in prompt.arguments])
     return argument.complete
 
 
 def _of_template(of: str, name: str) -> Completer:
     """Return what completes a variable of a template. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
-    from tools.prompts.prompt import unknown_argument
+    from tools.prompts.prompt import unknown_argument_error
     from tools.resources.contents import InvalidUri
     from tools.resources.list import TEMPLATES
 
@@ -260,5 +260,5 @@ def _of_template(of: str, name: str) -> Completer:
     variables = {"path": complete_path, "ref": complete_ref, "section": complete_section}
     variables = {variable: complete for variable, complete in variables.items() if variable in of}
     if name not in variables:
-        raise unknown_argument(name, list(variables))
+        raise unknown_argument_error(name, list(variables))
     return variables[name]

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import NotBegun, Workers, encodable
-from tools.errors import visible
+from tools.errors import escape_invisible
 from tools.registry import Toolbox
 from tools.tool import Context
 from workspace.errors import WorkspaceError
@@ -70,7 +70,7 @@ def refusal(error: WorkspaceError) -> MCPError:
 
     MCP 2026-07-28, "Resources", error handling: -32602 for a resource that is not there.
     """
-    message, fix = visible(error.message), visible(error.fix)
+    message, fix = escape_invisible(error.message), escape_invisible(error.fix)
     data: dict[str, Any] = {"code": error.code}
     if fix:
         data["fix"] = fix[:_SHOWN]

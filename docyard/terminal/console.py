@@ -81,14 +81,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     drawn = Table(box=SIMPLE_HEAD)
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
         # A document, or a file from elsewhere, may hold what the terminal would obey.
-        drawn.add_row(*(Text(visible(cell)) for cell in row))
+        drawn.add_row(*(Text(escape_invisible(cell)) for cell in row))
     console().print(drawn)
 
 
@@ -143,19 +143,19 @@ def show(text: TextFile, start: int, end: int, *, pager: bool = False) -> None:
     """Print the bytes [start, end) of a text, a screen at a time if a pager is asked for."""
     from rich.text import Text
 
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     if text.document is None:
-        _print(Text(visible(_plain(text.text(start, end)))), pager=pager)
+        _print(Text(escape_invisible(_plain(text.text(start, end)))), pager=pager)
     else:
         show_markdown(without_anchors(text.document, start, end), pager=pager)
 
 
 def show_markdown(source: str, *, pager: bool = False) -> None:
     """Print Markdown, rendered."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
-    _print(Screened(_markdown(visible(_plain(source)))), pager=pager)
+    _print(Screened(_markdown(escape_invisible(_plain(source)))), pager=pager)
 
 
 def _print(shown: RenderableType, *, pager: bool) -> None:
@@ -214,7 +214,7 @@ class Screened:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield the segments of what is inside, each fit to be seen."""
-        from tools.errors import visible
+        from tools.errors import escape_invisible
 
         for segment in console.render(self._inner, options):
-            yield segment._replace(text=visible(segment.text))
+            yield segment._replace(text=escape_invisible(segment.text))

@@ -52,7 +52,7 @@ def _listing(among: SuggestionSource) -> str:
 
 def complain(message: str, fix: str = "") -> None:
     """Write an error, and what to do next, to standard error, with invisible characters written out."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
-    sys.stderr.write(visible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
+    sys.stderr.write(escape_invisible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Which words a text is found by: bytes become raw tokens, and each different one index terms.
+"""Text analysis: bytes become raw tokens, and each distinct raw token becomes index terms.
 
 A corpus has millions of words but few different ones. So what looks at all of them (`markup`, `tokens`) works
 on bytes and looks at no letter, and what is costly (`expansion`: folding, stop words, stemming, splitting
@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from index.analysis.expansion import MAX_TOKEN, is_name, terms_of_raw, terms_of_token
-from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalised, raw_tokens, readable
+from index.analysis.expansion import MAX_TOKEN, expand_raw, expand_token, is_name
+from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalize, split_raw_tokens, strip_markup
 
 if TYPE_CHECKING:
-    from index.page import Page
+    from index.page import IndexedDocument
     from workspace.document.sections import Section
 
 __all__ = [
@@ -31,14 +31,14 @@ __all__ = [
     "MAX_WEIGHT",
     "STOP_WORDS",
     "TOKEN",
+    "count_heading_terms",
+    "count_text_terms",
     "expand",
-    "raw_tokens",
-    "readable",
-    "section_terms",
-    "terms_of_heading",
-    "terms_of_raw",
-    "terms_of_text",
+    "expand_raw",
+    "split_raw_tokens",
+    "strip_markup",
     "weigh",
+    "weigh_section_terms",
 ]
 
 HEADING_WEIGHT = 2
@@ -51,31 +51,31 @@ MAX_WEIGHT = 255
 """A word that counts more often in a section counts as this many."""
 
 
-def section_terms(page: Page, section: Section) -> dict[str, int]:
-    """Weigh the terms of a section: what the index holds of it, said plainly."""
-    weights: Counter[str] = Counter(_spoken(readable(page.text(section))))
-    for term, count in terms_of_heading(section.title).items():
+def weigh_section_terms(page: IndexedDocument, section: Section) -> dict[str, int]:
+    """Weigh the terms of a section, as the index stores them."""
+    weights: Counter[str] = Counter(_without_stop_words(strip_markup(page.text(section))))
+    for term, count in count_heading_terms(section.title).items():
         weights[term] += HEADING_WEIGHT * count
     for heading in page.headings_above(section):
-        weights.update(terms_of_heading(heading[:HEADING_ABOVE]))
+        weights.update(count_heading_terms(heading[:HEADING_ABOVE]))
     return {term: min(weight, MAX_WEIGHT) for term, weight in weights.items()}
 
 
-def terms_of_text(text: str) -> dict[str, int]:
-    """Count the index terms of a stretch of Markdown, stop words left out."""
-    return dict(Counter(_spoken(readable(_bytes(text)))))
+def count_text_terms(text: str) -> dict[str, int]:
+    """Count the index terms of some Markdown, without stop words."""
+    return dict(Counter(_without_stop_words(strip_markup(_bytes(text)))))
 
 
-def terms_of_heading(text: str) -> dict[str, int]:
-    """Count the index terms of a heading, stop words kept: "Why not?" can be found by its name."""
-    return dict(Counter(_all(_bytes(text))))
+def count_heading_terms(text: str) -> dict[str, int]:
+    """Count the index terms of a heading, stop words included: "Why not?" can be found by its name."""
+    return dict(Counter(_count_terms(_bytes(text))))
 
 
 def weigh(tokens: Iterable[str]) -> dict[str, int]:
-    """Weigh the terms of a query's tokens; stop words have no weight but if there is nothing else.
+    """Weigh the terms of a query's tokens; stop words weigh nothing unless the query has no other words.
 
-    The whole of a name weighs more than its parts together, or the one section that explains `--api-group`
-    would stand below those that speak of groups and of APIs.
+    A whole name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
+    would rank below sections about groups and APIs.
     """
     weights: dict[str, int] = {}
     get = weights.get
@@ -89,25 +89,25 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def expand(token: str) -> tuple[str, ...]:
-    """Return the different index terms of one token, the whole of it first; a stop word is its own term."""
-    return _known(token) if len(token) <= MAX_TOKEN else _expanded(token)
+    """Return the distinct index terms of one token, the whole token first; a stop word is its own term."""
+    return _known(token) if len(token) <= MAX_TOKEN else _expand_token(token)
 
 
-def _expanded(token: str) -> tuple[str, ...]:
-    tokens = TOKEN.findall(normalised(token))
-    return tuple(dict.fromkeys(term for part in tokens for term in terms_of_token(part)))
+def _expand_token(token: str) -> tuple[str, ...]:
+    tokens = TOKEN.findall(normalize(token))
+    return tuple(dict.fromkeys(term for part in tokens for term in expand_token(part)))
 
 
-_known = lru_cache(maxsize=50_000)(_expanded)
+_known = lru_cache(maxsize=50_000)(_expand_token)
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _all(text: bytes) -> Iterable[str]:
-    return (term for raw in raw_tokens([text]) for term in terms_of_raw(raw))
+def _count_terms(text: bytes) -> Iterable[str]:
+    return (term for raw in split_raw_tokens([text]) for term in expand_raw(raw))
 
 
-def _spoken(text: bytes) -> Iterable[str]:
-    return (term for term in _all(text) if term not in STOP_WORDS)
+def _without_stop_words(text: bytes) -> Iterable[str]:
+    return (term for term in _count_terms(text) if term not in STOP_WORDS)

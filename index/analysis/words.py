@@ -1,19 +1,15 @@
-"""Where words are: the characters that make them, and those that join words into one name.
+"""Tokens: which characters make words, and which join words into one name.
 
 A *token* is a word, or words that are joined into a name: `don't`, `node.js`, `kebab-case`, `std::vector`,
-`/v1/search`, `user@example.org`, `--dry-run`. Everything else only separates.
+`/v1/search`, `user@example.org`, `--dry-run`. All other characters only separate.
 
-Text as bytes becomes raw tokens: what stands between spaces, once ASCII punctuation is out of the way.
+`split_raw_tokens` splits bytes at spaces after it has removed ASCII punctuation. It decodes nothing, which
+makes it fast. Bytes that join words into names are preserved, and so are all bytes of other scripts. A raw
+token therefore holds any number of tokens (`index.analysis.expansion` finds them), and a text has the same
+tokens with and without this step.
 
-No letter is looked at here, which makes it quick. The bytes that join words into names stay, and all bytes
-of other scripts: a raw token holds one token, or some, or none (`index.analysis.expansion` tells), and a text
-has the same tokens whether it is cut into raw tokens first or not.
-
-What Markdown shows to programs and not to readers, and so is not searched.
-
-Stems: "retries", "retrying" and "retry" are one word.
-
-Words that are in almost every text, and so say nothing about any.
+`strip_markup` removes the Markdown that only programs see. `stem` reduces "retries", "retrying" and "retry"
+to one word. `STOP_WORDS` are in almost every text and are not indexed.
 """
 
 from __future__ import annotations
@@ -93,25 +89,25 @@ _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
 
 
 @cache
-def spaceless() -> re.Pattern[str]:
-    """Return what matches a character of the scripts that are written without spaces."""
+def spaceless_pattern() -> re.Pattern[str]:
+    """Return a pattern that matches a character of the scripts written without spaces."""
     return re.compile(f"[{_SPACELESS}]")
 
 
 @cache
-def scripts() -> re.Pattern[str]:
-    """Return what matches runs of characters: of such scripts as the first group, of others as the second."""
+def script_runs_pattern() -> re.Pattern[str]:
+    """Return a pattern of runs: characters of spaceless scripts are group 1, all others group 2."""
     return re.compile(f"([{_SPACELESS}]++)|([^{_SPACELESS}]++)")
 
 
-def normalised(text: str) -> str:
-    """Return text in the form that words are looked for in: NFKC, without invisible characters."""
+def normalize(text: str) -> str:
+    """Return text as words are looked up in it: NFKC, without invisible characters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text.translate(_INVISIBLE)))
 
 
-def folded(word: str) -> str:
+def fold(word: str) -> str:
     """Return a word without case and without marks on its letters: "cafe" finds "Café"."""
     plain = word.casefold()
     if plain.isascii():
@@ -129,17 +125,17 @@ BREAK = b"\0"
 _JOINERS = b"_-'./@+#:"
 
 
-def spaced(kept: bytes = b"") -> bytes:
-    """Return the table that makes a space of each byte that is in no token, but for those to be kept."""
+def make_separator_table(kept: bytes = b"") -> bytes:
+    """Return the translation table that blanks each byte outside tokens, except those of `kept`."""
     kept += _JOINERS
     return bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in kept else 0x20 for byte in range(256))
 
 
-_SPACED = spaced(BREAK)
+_SPACED = make_separator_table(BREAK)
 
 
-def raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
-    """Cut texts into raw tokens, in order, with BREAK between each text and the next."""
+def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
+    """Split texts into raw tokens, in order, with BREAK between each text and the next."""
     joined = b" \0 ".join(texts)
     if joined.count(BREAK) >= len(texts):
         joined = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
@@ -169,11 +165,11 @@ _ANCHOR = re.compile(rb"\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}")
 _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
 
-def readable(text: bytes) -> bytes:
-    """Return Markdown without comments, addresses of links, anchors and entities.
+def strip_markup(text: bytes) -> bytes:
+    """Return Markdown without comments, link destinations, anchors and entities.
 
-    Most texts hold none of them: an expression is tried only where the bytes that it begins with occur. One
-    byte is looked for first, because that is many times quicker than two.
+    Most texts hold none of them. An expression is tried only if the bytes that it begins with occur, and one
+    byte is searched for first, because that is many times faster than two.
     """
     if b"<" in text:
         if b"<!--" in text:
@@ -196,13 +192,13 @@ _stemming = threading.Lock()
 
 
 def stem(word: str) -> str:
-    """Return the Snowball stem of a folded English word; other words mostly stay as they are."""
+    """Return the Snowball stem of a folded English word; other words mostly stay unchanged."""
     with _stemming:
         return str(_stemmer().stemWord(word))
 
 
-def stems(words: Sequence[str]) -> list[str]:
-    """Return the stems of many words at once, which is quicker."""
+def stem_all(words: Sequence[str]) -> list[str]:
+    """Return the stems of many words at once, which is faster."""
     with _stemming:
         found: list[str] = _stemmer().stemWords(words)
     return found

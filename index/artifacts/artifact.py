@@ -1,8 +1,8 @@
-"""An artifact is opened, or refused with the reason.
+"""Opening an artifact, or refusing it with the reason.
 
 metadata.json missing, invalid, of a later major version   ->  refused
 its manifest missing, damaged, of a later format           ->  refused
-a file missing, cut short, or not what was written         ->  refused
+a file missing, truncated, or with another checksum        ->  refused
 sealed with the reader's own key, of our version           ->  its segments are mapped
 anything else                                              ->  its index is built from its documents
 """
@@ -22,19 +22,19 @@ from index.artifacts.manifest import (
     NotAnArtifact,
     check_files,
     is_sealed,
-    no_metadata,
+    missing_metadata_error,
     read,
     read_all,
     read_metadata_bytes,
 )
 from index.storage.location import METADATA, SCHEMA
-from index.storage.manifest import IndexDamaged, Stamp
+from index.storage.manifest import FileStamp, IndexDamaged
 from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_provided
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.port import State
-    from index.segments.generation import Part
+    from index.segments.generation import SegmentReader
 
 _TRIES = 20
 """How often we begin again while builders replace what we are reading."""
@@ -54,28 +54,28 @@ class Artifact:
     folder: Path
     metadata: Metadata
     manifest: ArtifactManifest
-    named: Stamp
-    stamps: tuple[Stamp, ...]
+    named: FileStamp
+    stamps: tuple[FileStamp, ...]
     trusted: bool
     moves: Mapping[str, str]
     problem: Problem | None = None
 
     def is_untouched(self) -> bool:
-        """Return True if every file is as it was when its sum was right.
+        """Return True if no file has changed since its checksum was verified.
 
-        What is gone serves whoever has it open.
+        A deleted file remains readable for a process that has it open.
         """
         return all(stamp.holds() for stamp in self.stamps)
 
 
 def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
-    """Open the artifact that stands in a folder now; large ones take about a millisecond for each megabyte.
+    """Open the current artifact of a folder; this takes about a millisecond for each megabyte.
 
     Raises NotAnArtifact, InvalidMetadata, ArtifactDamaged, UnsupportedArtifact.
     """
     for _ in range(_TRIES):
         # Looked at before it is read: what is changed in between is noticed at the next look.
-        named = _named(folder)
+        named = _read_named(folder)
         # Where the folder is a link, what was opened stays in its place when that leads elsewhere.
         here = folder.resolve()
         data = read_metadata_bytes(here)
@@ -85,44 +85,44 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
             # A builder may have swept away what this metadata.json names, and has put another in its place.
             if read_metadata_bytes(folder) == data:
                 raise
-    raise busy()
+    raise swap_timeout_error()
 
 
-def busy() -> NotAnArtifact:
+def swap_timeout_error() -> NotAnArtifact:
     """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
         "the artifact is replaced faster than it can be read", fix="Try again in a moment.", file=METADATA
     )
 
 
-def open_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Part, ...]]:
-    """Map the segments of an artifact whose sums were right and whose seal is ours.
+def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[SegmentReader, ...]]:
+    """Map the segments of an artifact whose checksums are verified and whose seal is ours.
 
-    Give the state of the index, and its parts. Raises ArtifactDamaged.
+    Return the state of the index and its parts. Raises ArtifactDamaged.
     """
-    from index.segments.generation import Part
+    from index.segments.generation import SegmentReader
     from index.segments.segment import Segment, file_name
     from index.segments.store import read_pages, read_state
 
     name = INDEX
-    parts: list[Part] = []
+    parts: list[SegmentReader] = []
     try:
         for id, dead in manifest.parts:
             name = f"{INDEX}/{file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.at(name, "the manifest does not list it")
-            segment = Segment.load(folder / INDEX, id, Stamp.of(folder / name))
-            parts.append(Part.of(segment, read_pages(dead)))
+            segment = Segment.load(folder / INDEX, id, FileStamp.of(folder / name))
+            parts.append(SegmentReader.of(segment, read_pages(dead)))
         state = read_state(manifest.state)
     except (IndexDamaged, OSError) as error:
-        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+        raise ArtifactDamaged.at(name, "its content is malformed") from error
     if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:
-        raise ArtifactDamaged.at(INDEX, "its segments are not those that it tells of")
+        raise ArtifactDamaged.at(INDEX, "its segments differ from its manifest")
     return state, tuple(parts)
 
 
 def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
-    """Read where documents are that have moved: old paths, and new ones. Raises ArtifactDamaged."""
+    """Read the paths of moved documents: each old path with the new one. Raises ArtifactDamaged."""
     name = manifest.moves
     if name is None:
         return {}
@@ -130,14 +130,14 @@ def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
         moves = json.loads((folder / name).read_bytes())
         return {str(old): str(new) for old, new in moves.items()}
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+        raise ArtifactDamaged.at(name, "its content is malformed") from error
 
 
-def problems(folder: Path, key: bytes | None = None) -> list[str]:
-    """List what is wrong with the files of an artifact, each in a line; nothing if it is whole.
+def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
+    """List the problems of an artifact's files, each as a line; return nothing if it is complete.
 
-    With a key, that it does not carry the seal of that key is wrong too. What is wrong in `metadata.json`
-    itself is for `index.metadata.problems`. Raises NotAnArtifact for a folder that has none.
+    With a key, a missing seal of that key is a problem too. Problems of `metadata.json` itself are found by
+    `index.storage.metadata.find_problems`. Raises NotAnArtifact for a folder without an artifact.
     """
     data = read_metadata_bytes(folder)
     try:
@@ -152,17 +152,17 @@ def problems(folder: Path, key: bytes | None = None) -> list[str]:
             found.append(damage.message)
     if key is not None and not is_sealed(data, manifest, key):
         found.append("the artifact does not carry the seal of this key")
-    return found or _unlike(folder, data, manifest)
+    return found or _find_unreadable_documents(folder, data, manifest)
 
 
-def _named(folder: Path) -> Stamp:
+def _read_named(folder: Path) -> FileStamp:
     try:
-        return Stamp.of(folder / METADATA)
+        return FileStamp.of(folder / METADATA)
     except OSError as error:
-        raise no_metadata(error) from None
+        raise missing_metadata_error(error) from None
 
 
-def _open(folder: Path, named: Stamp, data: bytes, key: bytes | None) -> Artifact:
+def _open(folder: Path, named: FileStamp, data: bytes, key: bytes | None) -> Artifact:
     metadata, problem = parse_provided(data)
     manifest = read(folder, data) if problem is None else _manifest_of(folder, data, metadata.stats)
     stamps = check_files(folder, manifest)
@@ -191,8 +191,8 @@ def _manifest_of(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
         return known[0]
 
 
-def _unlike(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
-    """Return what of a whole artifact's documents cannot be read."""
+def _find_unreadable_documents(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
+    """Return the documents of a complete artifact that cannot be read."""
     from workspace.archive import Archive
 
     stats = parse_metadata(data).stats

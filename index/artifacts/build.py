@@ -1,16 +1,14 @@
-"""An artifact is built beside the one that stands in its folder, and takes its place in one step.
+"""The build of an artifact: written next to the current one, which it replaces in one step.
 
-    objects/, index/, moves-….json     new files beside the old ones, under names of their own
-    <digest>.manifest                  which of them are the new artifact
-    metadata.json                      renamed into place: from now on readers find the new one
+    objects/, index/, moves-….json     new files next to the old ones, with unique names
+    <digest>.manifest                  the list of the new artifact's files
+    metadata.json                      renamed into place: from now on readers find the new artifact
 
-What a build that fails has written, it removes; what one that is killed leaves belongs to nobody, and the
-next one removes it.
-The files of the artifact before stay until then, for readers that are just opening it.
+A failed build removes the files that it wrote. The next build removes those of a killed one. The files of the
+previous artifact stay until then, for readers that are opening it.
 
-The folder that an artifact is built in: it is the builder's alone, and holds nothing of anybody else's.
-
-The settings of an artifact: those of its source and the builder's own, as one `docyard.toml`.
+The folder of an artifact belongs to its builder alone and holds nothing else. The settings of an artifact are
+those of its source and the builder's own, as one `docyard.toml`.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from index.artifacts import manifest as manifests
-from index.artifacts.artifact import open_parts
-from index.artifacts.contents import Contents, compose
+from index.artifacts.artifact import map_parts
+from index.artifacts.contents import Contents, build_tree
 from index.artifacts.manifest import (
     INDEX,
     ArtifactDamaged,
@@ -39,17 +37,17 @@ from index.artifacts.manifest import (
     read_file,
 )
 from index.artifacts.objects import PACKS, store
-from index.building.build import built_anew, changed
+from index.building.build import apply_change, build_index
 from index.port import Progress, State
-from index.segments.generation import Generation, Part, counted
+from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import file_name
 from index.segments.store import write_pages
-from index.source import GitSource, difference, pages
-from index.storage.files import IndexUnwritable, remove, write_atomically
+from index.source import GitSource, diff_snapshots, read_pages
+from index.storage.files import IndexUnwritable, remove_entries, write_atomically
 from index.storage.location import METADATA, SCHEMA
-from index.storage.locking import IndexBusy, locked
+from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
-from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe
+from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe_index
 from workspace.config.config import CONFIG_PATH, Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
 from workspace.errors import WorkspaceError
@@ -89,14 +87,14 @@ class ArtifactUnwritable(WorkspaceError):
 
 
 @contextmanager
-def claimed(out: Path) -> Iterator[None]:
-    """Be the only builder of a folder, which is made. Raises BuildBusy, OutOccupied, ArtifactUnwritable."""
+def lock_folder(out: Path) -> Iterator[None]:
+    """Create a folder and lock it for one build. Raises BuildBusy, OutOccupied, ArtifactUnwritable."""
     with ExitStack() as stack:
-        with unwritable():
+        with translate_write_errors():
             check_free(out)
             out.mkdir(parents=True, exist_ok=True)
             try:
-                stack.enter_context(locked(out / LOCK, patience=0))
+                stack.enter_context(hold_lock(out / LOCK, patience=0))
             except IndexBusy:
                 raise BuildBusy(
                     "another process is building into this folder",
@@ -108,23 +106,25 @@ def claimed(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def undone(out: Path) -> Iterator[None]:
-    """Remove what was written since, if the build is given up before the new artifact has taken its place.
+def remove_on_failure(out: Path) -> Iterator[None]:
+    """Remove the new files if the build fails before the new artifact replaces the old one.
 
-    One that runs out of room must not be what fills the disk.
+    A build that fails because the disk is full must not leave it full.
     """
-    before, standing = {*_names(out)}, _standing(out)
+    before, standing = {*_names(out)}, _current_artifact(out)
     try:
         yield
     except BaseException:
-        if _standing(out) == standing:
-            remove(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in before)
+        if _current_artifact(out) == standing:
+            remove_entries(
+                out / name for name in _names(out) if _FILES.fullmatch(name) and name not in before
+            )
         raise
 
 
 @contextmanager
-def unwritable() -> Iterator[None]:
-    """Turn the system's refusals to write into ArtifactUnwritable."""
+def translate_write_errors() -> Iterator[None]:
+    """Translate system errors of writing into ArtifactUnwritable."""
     try:
         yield
     except (OSError, IndexUnwritable) as error:
@@ -137,40 +137,40 @@ def unwritable() -> Iterator[None]:
 
 
 def check_free(out: Path) -> None:
-    """Raise OutOccupied unless the folder is empty, missing, or holds an artifact or what a build left."""
+    """Raise OutOccupied if the folder holds anything but an artifact or leftovers of a build."""
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
-        raise OutOccupied("an artifact is a folder, and something else stands there", fix=fix)
+        raise OutOccupied("the artifact's path must be a folder", fix=fix)
     for folder in (out, *Path(os.path.realpath(out)).parents):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
-            raise OutOccupied("this folder is a part of Git's own, where nothing else is put", fix=fix)
-    if not out.is_dir() or _standing(out) is not None:
+            raise OutOccupied("the folder must not be inside a Git directory", fix=fix)
+    if not out.is_dir() or _current_artifact(out) is not None:
         return
     others = [name for name in _names(out) if name not in (*_FOLDERS, LOCK) and not _FILES.fullmatch(name)]
     if others:
-        raise OutOccupied("the folder holds something that is no artifact", fix=fix, entries=others[:5])
+        raise OutOccupied("the folder holds files that are not of an artifact", fix=fix, entries=others[:5])
 
 
 def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
-    """Remove the files of builds that are of none of these manifests, each with its file's name."""
+    """Remove the files that belong to none of these manifests; each comes with the name of its file."""
     files = {
         METADATA,
         *(name for name, _ in kept),
         *(name for _, manifest in kept for name in manifest.files),
     }
-    remove(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in files)
+    remove_entries(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in files)
 
 
 def _names(out: Path) -> list[str]:
-    """Return what stands in the folder, and in those that builds make in it; sorted."""
+    """Return the names in the folder and in the folders that builds create there, sorted."""
     places = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
     return sorted(
         f"{folder}/{entry.name}".lstrip("/") for folder, place in places for entry in place.iterdir()
     )
 
 
-def _standing(out: Path) -> tuple[bytes, bytes] | None:
-    """The metadata and the manifest of the artifact that the folder holds now; None if it holds none."""
+def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
+    """Return the metadata and the manifest of the folder's current artifact; None if it holds none."""
     with suppress(OSError):
         told = read_file(out / METADATA)
         return told, read_file(out / manifest_name(told))
@@ -182,13 +182,13 @@ def _unlock(lock: Path) -> None:
         lock.unlink()
 
 
-def effective(
+def effective_settings(
     config: WorkspaceConfig, name: str, description: str | None, taxonomy: Mapping[str, str | None]
 ) -> tuple[WorkspaceConfig, bytes]:
-    """Return the settings by which an artifact is read, and their file.
+    """Return the settings of an artifact, and their file.
 
-    `name` describes the corpus where nothing else does; `taxonomy` has the keys that the builder declares,
-    and describes. What decides which files are documents has done so already, and is left out. Raises
+    `name` describes the corpus if nothing else does; `taxonomy` has the keys that the builder declares and
+    describes. Settings that select documents are left out, because they have been applied already. Raises
     InvalidConfig, whose field is `corpus.description` or begins with `taxonomy`.
     """
     keys = {key: declared.description for key, declared in config.taxonomy.items()}
@@ -196,14 +196,14 @@ def effective(
     values: dict[str, Mapping[str, object]] = {
         "corpus": {"description": description or config.corpus.description or corpus_description(None, name)},
         "limits": _limits(config),
-        **{f"taxonomy.{_quoted(key)}": {"description": text} for key, text in keys.items()},
+        **{f"taxonomy.{_quote(key)}": {"description": text} for key, text in keys.items()},
     }
     data = "".join(_lines({"root": config.root}, values)).encode("utf-8", "replace")
     return WorkspaceConfig.read(data), data
 
 
 def _limits(config: WorkspaceConfig) -> Mapping[str, object]:
-    """Return the limits; earlier versions of docyard do not know `text_tokens` and would refuse it."""
+    """Return the limits without `text_tokens`, which earlier versions of docyard refuse."""
     own = config.limits.model_dump()
     return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
 
@@ -220,15 +220,15 @@ def _lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]
 
 
 def _value(value: object) -> str:
-    return _quoted(value) if isinstance(value, str) else str(value)
+    return _quote(value) if isinstance(value, str) else str(value)
 
 
-def _quoted(text: str) -> str:
-    """Write a basic string, which is one of JSON's but for one character (TOML 1.0, "String")."""
+def _quote(text: str) -> str:
+    """Write a TOML basic string, which equals a JSON string except for one character (TOML 1.0, "String")."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-class Built(NamedTuple):
+class ArtifactBuild(NamedTuple):
     """What was built: `indexed` counts the documents whose words were read, the others were taken over.
 
     `silent` counts those without a section, such as empty ones or pointers, and `unlisted` names the taxonomy
@@ -242,7 +242,7 @@ class Built(NamedTuple):
     unlisted: tuple[str, ...]
 
 
-class _Previous(NamedTuple):
+class _PreviousArtifact(NamedTuple):
     """The artifact that stands in the folder, whose every sum is right, and what can be taken over from it.
 
     Objects prove themselves. An index is there if it is of our version, and carries our seal if it must.
@@ -252,11 +252,11 @@ class _Previous(NamedTuple):
     manifest: ArtifactManifest
     packs: Sequence[str]
     snapshot: Snapshot | None
-    generation: Generation | None
+    generation: IndexSnapshot | None
 
 
-class _Indexed(NamedTuple):
-    parts: Sequence[Part]
+class _BuiltIndex(NamedTuple):
+    parts: Sequence[SegmentReader]
     state: State
     documents: int
 
@@ -270,27 +270,27 @@ def build(
     key: bytes | None = None,
     progress: Progress | None = None,
     durable: bool = True,
-) -> Built:
-    """Build the artifact of some contents in a folder, from the last one there as far as that serves.
+) -> ArtifactBuild:
+    """Build the artifact of some contents in a folder, and reuse what is unchanged in the last one there.
 
-    With a key it is sealed, and only an index that carries its seal is taken over. Raises InvalidConfig and
-    InvalidManifest before anything is written; BuildBusy, OutOccupied, ArtifactUnwritable, and what
-    `contents` raises. The artifact that stood there is whole then, as it is if this process dies.
+    With a key the artifact is sealed, and only an index with the seal of that key is reused. Raises
+    InvalidConfig and InvalidManifest before it writes anything; BuildBusy, OutOccupied, ArtifactUnwritable,
+    and the errors of `contents`. After an error, or if this process dies, the previous artifact is intact.
     """
-    config, settings = effective(contents.config, contents.name, description, taxonomy)
+    config, settings = effective_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
-    tree = compose({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
-    with claimed(out), unwritable(), undone(out):
-        previous = _previous(out, key)
+    tree = build_tree({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
+    with lock_folder(out), translate_write_errors(), remove_on_failure(out):
+        previous = _read_previous(out, key)
         packs = previous.packs if previous else ()
         files = store(out, contents, settings, tree, packs, progress, durable)
         snapshot = Snapshot(PackedReader(out, tree.id), tree.id)
-        indexed = _indexed(out, previous, snapshot, progress, durable)
-        parts = [_saved(part, out / INDEX, durable) for part in indexed.parts]
+        indexed = _build_index(out, previous, snapshot, progress, durable)
+        parts = [_save_part(part, out / INDEX, durable) for part in indexed.parts]
         files += [f"{INDEX}/{file_name(part.segment.id)}" for part in parts]
-        files += _moves(out, contents.moves, durable)
-        values = {name: counted(parts, name) for name in config.taxonomy_keys}
-        metadata = describe(
+        files += _write_moves(out, contents.moves, durable)
+        values = {name: count_values(parts, name) for name in config.taxonomy_keys}
+        metadata = describe_index(
             replace(indexed.state, commit=contents.commit),
             values,
             corpus_description(config.corpus.description, contents.name),
@@ -304,11 +304,11 @@ def build(
             files={name: _sum(out, name, previous) for name in files},
         )
         _replace(out, previous, metadata, manifest, key, durable)
-    return Built(
+    return ArtifactBuild(
         metadata=metadata,
         tree=tree.id,
         indexed=indexed.documents,
-        silent=sum(map(_silent, parts)),
+        silent=sum(map(_count_silent, parts)),
         unlisted=tuple(
             name for name, found in values.items() if len(found) > MAX_VALUES and name in metadata.taxonomy
         ),
@@ -320,10 +320,10 @@ def _check_manifests(contents: Contents, config: WorkspaceConfig) -> None:
         read_manifest(contents.read(path), path, tuple(config.taxonomy_keys))
 
 
-def _previous(out: Path, key: bytes | None) -> _Previous | None:
-    """Look at the artifact that stands in the folder; None if it is none, or damaged, and is removed then.
+def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
+    """Read the current artifact of the folder; None if there is none. A damaged one is removed.
 
-    One that is damaged would stand in the way: an object is read from whichever pack has it.
+    The objects of a damaged artifact would be in the way: an object is read from any pack that holds it.
     """
     try:
         told = manifests.read_metadata_bytes(out)
@@ -335,41 +335,45 @@ def _previous(out: Path, key: bytes | None) -> _Previous | None:
         sweep(out, [])
         return None
     packs = [Path(name).stem for name in manifest.files if name.endswith(".pack")]
-    kept = _Previous(manifests.manifest_name(told), manifest, packs, None, None)
+    kept = _PreviousArtifact(manifests.manifest_name(told), manifest, packs, None, None)
     if manifest.schema != SCHEMA or (key and not manifests.is_sealed(told, manifest, key)):
         return kept
     try:
-        state, parts = open_parts(out, manifest)
+        state, parts = map_parts(out, manifest)
     except (IndexDamaged, ArtifactDamaged):
         return kept
     snapshot = Snapshot(PackedReader(out, manifest.tree), manifest.tree)
-    return kept._replace(snapshot=snapshot, generation=Generation(0, state, tuple(parts)))
+    return kept._replace(snapshot=snapshot, generation=IndexSnapshot(0, state, tuple(parts)))
 
 
-def _indexed(
-    out: Path, previous: _Previous | None, snapshot: Snapshot, progress: Progress | None, durable: bool
-) -> _Indexed:
-    """Take over what is the same in the last artifact and read the rest, or read everything."""
+def _build_index(
+    out: Path,
+    previous: _PreviousArtifact | None,
+    snapshot: Snapshot,
+    progress: Progress | None,
+    durable: bool,
+) -> _BuiltIndex:
+    """Reuse the unchanged part of the last artifact's index and read the rest, or read all documents."""
     if previous and previous.snapshot and previous.generation:
-        found = difference(previous.snapshot, snapshot)
+        found = diff_snapshots(previous.snapshot, snapshot)
         if found is not None:
-            upserts = pages(snapshot, found.upserts, progress, "Indexing changed documents")
-            parts, state = changed(previous.generation, snapshot.commit, upserts, found.deletes)
-            return _Indexed(parts, state, len(found.upserts))
+            upserts = read_pages(snapshot, found.upserts, progress, "Indexing changed documents")
+            parts, state = apply_change(previous.generation, snapshot.commit, upserts, found.deletes)
+            return _BuiltIndex(parts, state, len(found.upserts))
     (out / INDEX).mkdir(exist_ok=True)
-    parts, state = built_anew(GitSource(snapshot), out / INDEX, progress=progress, durable=durable)
-    return _Indexed(parts, state, len(snapshot.documents))
+    parts, state = build_index(GitSource(snapshot), out / INDEX, progress=progress, durable=durable)
+    return _BuiltIndex(parts, state, len(snapshot.documents))
 
 
 def _replace(
     out: Path,
-    previous: _Previous | None,
+    previous: _PreviousArtifact | None,
     metadata: Metadata,
     manifest: ArtifactManifest,
     key: bytes | None,
     durable: bool,
 ) -> None:
-    """Let what was written be the artifact, and remove what is neither its nor of the one before."""
+    """Make the new files the artifact, and remove files that belong neither to it nor to the previous one."""
     told = metadata.as_bytes()
     name = manifests.write(out, told, manifest, key, durable=durable)
     write_atomically(out / METADATA, told, durable)
@@ -378,14 +382,14 @@ def _replace(
     sweep(out, [*before, (name, manifest)])
 
 
-def _saved(part: Part, folder: Path, durable: bool) -> Part:
+def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
     if part.segment.stamp is not None:
         return part
     return replace(part, segment=part.segment.save(folder, durable))
 
 
-def _moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str]:
-    """Write where documents were that have moved, under a name of its own; give that, if there are any."""
+def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str]:
+    """Write the old paths of moved documents to a new file and return its name, if there are any."""
     if not moves:
         return []
     data = (json.dumps(moves, indent=1, sort_keys=True) + "\n").encode()
@@ -394,13 +398,13 @@ def _moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str]:
     return [name]
 
 
-def _sum(out: Path, name: str, previous: _Previous | None) -> FileSum:
-    """Sum a file, unless that was done just now."""
+def _sum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
+    """Checksum a file, unless that has just been done."""
     known = previous.manifest.files.get(name) if previous else None
     return known or FileSum.of(out / name)
 
 
-def _silent(part: Part) -> int:
+def _count_silent(part: SegmentReader) -> int:
     """Count the live documents of a part that have no section."""
     firsts = part.segment.arrays["firsts"]
     return len({*(firsts[1:] == firsts[:-1]).nonzero()[0].tolist()} - part.dead_pages)

@@ -1,4 +1,4 @@
-"""What an artifact is made of: the documents of a commit or of a folder, and the tree that holds them."""
+"""The contents of an artifact: the documents of a commit or of a folder, and the tree that holds them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Choice(NamedTuple):
     include: tuple[Glob, ...] = ()
     exclude: tuple[Glob, ...] = ()
 
-    def takes(self, path: str, root: str) -> bool:
-        """Whether a document is taken; globs are for its whole path, or for what follows a folder of it."""
+    def includes(self, path: str, root: str) -> bool:
+        """Return True if a document is included; globs match its whole path, or the path below the root."""
         if self.below and not path.startswith(f"{self.below}/"):
             return False
         # What stands in such a folder leaves no place for the settings.
@@ -86,11 +86,11 @@ class Tree(NamedTuple):
     trees: Mapping[str, bytes]
 
 
-def of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Contents:
-    """Choose from the documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
+def contents_of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Contents:
+    """Choose documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
     snapshot = Snapshot(git, commit)
     root = snapshot.config.root
-    documents = {path: blob for path, blob in snapshot.documents.items() if choice.takes(path, root)}
+    documents = {path: blob for path, blob in snapshot.documents.items() if choice.includes(path, root)}
     blobs = {**snapshot.manifests, **documents}
 
     def read(path: str) -> bytes:
@@ -105,16 +105,16 @@ def of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Content
     left_out = tuple(
         shown
         for path, shown in names
-        if path != shown and snapshot.config.is_document(shown) and choice.takes(shown, root)
+        if path != shown and snapshot.config.is_document(shown) and choice.includes(shown, root)
     )
     renamed = map_renamed_documents(snapshot)
     moves = {old: new for old, new in renamed.items() if new in documents}
     found = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
-    return _checked(found)
+    return _check_contents(found)
 
 
-def of_folder(folder: Path, choice: Choice) -> Contents:
-    """Choose from the files of a folder: regular ones, in folders whose names begin with no dot.
+def contents_of_folder(folder: Path, choice: Choice) -> Contents:
+    """Choose files of a folder: regular files, in folders whose names do not begin with a dot.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
     """
@@ -134,11 +134,11 @@ def of_folder(folder: Path, choice: Choice) -> Contents:
     manifests: dict[str, str] = {}
     left_out: list[str] = []
 
-    def takes(path: str) -> bool:
-        return config.is_document(path) and choice.takes(path, config.root)
+    def includes(path: str) -> bool:
+        return config.is_document(path) and choice.includes(path, config.root)
 
-    for path, size in _files(folder, config.root, lambda prefix: takes(prefix + ANY_NAME)):
-        is_document = takes(escape_path(path))
+    for path, size in _files(folder, config.root, lambda prefix: includes(prefix + ANY_NAME)):
+        is_document = includes(escape_path(path))
         if not is_document and not config.is_manifest(path):
             continue
         if size > LARGEST or not _is_storable(path):
@@ -147,12 +147,12 @@ def of_folder(folder: Path, choice: Choice) -> Contents:
             (documents if is_document else manifests)[path] = hash_blob(read(path))
     documents = dict(sorted(documents.items()))
     name = folder.name or "documents"
-    return _checked(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
+    return _check_contents(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
 
 
-def compose(files: Mapping[str, str]) -> Tree:
-    """Make the tree that has these blobs at these paths, none of which leads through another."""
-    entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _above(path)}
+def build_tree(files: Mapping[str, str]) -> Tree:
+    """Build the tree that has these blobs at these paths. No path may lead through another."""
+    entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _parent_folders(path)}
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
         entries[folder].append(TreeEntry(name, id, FILE_MODE))
@@ -168,8 +168,8 @@ def compose(files: Mapping[str, str]) -> Tree:
     return Tree(id, trees)
 
 
-def _above(path: str) -> Iterator[str]:
-    """Yield the folders in which a path stands, the root ("") included."""
+def _parent_folders(path: str) -> Iterator[str]:
+    """Yield the folders that contain a path, the root ("") included."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -179,15 +179,15 @@ def _depth(folder: str) -> int:
     return folder.count("/") + 1 if folder else 0
 
 
-def _checked(found: Contents) -> Contents:
-    """Leave out the manifests that govern nothing. Raises EmptyCorpus."""
+def _check_contents(found: Contents) -> Contents:
+    """Remove the manifests that govern no document. Raises EmptyCorpus."""
     if not found.documents:
         raise EmptyCorpus(
             "there is no Markdown to build from",
             fix="Name a folder that holds .md or .markdown files, which in a repository must be committed; "
             f"--include, --exclude, and `root` and `exclude` in {CONFIG_PATH} choose among them.",
         )
-    folders = {folder for path in found.documents for folder in _above(path)}
+    folders = {folder for path in found.documents for folder in _parent_folders(path)}
     manifests = {
         path: blob for path, blob in sorted(found.manifests.items()) if path.rpartition("/")[0] in folders
     }
@@ -229,7 +229,7 @@ def _unreadable(path: str, error: OSError) -> UnreadableFolder:
     shown = escape_path(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
     return UnreadableFolder(
         f"{shown} cannot be read: {error.strerror or type(error).__name__}",
-        fix="Mend its permissions, or leave it out with --exclude.",
+        fix="Fix its permissions, or leave it out with --exclude.",
         path=shown,
     )
 

@@ -1,8 +1,8 @@
-"""The index of an artifact: mapped as it is if its seal is ours, else built from its documents.
+"""The index of an artifact: mapped if its seal is ours, else built from its documents.
 
-What is built is kept in the user's cache, so that only the first reader waits. An
-artifact's own index stands for the id of that tree, because not every artifact comes from a commit; what
-answers show is the commit, if there is one.
+A built index is cached in the user's cache folder, so that only the first reader waits. An artifact's own
+index is identified by the id of its tree, because not every artifact comes from a commit. Answers name the
+commit if there is one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.artifacts.artifact import Artifact, open_parts
+from index.artifacts.artifact import Artifact, map_parts
 from index.artifacts.manifest import INDEX, ArtifactDamaged
 from index.cursors import StaleCursor
 from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
-from index.storage.files import remove
-from index.storage.metadata import Metadata, facet, one_line
+from index.storage.files import remove_entries
+from index.storage.metadata import Metadata, make_facet, sanitize_line
 from workspace.archive import Archive
 
 if TYPE_CHECKING:
     from index.port import Progress
 
-_KEPT = 2
+_MAX_CACHED = 2
 
 
 class FrozenIndex(SearchIndex):
@@ -51,10 +51,10 @@ class FrozenIndex(SearchIndex):
     def _live(self) -> LiveIndex:
         live = _ArtifactIndex(self._archive, self.artifact)
         if self.artifact.trusted:
-            state, parts = open_parts(self.artifact.folder, self.artifact.manifest)
+            state, parts = map_parts(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(parts, state)
             if not self.artifact.is_untouched():
-                raise ArtifactDamaged.at(INDEX, "a file was changed after it was summed")
+                raise ArtifactDamaged.at(INDEX, "a file was changed after its checksum was verified")
         return live
 
     def warm(self) -> None:
@@ -79,7 +79,7 @@ class FrozenIndex(SearchIndex):
         A ref can only name that commit. Raises RefNotFound for another.
         """
         self._archive.at(ref)
-        told = self._told_to(progress)
+        told = self._report_to(progress)
         try:
             page = super().search(
                 query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told
@@ -92,9 +92,9 @@ class FrozenIndex(SearchIndex):
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Build the index if it has to be built; give the commit that the documents came from."""
-        super().follow(self._told_to(progress))
+        super().follow(self._report_to(progress))
         if not self.artifact.trusted:
-            _sweep(_kept(self.artifact))
+            _sweep(_cache_location(self.artifact))
         return self._archive.commit
 
     def close(self) -> None:
@@ -104,9 +104,9 @@ class FrozenIndex(SearchIndex):
 
     def metadata(self) -> Metadata:
         """Return the artifact's `metadata.json`, as far as a schema may tell it to a model."""
-        return self._told
+        return self._unindexed_metadata
 
-    def _told_to(self, progress: Progress | None) -> Progress | None:
+    def _report_to(self, progress: Progress | None) -> Progress | None:
         watch = self._watch
         if watch is None or progress is None:
             return watch or progress
@@ -118,12 +118,12 @@ class FrozenIndex(SearchIndex):
         return report
 
     @cached_property
-    def _told(self) -> Metadata:
+    def _unindexed_metadata(self) -> Metadata:
         told, keys = self.artifact.metadata, self.keys()
         taxonomy = {key: found for key, found in told.taxonomy.items() if key in keys}
         if not self.artifact.trusted:
             taxonomy = {
-                key: facet(found.values, one_line(found.description or "") or None)
+                key: make_facet(found.values, sanitize_line(found.description or "") or None)
                 for key, found in taxonomy.items()
             }
         return told.model_copy(update={"taxonomy": taxonomy})
@@ -139,10 +139,10 @@ class _ArtifactIndex(LiveIndex):
     def _folders(self, name: str) -> Iterator[Path]:
         if self._artifact.trusted:
             return
-        yield _kept(self._artifact) / name
+        yield _cache_location(self._artifact) / name
 
 
-def _kept(artifact: Artifact) -> Path:
+def _cache_location(artifact: Artifact) -> Path:
     """Return where the index of an artifact is kept: by the folder that it stands in, and its tree."""
     from platformdirs import user_cache_path
 
@@ -156,4 +156,4 @@ def _sweep(kept: Path) -> None:
     with suppress(OSError):
         os.utime(kept)
         others = sorted(kept.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        remove(others[_KEPT:])
+        remove_entries(others[_MAX_CACHED:])

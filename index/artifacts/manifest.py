@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from index.storage.files import write_atomically
 from index.storage.location import METADATA
-from index.storage.manifest import Stamp
+from index.storage.manifest import FileStamp
 from workspace.errors import WorkspaceError
 
 FORMAT = 1
@@ -80,7 +80,7 @@ class FileSum(NamedTuple):
         """Sum a regular file, which takes about a millisecond for each megabyte. Raises OSError."""
         digest, size = hashlib.sha256(), 0
         buffer = memoryview(bytearray(_BUFFER))
-        with _opened(file) as stream:
+        with _open_regular(file) as stream:
             while count := stream.readinto(buffer):
                 digest.update(buffer[:count])
                 size += count
@@ -105,7 +105,7 @@ class ArtifactManifest:
 
     @property
     def moves(self) -> str | None:
-        """The name of the file that says where documents are that have moved; None if there is none."""
+        """The name of the file that lists moved documents; None if there is none."""
         return next(filter(_MOVES.fullmatch, self.files), None)
 
 
@@ -121,13 +121,13 @@ def read(folder: Path, metadata: bytes) -> ArtifactManifest:
         data = read_file(folder / name)
     except FileNotFoundError:
         raise NotAnArtifact(
-            f"metadata.json has no manifest beside it: {name} is missing",
+            f"the manifest of metadata.json is missing ({name})",
             fix="One of the two is damaged or was not copied; copy the whole folder again.",
             file=name,
         ) from None
     except OSError as error:
         raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
-    return _parsed(name, data, hashlib.sha256(metadata).hexdigest())
+    return _parse(name, data, hashlib.sha256(metadata).hexdigest())
 
 
 def read_all(folder: Path) -> list[ArtifactManifest]:
@@ -135,11 +135,11 @@ def read_all(folder: Path) -> list[ArtifactManifest]:
     found: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            found.append(_parsed(file.name, read_file(file), None))
+            found.append(_parse(file.name, read_file(file), None))
     return found
 
 
-def _parsed(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
+def _parse(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
     """Check and return a manifest; `metadata` is the sum that it must name, None for any."""
     try:
         values = json.loads(data)
@@ -158,7 +158,7 @@ def _parsed(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
             raise ValueError("the sum is wrong")
         return _manifest(values, seal)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ArtifactDamaged.at(name, "it cannot be read as it was written") from error
+        raise ArtifactDamaged.at(name, "its content is malformed") from error
 
 
 def write(
@@ -169,7 +169,7 @@ def write(
     *,
     durable: bool = False,
 ) -> str:
-    """Write the manifest of a `metadata.json` that is to be written next; return its name.
+    """Write the manifest of the `metadata.json` that is written next; return its name.
 
     With a key it is sealed. Raises OSError.
     """
@@ -185,19 +185,19 @@ def write(
 
 
 def is_sealed(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> bool:
-    """Return True if a manifest that was read carries the seal of this key."""
+    """Return True if a manifest carries the seal of this key."""
     seal = manifest.seal
     return seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())
 
 
 def check_files(
     folder: Path, manifest: ArtifactManifest, names: Iterable[str] | None = None
-) -> tuple[Stamp, ...]:
-    """Sum every file, or those that are named; give each as it was then.
+) -> tuple[FileStamp, ...]:
+    """Checksum every file, or only those named; return the stamp of each.
 
-    Raises ArtifactDamaged for the first that is not what was written.
+    Raises ArtifactDamaged for the first one that differs from its manifest.
     """
-    return tuple(_checked(folder, name, manifest.files[name]) for name in sorted(names or manifest.files))
+    return tuple(_check_file(folder, name, manifest.files[name]) for name in sorted(names or manifest.files))
 
 
 def read_metadata_bytes(folder: Path) -> bytes:
@@ -205,35 +205,35 @@ def read_metadata_bytes(folder: Path) -> bytes:
     try:
         return read_file(folder / METADATA)
     except OSError as error:
-        raise no_metadata(error) from None
+        raise missing_metadata_error(error) from None
 
 
 def read_file(file: Path) -> bytes:
-    """Read a file that is not large, and not what stands in its place, such as a pipe. Raises OSError."""
-    with _opened(file) as stream:
+    """Read a small regular file; refuse anything else, such as a pipe. Raises OSError."""
+    with _open_regular(file) as stream:
         return stream.read(_MOST)
 
 
-def no_metadata(error: OSError) -> NotAnArtifact:
+def missing_metadata_error(error: OSError) -> NotAnArtifact:
     """Return the error for a folder whose `metadata.json` cannot be read."""
     reason = "there is no metadata.json in it"
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         reason = f"its metadata.json cannot be read: {error.strerror}"
     return NotAnArtifact(
-        f"the folder is no artifact: {reason}",
+        f"the folder is not an artifact: {reason}",
         fix="Name the folder that `docyard build --out` wrote.",
         file=METADATA,
     )
 
 
-def _checked(folder: Path, name: str, wanted: FileSum) -> Stamp:
+def _check_file(folder: Path, name: str, wanted: FileSum) -> FileStamp:
     file = folder / name
     try:
-        stamp = Stamp.of(file)
+        stamp = FileStamp.of(file)
         if stamp.size != wanted.size:
             raise ArtifactDamaged.at(name, f"it has {stamp.size:,} bytes instead of {wanted.size:,}")
         if FileSum.of(file) != wanted:
-            raise ArtifactDamaged.at(name, "its sum is wrong")
+            raise ArtifactDamaged.at(name, "its checksum is wrong")
     except FileNotFoundError:
         raise ArtifactDamaged.at(name, "it is missing") from None
     except OSError as error:
@@ -242,15 +242,15 @@ def _checked(folder: Path, name: str, wanted: FileSum) -> Stamp:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[BufferedReader]:
-    """Open a regular file. A pipe in its place must not keep us waiting. Raises OSError."""
-    with open(file, "rb", opener=_at_once) as stream:
+def _open_regular(file: Path) -> Iterator[BufferedReader]:
+    """Open a regular file; a pipe with its name must not block the reader. Raises OSError."""
+    with open(file, "rb", opener=_open_nonblocking) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         yield stream
 
 
-def _at_once(file: str, flags: int) -> int:
+def _open_nonblocking(file: str, flags: int) -> int:
     return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -267,7 +267,10 @@ def _values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
 
 
 def _manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
-    """Return a manifest whose check was right. Raises ValueError and its like for one of another shape."""
+    """Return a manifest whose checksum is verified.
+
+    Raise ValueError or a similar error for another structure.
+    """
     files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
     # A name could lead anywhere, and what it leads to would be read.
     if not all(map(_NAME.fullmatch, files)) or not _ID.fullmatch(values["tree"]):

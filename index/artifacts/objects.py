@@ -1,4 +1,4 @@
-"""The documents of an artifact as Git objects: which packs stay, and what is written beside them."""
+"""The documents of an artifact as Git objects: which packs are reused, and which objects are added."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def store(
     progress: Progress | None,
     durable: bool,
 ) -> list[str]:
-    """Store what those of `packs` that stay do not hold yet; give the names of the files of all.
+    """Store the objects that the reused `packs` do not hold; return the names of all files.
 
-    `packs` are the names of sound packs, without a suffix. Raises OSError, and what `contents` raises.
+    `packs` are the names of intact packs, without a suffix. Raises OSError, and the errors of `contents`.
     """
     folder = out / PACKS
     folder.mkdir(parents=True, exist_ok=True)
     paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
     wanted = {*paths, *tree.trees, hash_blob(settings)}
     held = {name: read_packed_ids(folder / f"{name}.idx") for name in packs}
-    kept = keep(held, wanted)
+    kept = choose_packs(held, wanted)
     missing = wanted.difference(*(held[name] for name in kept))
     if missing:
         try:
             objects = _objects(contents, settings, tree, paths, missing)
-            told = _telling(objects, len(missing), progress)
+            told = _report_progress(objects, len(missing), progress)
             kept.append(write_pack(folder, told, len(missing), durable))
         except ObjectChanged as error:
             raise UnreadableFolder(
@@ -54,7 +54,7 @@ def store(
     return [f"{PACKS}/{name}.{suffix}" for name in kept for suffix in ("pack", "idx")]
 
 
-def _telling(
+def _report_progress(
     objects: Iterable[PackedObject], total: int, progress: Progress | None
 ) -> Iterator[PackedObject]:
     for number, one in enumerate(objects):
@@ -63,10 +63,10 @@ def _telling(
         yield one
 
 
-def keep(packs: Mapping[str, Set[str]], wanted: Set[str]) -> list[str]:
-    """Choose the packs that stay, by the ids that they hold and those that are wanted.
+def choose_packs(packs: Mapping[str, Set[str]], wanted: Set[str]) -> list[str]:
+    """Choose the packs to reuse, by the ids that they hold and those that are wanted.
 
-    One of which more than half is not wanted any more goes, so that packs hold twice what they must at most.
+    A pack goes if more than half of it is no longer wanted, so that packs hold at most twice what they must.
     """
     live = {name: len(ids & wanted) for name, ids in packs.items()}
     kept = sorted(name for name, ids in packs.items() if live[name] and 2 * live[name] >= len(ids))

@@ -1,7 +1,7 @@
-"""The artifact that stands in a folder now: when another takes its place, that is served between two calls.
+"""The current artifact of a folder: a replacement is opened in the background and served between two calls.
 
-The next one is opened beside the one that serves, which answers meanwhile and to the end of the calls that it
-has begun. Where the next one is refused, the one that serves goes on.
+The old artifact serves meanwhile, and until the end of the calls that it has begun. If the new one is
+refused, the old one continues to serve.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from index.artifacts.artifact import busy, open_artifact
+from index.artifacts.artifact import open_artifact, swap_timeout_error
 from index.artifacts.frozen import FrozenIndex
 from index.port import Progress
 from index.storage.metadata import Problem
@@ -40,20 +40,20 @@ class Artifacts:
     ) -> None:
         self._folder = folder
         self._key = key
-        self._told = refused
+        self._report_refusal = refused
         self._watch = watch
         self._warned = warned
-        self._index = self._opened()
+        self._index = self._open_current()
         self._lock = threading.Lock()
         self._opening: threading.Thread | None = None
         self._refused: str | None = None
         self._again = 0.0
 
     def current(self) -> FrozenIndex:
-        """Return the index that serves now, for a call to keep to its end; costs a look at each file.
+        """Return the index that serves now, for one whole call; the check costs a stat of each file.
 
-        Its files are open, so that it answers on when they are removed. Raises ArtifactDamaged and its like
-        where the files of the artifact that serves were changed, and what is there now is none.
+        Its files are open, so that it can answer after they are deleted. Raises ArtifactDamaged and related
+        errors if files of the served artifact were changed and the folder holds no valid replacement.
         """
         for _ in range(_TRIES):
             index = self.latest()
@@ -64,10 +64,10 @@ class Artifacts:
             except WorkspaceError:
                 if index.artifact.named.holds():
                     raise
-        raise busy()
+        raise swap_timeout_error()
 
     def latest(self) -> FrozenIndex:
-        """Give the index that serves now, to list what it tells of itself: nothing of it may be open yet."""
+        """Return the index that serves now, to describe it; none of its files have to be open."""
         index = self._index
         if not index.artifact.is_untouched():
             return self._reopened(index)
@@ -80,11 +80,11 @@ class Artifacts:
         return self._index
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._index.close()
 
     def _begin(self, index: FrozenIndex) -> threading.Thread | None:
-        """Open what has taken the place of an index; None if that is being done, or was just refused."""
+        """Open the replacement of an index; return None if another thread does, or if it was just refused."""
         with self._lock:
             if self._opening is not None or index is not self._index or time.monotonic() < self._again:
                 return None
@@ -107,9 +107,9 @@ class Artifacts:
             self._opening = None
 
     def _next(self) -> FrozenIndex:
-        """Open what stands in the folder, begun anew if builders sweep it away meanwhile."""
+        """Open the current artifact of the folder, and retry if a builder removes its files meanwhile."""
         for _ in range(_TRIES):
-            index = self._opened()
+            index = self._open_current()
             try:
                 index.warm()
                 index.follow()
@@ -117,25 +117,25 @@ class Artifacts:
             except WorkspaceError:
                 if index.artifact.named.holds():
                     raise
-        raise busy()
+        raise swap_timeout_error()
 
-    def _opened(self) -> FrozenIndex:
+    def _open_current(self) -> FrozenIndex:
         artifact = open_artifact(self._folder, self._key)
         if artifact.problem is not None:
             self._warned(artifact.problem)
         return FrozenIndex(artifact, self._watch)
 
     def _reopened(self, index: FrozenIndex) -> FrozenIndex:
-        """Open the folder again, whose files are not what they were: nothing may be read from them."""
+        """Open a folder whose files have changed; nothing may be read from the old ones."""
         with self._lock:
             if self._index is index:
-                self._index = self._opened()
+                self._index = self._open_current()
             return self._index
 
     def _refuse(self, error: WorkspaceError) -> None:
         if error.message != self._refused:
             self._refused = error.message
-            self._told(error)
+            self._report_refusal(error)
 
 
 def _wait(opening: threading.Thread | None, seconds: float | None) -> None:

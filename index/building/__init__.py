@@ -1,8 +1,8 @@
 """The building of an index: documents in, segments out.
 
-build.py       A commit's documents become segments, in several processes where that is quicker
-builder.py     pages become segments, a few at a time, so that memory stays bounded however large a …
-inversion.py   pages go in, posting lists come out
-vocabulary.py  each different raw token is analysed once
-worker.py      another process that makes segments of the documents that it is handed, block by block
+build.py       the build of segments from a commit, in several processes if that is faster
+builder.py     the builder of segments, a few pages at a time
+inversion.py   inversion: pages become posting lists
+vocabulary.py  the vocabulary: each distinct raw token is analysed once
+worker.py      a child process that builds segments of the documents that it receives
 """

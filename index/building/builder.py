@@ -1,4 +1,4 @@
-"""Pages become segments, a few at a time, so that memory stays bounded however large a corpus is."""
+"""The builder of segments: a few pages at a time, so that memory stays bounded for any corpus."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from index.building.inversion import Inversion
-from index.page import Page, Unreadable
+from index.page import IndexedDocument, UnreadableDocument
 from index.segments.segment import Segment, Tables
 
 POSTINGS = 6_000_000
 """A segment is finished when this many postings are held."""
 
 
-class Built(NamedTuple):
+class BuiltSegments(NamedTuple):
     """Segments that nobody has committed yet, and the documents that Git could not read, with their blobs."""
 
     segments: tuple[Segment, ...]
@@ -34,8 +34,8 @@ class Builder:
         self._last: str | None = None
         self._begin()
 
-    def add(self, page: Page) -> None:
-        """Take in a document. Raises ValueError if it does not come after the last one."""
+    def add(self, page: IndexedDocument) -> None:
+        """Add a document. Raises ValueError if its path does not sort after the last one."""
         if self._last is not None and page.path <= self._last:
             raise ValueError("pages must come in ascending order of path")
         self._last = page.path
@@ -45,7 +45,7 @@ class Builder:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Return the segments; none where there was no page. Raises IndexUnwritable."""
+        """Return the segments; without pages there are none. Raises IndexUnwritable."""
         if len(self._tables):
             self._flush()
         return tuple(self._segments)
@@ -61,27 +61,27 @@ class Builder:
 
 
 def build_segments(
-    pages: Iterable[Page | Unreadable],
+    pages: Iterable[IndexedDocument | UnreadableDocument],
     folder: Path | None = None,
     *,
     durable: bool = False,
     limit: int = POSTINGS,
-) -> Built:
-    """Make segments of documents in ascending order of path. Raises IndexUnwritable."""
+) -> BuiltSegments:
+    """Build segments of documents in ascending order of path. Raises IndexUnwritable."""
     builder = Builder(folder, durable, limit)
     unreadable: dict[str, str] = {}
-    with _no_collection():
+    with _pause_garbage_collection():
         for page in pages:
-            if isinstance(page, Unreadable):
+            if isinstance(page, UnreadableDocument):
                 unreadable[page.path] = page.blob
             else:
                 builder.add(page)
-        return Built(builder.finish(), unreadable)
+        return BuiltSegments(builder.finish(), unreadable)
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from walking what grows and holds no cycles."""
+def _pause_garbage_collection() -> Iterator[None]:
+    """Pause the garbage collector, because the growing structures hold no reference cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,14 +1,10 @@
-"""Pages go in, posting lists come out: terms in order, and for each the sections that hold it with weights.
+"""Inversion: pages become posting lists, sorted terms with the weights of the sections that contain them.
 
-Inverting is sorting. The postings of about a megabyte of text are sorted and added up at a time, and all of
-them sorted once more when the terms have got their places in the order of their keys. No text is kept, and
-nothing is written.
+Inverting is sorting. The postings of about a megabyte of text are sorted and summed at a time, and all of
+them are sorted once more when each term has its final number. No text is retained and nothing is written.
 
-A posting as one 64-bit integer: its term, its section and its weight, the highest bits first.
-
-So sorting integers sorts postings as lists need them.
-
-Some pages on their way into posting lists: their texts and headings, analysed at once.
+A posting is one 64-bit integer: term, section and weight, the highest bits first. Sorting these integers
+sorts postings as lists need them. A `Batch` analyses the texts and headings of some pages at once.
 """
 
 from __future__ import annotations
@@ -21,11 +17,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, raw_tokens, readable
-from index.building.vocabulary import LIMIT, Numbers, Vocabulary, shared
-from index.page import Page
-from index.segments.arrays import encoded, ranges
-from index.segments.segment import Inverted
+from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, split_raw_tokens, strip_markup
+from index.building.vocabulary import LIMIT, Numbers, Vocabulary, shared_vocabulary
+from index.page import IndexedDocument
+from index.segments.arrays import encode, ranges
+from index.segments.segment import PostingLists
 
 Packed = NDArray[np.uint64]
 
@@ -49,7 +45,7 @@ _SECTIONS = np.uint64(CAPACITY - 1)
 
 
 def pack(terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArray[np.uint8] | int) -> Packed:
-    """Pack postings; one weight is that of all."""
+    """Pack postings; a single weight applies to all of them."""
     packed: Packed = terms.astype(np.uint64)
     packed <<= _TERM - _SECTION
     packed |= sections
@@ -76,7 +72,7 @@ def weights_of(packed: Packed) -> NDArray[np.uint8]:
 
 
 def add_up(packed: Packed) -> Packed:
-    """Sort postings in place, and give one for each term and section, with the sum of their weights."""
+    """Sort postings in place, and return one for each term and section with the sum of their weights."""
     packed.sort()
     pairs = packed >> _SECTION
     begins = np.ones(len(pairs), np.bool_)
@@ -87,12 +83,12 @@ def add_up(packed: Packed) -> Packed:
 
 
 def move_sections(packed: Packed, by: int) -> None:
-    """Return postings higher sections, in place."""
+    """Add a number to the sections of postings, in place."""
     packed += np.uint64(by) << _SECTION
 
 
 def move_terms(packed: Packed, places: NDArray[np.uint64]) -> None:
-    """Return postings other terms, in place: `places[t]` for t."""
+    """Renumber the terms of postings, in place: term t becomes `places[t]`."""
     moved = places[terms_of(packed)]
     moved <<= _TERM
     packed &= (_SECTIONS << _SECTION) | _WEIGHTS
@@ -100,7 +96,7 @@ def move_terms(packed: Packed, places: NDArray[np.uint64]) -> None:
 
 
 def list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
-    """Return where each of so many terms begins among sorted postings, and where the last ends."""
+    """Return the index at which each of so many terms begins in sorted postings, and the end of the last."""
     return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM).astype(np.int64)
 
 
@@ -149,29 +145,33 @@ class Batch:
         """How many there are."""
         return len(self._texts)
 
-    def add(self, page: Page) -> None:
+    def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
         headings, above = self._headings, self._above_each(page)
         for section in page.by_key:
-            self._texts.append(readable(page.text(section)))
+            self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
             self._above.extend(above[section.position])
             self._depths.append(len(above[section.position]))
         self.size += len(page.data)
 
-    def words(self) -> Iterator[Packed]:
-        """Yield the postings of texts and headings, sorted; those of many sections in several portions."""
+    def text_postings(self) -> Iterator[Packed]:
+        """Yield the sorted postings of texts and headings; many sections come in several portions."""
         headings = self._terms_of_headings()
         for first, last in self._portions(headings):
-            yield add_up(np.concatenate((self._said(first, last), self._titled(headings, first, last))))
+            yield add_up(
+                np.concatenate(
+                    (self._text_postings(first, last), self._heading_postings(headings, first, last))
+                )
+            )
 
-    def facets(self) -> Packed:
+    def facet_postings(self) -> Packed:
         """Return the postings of facets."""
-        counts = _counted(self._counts)
-        sections = ranges(_counted(self._firsts), counts)
+        counts = _count(self._counts)
+        sections = ranges(_count(self._firsts), counts)
         return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
 
-    def _above_each(self, page: Page) -> list[tuple[int, ...]]:
+    def _above_each(self, page: IndexedDocument) -> list[tuple[int, ...]]:
         """List the numbers of the headings above each section, by position."""
         headings, sections = self._headings, page.sections
         found: list[tuple[int, ...]] = []
@@ -184,7 +184,7 @@ class Batch:
             found.append(() if section.is_preamble else below[parent])
         return found
 
-    def _add_facets(self, page: Page) -> None:
+    def _add_facets(self, page: IndexedDocument) -> None:
         for field, values in page.facets.items():
             for value in dict.fromkeys(values):
                 self._values.append(self._vocabulary.term(field, value))
@@ -192,26 +192,26 @@ class Batch:
                 self._counts.append(len(page.sections))
 
     def _terms_of_headings(self) -> _Headings:
-        terms, owners = self._analysed([encoded(heading) for heading in self._headings], stop_words=True)
+        terms, owners = self._analyse([encode(heading) for heading in self._headings], stop_words=True)
         sizes = np.bincount(owners, minlength=len(self._headings))
-        ends = np.concatenate(([0], np.cumsum(_counted(self._depths))))
+        ends = np.concatenate(([0], np.cumsum(_count(self._depths))))
         starts = np.cumsum(sizes) - sizes
         return _Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
 
     def _portions(self, headings: _Headings) -> Iterator[tuple[int, int]]:
-        """Cut the sections where enough postings come together: a section has those of all above it too."""
+        """Split the sections into portions of enough postings, those of the headings above them included."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
         found = np.fromiter(map(len, self._texts), np.int64, self.sections)
         found += headings.sizes[headings.own] + np.diff(above)
         cuts = np.flatnonzero(np.diff(np.cumsum(found) // AT_ONCE)) + 1
         return pairwise((0, *cuts.tolist(), self.sections))
 
-    def _said(self, first: int, last: int) -> Packed:
-        terms, sections = self._analysed(self._texts[first:last], stop_words=False)
+    def _text_postings(self, first: int, last: int) -> Packed:
+        terms, sections = self._analyse(self._texts[first:last], stop_words=False)
         sections += np.uint32(first)
         return pack(terms, sections, 1)
 
-    def _titled(self, headings: _Headings, first: int, last: int) -> Packed:
+    def _heading_postings(self, headings: _Headings, first: int, last: int) -> Packed:
         every = np.arange(first, last, dtype=np.uint32)
         ends = headings.ends[first : last + 1]
         numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
@@ -222,11 +222,11 @@ class Batch:
         found = headings.terms[ranges(headings.starts[numbers], counts)]
         return pack(found, np.repeat(sections, counts), np.repeat(weights, counts))
 
-    def _analysed(
+    def _analyse(
         self, texts: Sequence[bytes], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the terms of some texts in order, and for each term the place of its text among them."""
-        numbers = self._vocabulary.numbers(raw_tokens(texts))
+        """Return the terms of some texts in order, and for each term the number of its text."""
+        numbers = self._vocabulary.numbers(split_raw_tokens(texts))
         terms, counts = self._vocabulary.terms(numbers, stop_words=stop_words)
         return terms, np.repeat(np.cumsum(numbers == 0, dtype=np.uint32), counts)
 
@@ -235,7 +235,7 @@ def _numbers(numbers: array[int]) -> NDArray[np.uint32]:
     return np.array(numbers, np.uint32)
 
 
-def _counted(numbers: array[int]) -> NDArray[np.int64]:
+def _count(numbers: array[int]) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
@@ -264,10 +264,10 @@ class Inversion:
         self._sections = 0
         self.postings = 0
         """How many are held, those of the last batch left out."""
-        self._use(shared())
+        self._use(shared_vocabulary())
 
-    def add(self, page: Page) -> None:
-        """Take in a page; its sections are numbered in order of their keys, after all before."""
+    def add(self, page: IndexedDocument) -> None:
+        """Add a page; its sections are numbered in order of their keys, after all earlier ones."""
         self._batch.add(page)
         if self._batch.size >= self._batch_size:
             self._flush()
@@ -276,16 +276,16 @@ class Inversion:
                 vocabulary = Vocabulary(self._limit)
             self._use(vocabulary)
 
-    def finish(self) -> Inverted:
-        """Return the posting lists of all pages. Nothing can be added after it."""
+    def finish(self) -> PostingLists:
+        """Return the posting lists of all pages. Nothing can be added afterwards."""
         self._flush()
         keys = self._rank()
         held = [postings for _, run in self._runs for postings in run]
         self._runs.clear()
-        packed = _joined(held, np.uint64)
+        packed = _join(held, np.uint64)
         packed.sort()
-        starts, lengths = list_starts(packed, len(keys)), _joined(self._lengths, np.uint32)
-        return Inverted(keys, starts, sections_of(packed), weights_of(packed), lengths)
+        starts, lengths = list_starts(packed, len(keys)), _join(self._lengths, np.uint32)
+        return PostingLists(keys, starts, sections_of(packed), weights_of(packed), lengths)
 
     def _use(self, vocabulary: Vocabulary) -> None:
         """Begin a batch."""
@@ -300,10 +300,10 @@ class Inversion:
         if self._sections > CAPACITY:
             raise OverflowError(f"an inversion holds at most {CAPACITY} sections")
         lengths = np.zeros(batch.sections)
-        for words in batch.words():
+        for words in batch.text_postings():
             lengths += np.bincount(sections_of(words), weights_of(words), batch.sections)
             self._hold(words, first)
-        self._hold(batch.facets(), first)
+        self._hold(batch.facet_postings(), first)
         self._lengths.append(lengths.astype(np.uint32))
 
     def _hold(self, postings: Packed, first: int) -> None:
@@ -312,8 +312,8 @@ class Inversion:
         self.postings += len(postings)
 
     def _rank(self) -> list[bytes]:
-        """Number the terms by the place of their keys in order, and give the keys."""
-        used = [_used(vocabulary, run) for vocabulary, run in self._runs]
+        """Assign numbers to the terms in the order of their keys, and return the keys."""
+        used = [_used_terms(vocabulary, run) for vocabulary, run in self._runs]
         named = [vocabulary.keys(terms) for (vocabulary, _), terms in zip(self._runs, used, strict=True)]
         keys = sorted(set().union(*named))
         places = {key: place for place, key in enumerate(keys)}
@@ -325,7 +325,7 @@ class Inversion:
         return keys
 
 
-def _used(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
+def _used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
     """List the terms that some postings have, ascending."""
     flags = np.zeros(vocabulary.size, np.bool_)
     for postings in run:
@@ -333,8 +333,8 @@ def _used(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
     return np.flatnonzero(flags)
 
 
-def _joined(arrays: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
-    """Join arrays into one, and let go of each as soon as it is copied."""
+def _join(arrays: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
+    """Join arrays into one, and release each as soon as it is copied."""
     joined = np.empty(sum(map(len, arrays)), kind)
     end = len(joined)
     while arrays:

@@ -1,7 +1,7 @@
-"""Each different raw token is analysed once: its number leads to the numbers of its terms.
+"""The vocabulary: each distinct raw token is analysed once, and its number leads to those of its terms.
 
 Text comes in as lists of raw tokens and goes out as arrays of numbers. One vocabulary serves many inversions,
-so that the edit of one document does not stem everything again.
+so that an edit of one document does not stem every word again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis import BREAK, STOP_WORDS
-from index.analysis.expansion import terms_of_raws
-from index.segments.arrays import encoded, ranges
+from index.analysis.expansion import expand_raws
+from index.segments.arrays import encode, ranges
 from index.segments.segment import TEXT, term_name
 
 LIMIT = 64_000_000
@@ -64,17 +64,17 @@ class Vocabulary:
 
     @property
     def is_full(self) -> bool:
-        """Whether it should be left for a new one."""
+        """Return True if it should be replaced by a new one."""
         entries = len(self._raws) + len(self._terms)
         return entries * _ENTRY + len(self._stretches) * 4 + self._bytes >= self._limit
 
     @property
     def size(self) -> int:
-        """How many terms there are."""
+        """Count the terms."""
         return len(self._terms)
 
     def numbers(self, raws: Sequence[bytes]) -> NDArray[np.uint32]:
-        """Return each raw token's number, and learn those that are new; BREAK has 0, and no terms."""
+        """Return the number of each raw token, and add new ones; BREAK has 0 and no terms."""
         with self._lock:
             numbers = np.fromiter(map(self._raws.__getitem__, raws), np.uint32, len(raws))
             if len(self._raws) > len(self._starts):
@@ -98,11 +98,11 @@ class Vocabulary:
     def keys(self, terms: NDArray[np.int64]) -> list[bytes]:
         """Return the keys of numbered terms."""
         with self._lock:
-            self._keys += map(encoded, self._terms.since(len(self._keys)))
+            self._keys += map(encode, self._terms.since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
     def _learn(self, raws: Sequence[bytes]) -> None:
-        found = terms_of_raws(raws)
+        found = expand_raws(raws)
         for place, terms in enumerate(found):
             spoken = len(terms)
             self._all.append(spoken)
@@ -121,8 +121,8 @@ _sharing = threading.Lock()
 _shared = Vocabulary(SHARED_LIMIT)
 
 
-def shared() -> Vocabulary:
-    """Return the vocabulary that the process goes on with; a full one is forgotten."""
+def shared_vocabulary() -> Vocabulary:
+    """Return the vocabulary shared by this process; a full one is replaced."""
     global _shared
     with _sharing:
         if _shared.is_full:

@@ -1,6 +1,6 @@
-"""Another process that makes segments of the documents that it is handed, block by block.
+"""A child process that builds segments of the documents that it receives, block by block.
 
-It reads its documents by itself, writes its segments into the folder, and returns what it wrote.
+It reads its documents itself, writes its segments to the folder, and returns what it wrote.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from index.building.builder import Builder, Built
-from index.page import Unreadable
+from index.building.builder import Builder, BuiltSegments
+from index.page import UnreadableDocument
 from index.port import Source
 from index.segments.segment import Segment
-from index.storage.manifest import Stamp, Sum
+from index.storage.manifest import FileChecksum, FileStamp
 from workspace.child_processes import Workers
 
 Block = tuple[str, ...]
@@ -39,21 +39,21 @@ class Task:
     limit: int
 
 
-class _Written(NamedTuple):
+class _ChildResult(NamedTuple):
     """What a child wrote: the segments by id, and the documents that could not be read."""
 
-    segments: tuple[tuple[str, Stamp, Sum], ...]
+    segments: tuple[tuple[str, FileStamp, FileChecksum], ...]
     unreadable: dict[str, str]
 
 
-class Child:
+class BuildProcess:
     """A child process at work on the next of `blocks`, from entering to leaving a `with`; leaving ends it.
 
     `handed` has the blocks that it was given so far, `done` counts the documents that it has finished.
     """
 
     def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
-        self.handed: list[Block] = []
+        self.sent: list[Block] = []
         self.done = 0
         self._task = task
         self._blocks = blocks
@@ -62,9 +62,9 @@ class Child:
         self._workers = Workers(1, partial(_begin, task))
         self._waiting: deque[Future[int]] = deque()
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> BuildProcess:
         self._workers.__enter__()
-        self._hand()
+        self._send_blocks()
         return self
 
     def __exit__(
@@ -72,15 +72,15 @@ class Child:
     ) -> None:
         self._workers.__exit__(kind, error, trace)
 
-    def attend(self) -> None:
-        """Return it further blocks if it has finished some; never waits."""
+    def refill(self) -> None:
+        """Send more blocks if the process has finished some; never wait."""
         while self._waiting and self._waiting[0].done():
-            self._take()
+            self._receive()
 
-    def result(self, tell: Callable[[], None]) -> Built | None:
-        """Wait for what it built, calling `tell` whenever it is further; None if it failed or was killed."""
+    def result(self, tell: Callable[[], None]) -> BuiltSegments | None:
+        """Wait for the result, and call `tell` at each progress; return None if the process failed."""
         while self._waiting:
-            self._take()
+            self._receive()
             tell()
         if self._has_failed:
             return None
@@ -89,9 +89,9 @@ class Child:
         except Exception:  # as below
             return None
         segments = (Segment.load(self._task.folder, *one) for one in written.segments)
-        return Built(tuple(segments), written.unreadable)
+        return BuiltSegments(tuple(segments), written.unreadable)
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         try:
             # One that was stopped, or waits for a disk that is gone, would be waited for without end.
             self.done += self._waiting.popleft().result(_PATIENCE)
@@ -99,51 +99,51 @@ class Child:
             # A failure is not reported: the parent does the work again, and meets the same if it lasts.
             self._has_failed = True
             self._waiting.clear()
-        self._hand()
+        self._send_blocks()
 
-    def _hand(self) -> None:
+    def _send_blocks(self) -> None:
         while not self._has_failed and len(self._waiting) < _AHEAD:
             block = next(self._blocks, None)
             if block is None:
                 return
-            self.handed.append(block)
+            self.sent.append(block)
             try:
                 self._waiting.append(self._workers.submit(_add, block))
             except (OSError, RuntimeError):  # where there is no room for a process, its work is done here
                 self._has_failed = True
 
 
-class _Building(NamedTuple):
+class _ChildState(NamedTuple):
     task: Task
     builder: Builder
     unreadable: dict[str, str]
 
 
-_building: list[_Building] = []
+_building: list[_ChildState] = []
 """What a child builds; empty in a process that is no child."""
 
 
 def _begin(task: Task) -> None:
     gc.disable()  # what grows holds no cycles, and would be walked again and again
-    _building.append(_Building(task, Builder(task.folder, task.durable, task.limit), {}))
+    _building.append(_ChildState(task, Builder(task.folder, task.durable, task.limit), {}))
 
 
 def _add(block: Block) -> int:
-    """Take in a block, and return how many documents it has."""
+    """Add a block, and return its number of documents."""
     (building,) = _building
     for page in building.task.source.pages(block):
-        if isinstance(page, Unreadable):
+        if isinstance(page, UnreadableDocument):
             building.unreadable[page.path] = page.blob
         else:
             building.builder.add(page)
     return len(block)
 
 
-def _finish() -> _Written:
+def _finish() -> _ChildResult:
     (building,) = _building
     segments = tuple(
         (segment.id, segment.stamp, segment.checksum)
         for segment in building.builder.finish()
         if segment.stamp and segment.checksum
     )
-    return _Written(segments, building.unreadable)
+    return _ChildResult(segments, building.unreadable)

@@ -1,9 +1,9 @@
 """The link graph: which documents link to which, at an indexed commit.
 
-backlinks.py  links resolved exactly
-build.py      every document's links are read, in other processes
-graph.py      linkGraph
-location.py   where the link graph is
-records.py    what is kept of a document's links
-store.py      where the link graph is kept
+backlinks.py  resolved links of a document, and links to it
+build.py      reading the links of all documents, in other processes
+graph.py      the graph of a branch, brought up to date on demand
+location.py   the graph's file next to the index
+records.py    the record of a document's links
+store.py      the SQLite tables of the graph
 """

@@ -1,11 +1,11 @@
-"""Links resolved exactly: those of a document, and those that lead to it."""
+"""Resolved links: the links of a document, and the links to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.link_graph.records import Record, Reference, naming, reference
+from index.link_graph.records import LinkRecord, Reference, make_name_test, make_reference
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import FileTree, LinkStatus, ResolvedLink, resolve
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
 
 
-class Linked(NamedTuple):
-    """A link, and where it leads. `source` and `section` are the document and the key of the section that it
+class DocumentLink(NamedTuple):
+    """A link and its target.
     stands in (None: of none); `to` is the key of the section that it leads to, None for the document itself.
     """
 
@@ -31,50 +31,50 @@ class Linked(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The address that it leads to: path and section, or the destination where there is none."""
+        """The target's address: path and section, or the destination if it has no target."""
         if self.path is None or self.status is not LinkStatus.OK:
             return self.destination
         return self.path if self.to is None else f"{self.path}#{self.to}"
 
     @property
     def source_address(self) -> str:
-        """The address of the section that it stands in."""
+        """The address of the section that contains it."""
         return self.source if self.section is None else f"{self.source}#{self.section}"
 
     @property
     def is_broken(self) -> bool:
-        """Whether it names something of the repository that is not there."""
+        """Return True if it names something of the repository that does not exist."""
         return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
-def outgoing(world: FileTree, document: Document) -> list[Linked]:
-    """Return the links of a document, in order of place; definitions count where they are used."""
+def resolve_outgoing(world: FileTree, document: Document) -> list[DocumentLink]:
+    """Return the links of a document in document order; definitions count where they are used."""
     links = read_cached_links(document, wiki=world.rules.wiki).links
-    return list(_linked(world, document.path, (reference(document, link) for link in links)))
+    return list(_resolve_links(world, document.path, (make_reference(document, link) for link in links)))
 
 
-def backlinks(
-    world: FileTree, document: Document, records: Iterable[tuple[str, Record]], *, own: bool = True
-) -> list[Linked]:
-    """The links to a document, or to its sections, from the documents of some records and, if `own`, from it.
+def resolve_backlinks(
+    world: FileTree, document: Document, records: Iterable[tuple[str, LinkRecord]], *, own: bool = True
+) -> list[DocumentLink]:
+    """Return the links to a document or its sections from the documents of some records.
 
-    In order of paths and places, but its own come first.
+    Results are in order of paths and positions. With `own`, the document's own links come first.
     """
     path = document.path
 
-    def leads_there(link: Linked) -> bool:
+    def leads_there(link: DocumentLink) -> bool:
         return link.path == path and link.status is LinkStatus.OK
 
-    found = list(filter(leads_there, outgoing(world, document))) if own else []
-    may_name = naming(path)
+    found = list(filter(leads_there, resolve_outgoing(world, document))) if own else []
+    may_name = make_name_test(path)
     for source, record in records:
         if source != path:
             likely = (item for item in record.references if may_name(item.destination))
-            found.extend(filter(leads_there, _linked(world, source, likely)))
+            found.extend(filter(leads_there, _resolve_links(world, source, likely)))
     return found
 
 
-def _linked(world: FileTree, source: str, references: Iterable[Reference]) -> Iterator[Linked]:
+def _resolve_links(world: FileTree, source: str, references: Iterable[Reference]) -> Iterator[DocumentLink]:
     known: dict[tuple[LinkKind, str], ResolvedLink] = {}
     for item in references:
         if item.kind is LinkKind.DEFINITION:
@@ -83,7 +83,7 @@ def _linked(world: FileTree, source: str, references: Iterable[Reference]) -> It
         if what not in known:
             known[what] = resolve(world, source, _as_link(item))
         resolved = known[what]
-        yield Linked(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
+        yield DocumentLink(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
 
 
 def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
@@ -95,5 +95,5 @@ def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
 
 
 def _as_link(item: Reference) -> Link:
-    """Return a link of which only that counts which says where it leads."""
+    """Return a link with only the fields that decide its target."""
     return Link(item.kind, item.is_image, 0, 0, 0, 0, Enclosure.BARE, item.destination, None, item.line)

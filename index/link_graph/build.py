@@ -1,7 +1,7 @@
-"""Every document's links are read, in other processes: a server answers meanwhile.
+"""Reading the links of all documents in other processes, while the server answers.
 
-Reading takes seconds where there are many documents, and in this process each of these would be felt by who
-asks. What was handed to a process that fails or is killed is read again here.
+Reading takes seconds for many documents, and in this process it would delay every answer. Blocks of a process
+that fails or is killed are read again here.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from index.link_graph.records import OPEN, Record, record_of
-from index.link_graph.store import Row
-from index.pool import spread
+from index.link_graph.records import OPEN, LinkRecord, make_record
+from index.link_graph.store import DocumentRow
+from index.pool import process_map
 from index.port import Progress
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
@@ -32,59 +32,62 @@ _Block = Sequence[tuple[str, str]]
 """Documents, each by path and blob."""
 
 
-class Reading(NamedTuple):
-    """Where documents are read, up to how many bytes, and what a link is there."""
+class LinkReader(NamedTuple):
+    """A reader of links: the repository, the size limit, and the link rules."""
 
     git: GitReader
     most: int
     rules: LinkRules
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Reading:
-        """Return what a snapshot's settings say."""
+    def of(cls, snapshot: Snapshot) -> LinkReader:
+        """Return a reader with a snapshot's settings."""
         return cls(snapshot.git, snapshot.config.limits.document_bytes, snapshot.config.links)
 
-    def record(self, path: str, blob: str) -> Record:
-        """Return the links of one document. One that is too large is open; one that is no text has none."""
+    def record(self, path: str, blob: str) -> LinkRecord:
+        """Return the links of one document.
+
+        A document that is too large may link anywhere; binary data has none.
+        """
         try:
             data = self.git.blob_within(blob, self.most)
             if data is None:
                 return OPEN
             check_pointer(path, data)
-            return record_of(Document.parse(data, path), self.rules)
+            return make_record(Document.parse(data, path), self.rules)
         except NotADocument:
-            return Record()
+            return LinkRecord()
         except (LimitExceeded, DamagedRepository):
             return OPEN
 
-    def row(self, path: str, blob: str) -> Row:
-        """Return the same as the store keeps it."""
+    def row(self, path: str, blob: str) -> DocumentRow:
+        """Return the links of one document as the store holds them."""
         record = self.record(path, blob)
-        return Row(path, blob, record.written(), record.keys(path, self.rules))
+        return DocumentRow(path, blob, record.to_bytes(), record.keys(path, self.rules))
 
-    def rows(self, documents: _Block) -> list[Row]:
+    def rows(self, documents: _Block) -> list[DocumentRow]:
         """Return the rows of some documents."""
         return [self.row(path, blob) for path, blob in documents]
 
 
 def read_rows(
-    reading: Reading, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
-) -> Iterator[Row]:
-    """Yield the rows of many documents, in no order; few are read here.
+    reading: LinkReader, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
+) -> Iterator[DocumentRow]:
+    """Yield the rows of many documents, in no order; a few documents are read in this process.
 
-    Where nobody waits for them, one process reads them with what others leave of the machine.
+    If no caller waits for them, one process of low priority reads them.
     """
     total, done = len(documents), 0
     processes = 0 if total < ALONE else min(_MOST, os.cpu_count() or 1) if is_waited_for else 1
     blocks = (documents[first : first + _BLOCK] for first in range(0, total, _BLOCK))
-    for _, rows in spread(reading.rows, blocks, processes, None if is_waited_for else _be_nice):
+    for _, rows in process_map(reading.rows, blocks, processes, None if is_waited_for else _lower_priority):
         yield from rows
         done += len(rows)
         if progress:
             progress(done, total, "Reading links")
 
 
-def _be_nice() -> None:
-    """Leave the machine to others first."""
+def _lower_priority() -> None:
+    """Lower the priority of this process."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)

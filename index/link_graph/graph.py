@@ -1,11 +1,11 @@
-"""LinkGraph: which documents link to a path, at the commit that is asked about.
+"""LinkGraph: which documents link to a path, at a given commit.
 
-    nothing there, damaged, read by other rules, at a lost commit   ->  every document is read anew
-    behind the tip                                                  ->  what changed is read
-    asked about another commit than it stands for                   ->  what differs is looked at that once
+    missing, damaged, built with other rules, at a lost commit   ->  read all documents again
+    behind the tip                                               ->  read changed documents
+    another commit than the graph's                              ->  read the difference for this answer
 
-It is a structure beside the index, which grows no slower for it, and a cache: a document that it does not
-know as it is in the commit that is read counts as one that may link anywhere.
+The graph is a cache next to the index, which stays equally fast. A document whose version the graph does not
+have counts as one that may link anywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from index.link_graph.store import Standing
+from index.link_graph.store import GraphState
 from index.port import BaseMoved, Progress
 from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy
@@ -27,10 +27,10 @@ from workspace.links.inbound import ScannedInbound, scan_documents
 from workspace.snapshot.snapshot import changed_documents
 
 if TYPE_CHECKING:
-    from index.link_graph.location import Place
-    from index.link_graph.records import LongRecords, Record
-    from index.link_graph.store import Found, LinkStore, Row
-    from index.storage.location import Home
+    from index.link_graph.location import OpenGraph
+    from index.link_graph.records import LinkRecord, LongRecords
+    from index.link_graph.store import DocumentRow, LinkingDocument, LinkStore
+    from index.storage.location import IndexLocation
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -47,14 +47,14 @@ _LAST = 5.0
 class LinkGraph:
     """The link graph of a workspace's served branch. Safe to use from several threads.
 
-    `home` is where it may live: beside the index, but another object than the index's own.
+    `home` is its location: that of the index, but an object of its own.
     """
 
-    def __init__(self, workspace: Workspace, home: Home) -> None:
+    def __init__(self, workspace: Workspace, home: IndexLocation) -> None:
         """Open nothing yet."""
         self._workspace = workspace
         self._home = home
-        self._place: Place | None = None
+        self._place: OpenGraph | None = None
         self._opening = threading.Lock()
         self._following = threading.Lock()
         self._reader: threading.Thread | None = None
@@ -69,7 +69,7 @@ class LinkGraph:
 
     @property
     def is_reading(self) -> bool:
-        """Whether every document is being read in a thread that `begin` started."""
+        """Return True if a thread that `begin` started is reading all documents."""
         reader = self._reader
         return reader is not None and reader.is_alive()
 
@@ -78,26 +78,25 @@ class LinkGraph:
     ) -> None:
         """Bring the graph to a snapshot, however many documents have to be read.
 
-        Unless it is waited for, that takes no more of the machine than others leave. Raises IndexBusy,
-        DamagedRepository.
+        Without `is_waited_for` it runs at low priority. Raises IndexBusy, DamagedRepository.
         """
 
-        def bring(place: Place) -> None:
-            standing, wanted = place.store.standing(), Standing.of(snapshot)
-            if wanted.is_same(standing) or self._advance(place.store, standing, snapshot):
+        def bring(graph: OpenGraph) -> None:
+            standing, wanted = graph.store.read_state(), GraphState.of(snapshot)
+            if wanted.is_same(standing) or self._advance(graph.store, standing, snapshot):
                 return
-            with place.alone(progress):
-                if place.store.standing() != standing:
+            with graph.exclusive(progress):
+                if graph.store.read_state() != standing:
                     raise BaseMoved("another process was first", fix="Look at it again.", commit=None)
                 rows = self._rows(snapshot, progress, is_waited_for)
-                place.store.replace(wanted, rows, standing)
+                graph.store.replace(wanted, rows, standing)
 
         with self._following:
             self._is_closing = False
             self._do(bring)
 
     def begin(self, snapshot: Snapshot) -> threading.Thread:
-        """Follow in a thread of its own, unless one does so already; give that thread."""
+        """Call `follow` in a new thread, unless one is running; return that thread."""
 
         def work() -> None:
             with suppress(WorkspaceError):  # whoever asks goes on without the graph, and begins it again
@@ -110,9 +109,9 @@ class LinkGraph:
             return self._reader
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """As `Inbound` says, in whatever state the graph is; it never waits for every document to be read."""
+        """Implement `Inbound` in any state of the graph; never wait until all documents are read."""
         try:
-            known = self._known(snapshot, paths)
+            known = self._query(snapshot, paths)
         except (IndexBusy, IndexDamaged, IndexUnwritable):
             known = None
         if known is None:
@@ -123,23 +122,23 @@ class LinkGraph:
             {*(item.path for item in found), *scan_documents(snapshot, unknown.items(), paths), *own}
         )
 
-    def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, Record]] | None:
+    def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
-        Of a long document they are those that may lead there. None where too many documents have to be read
-        first, as `follow` does. Raises IndexBusy.
+        Of a long document only the links that may lead there are returned. Returns None if too many documents
+        have to be read first, as `follow` does. Raises IndexBusy.
         """
-        from index.link_graph.build import Reading
-        from index.link_graph.records import keys_of_path
+        from index.link_graph.build import LinkReader
+        from index.link_graph.records import path_keys
 
-        rules = Standing.of(snapshot).rules
-        known = self._known(snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long)
+        rules = GraphState.of(snapshot).rules
+        known = self._query(snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long)
         if known is None or len(known[1]) > _FEW:
             return None
-        reading = Reading.of(snapshot)
+        reading = LinkReader.of(snapshot)
         likely = partial(self._long.likely, rules, path, reading.record)
         records = [(item.path, likely(item)) for item in known[0]]
-        keys = set(keys_of_path(path))
+        keys = set(path_keys(path))
         for source, blob in known[1].items():
             record = reading.record(source, blob)
             if keys & record.keys(source, reading.rules):
@@ -148,23 +147,23 @@ class LinkGraph:
 
     def all_records(
         self, snapshot: Snapshot, path: str, progress: Progress | None = None
-    ) -> list[tuple[str, Record]]:
-        """Return the same, however long it takes. Raises IndexBusy, DamagedRepository."""
-        from index.link_graph.build import Reading
+    ) -> list[tuple[str, LinkRecord]]:
+        """Return the records, however long it takes. Raises IndexBusy, DamagedRepository."""
+        from index.link_graph.build import LinkReader
 
         if snapshot.commit == self._workspace.tip():
             self.follow(snapshot, progress)
         known = self.records(snapshot, path)
         if known is not None:
             return known
-        reading, documents = Reading.of(snapshot), snapshot.documents
+        reading, documents = LinkReader.of(snapshot), snapshot.documents
         return [
             (source, reading.record(source, documents[source]))
             for source in self.linking_to(snapshot, (path,))
         ]
 
     def close(self) -> None:
-        """Let go of the file, and stop reading; using the graph again opens it again."""
+        """Close the file, and stop reading; the next use opens it again."""
         self._is_closing = True
         reader = self._reader
         if reader is not None:
@@ -174,23 +173,23 @@ class LinkGraph:
             if self._place is not None and (reader is None or not reader.is_alive()):
                 self._place.store.close()
             self._place = self._stood = None
-            self._home.leave()
+            self._home.reset()
 
-    def _known(
+    def _query(
         self, snapshot: Snapshot, paths: Collection[str], has: Callable[[str, str], bool] | None = None
-    ) -> tuple[list[Found], Mapping[str, str]] | None:
-        """What the graph knows of links to some paths, and the documents that are not as it knows them.
+    ) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
+        """Return the graph's links to some paths, and the documents whose versions it does not have.
 
-        None where it knows nothing, or nothing that could be compared with the snapshot.
+        Returns None if the graph is empty, or cannot be compared with the snapshot.
         """
-        from index.link_graph.records import keys_of_path
+        from index.link_graph.records import path_keys
 
-        keys = {key for path in paths for key in keys_of_path(path)}
+        keys = {key for path in paths for key in path_keys(path)}
 
-        def ask(place: Place) -> tuple[list[Found], Mapping[str, str]] | None:
-            self._catch_up(place.store, snapshot)
-            standing, found = place.store.linking(keys, has)
-            if Standing.of(snapshot).is_same(standing):
+        def ask(graph: OpenGraph) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
+            self._catch_up(graph.store, snapshot)
+            standing, found = graph.store.linking(keys, has)
+            if GraphState.of(snapshot).is_same(standing):
                 return found, {}
             changes = self._changes(standing, snapshot)
             if changes is None:
@@ -201,9 +200,9 @@ class LinkGraph:
         return self._do(ask)
 
     def _catch_up(self, store: LinkStore, snapshot: Snapshot) -> None:
-        """Take in a few changed documents of the tip, unless another thread does so."""
-        standing = store.standing()
-        if standing is None or Standing.of(snapshot).is_same(standing):
+        """Add a few changed documents of the tip, unless another thread does so."""
+        standing = store.read_state()
+        if standing is None or GraphState.of(snapshot).is_same(standing):
             return
         if snapshot.commit == self._workspace.tip() and self._following.acquire(blocking=False):
             try:
@@ -211,9 +210,9 @@ class LinkGraph:
             finally:
                 self._following.release()
 
-    def _advance(self, store: LinkStore, standing: Standing | None, snapshot: Snapshot) -> bool:
-        """Take in what changed; False if there is nothing to go on from, or too much changed."""
-        from index.link_graph.build import Reading
+    def _advance(self, store: LinkStore, standing: GraphState | None, snapshot: Snapshot) -> bool:
+        """Add what changed; return False if there is no base, or if too much changed."""
+        from index.link_graph.build import LinkReader
 
         changes = self._changes(standing, snapshot)
         if standing is None or changes is None:
@@ -221,16 +220,16 @@ class LinkGraph:
         # The listing of a new commit takes longer than all else here, and few changes do without.
         if len(changes) > _FEW and len(changes) > len(snapshot.documents) / 3:
             return False
-        reading = Reading.of(snapshot)
+        reading = LinkReader.of(snapshot)
         rows = [reading.row(path, blob) for path, blob in changes.items() if blob is not None]
         gone = [path for path, blob in changes.items() if blob is None]
-        store.apply(standing, Standing.of(snapshot), rows, gone)
+        store.apply(standing, GraphState.of(snapshot), rows, gone)
         self._stood = snapshot
         return True
 
-    def _changes(self, standing: Standing | None, snapshot: Snapshot) -> dict[str, str | None] | None:
-        """The blobs of the documents that differ from those that the graph knows; None if that is unknown."""
-        if standing is None or standing.rules != Standing.of(snapshot).rules or standing.commit is None:
+    def _changes(self, standing: GraphState | None, snapshot: Snapshot) -> dict[str, str | None] | None:
+        """Return the blobs of the documents that differ from the graph's; None if that is unknown."""
+        if standing is None or standing.rules != GraphState.of(snapshot).rules or standing.commit is None:
             return None
         stood = self._stood
         try:
@@ -242,58 +241,60 @@ class LinkGraph:
         except DamagedRepository:  # it was reset away, and is pruned by halves
             return None
 
-    def _rows(self, snapshot: Snapshot, progress: Progress | None, is_waited_for: bool) -> Iterator[Row]:
-        from index.link_graph.build import Reading, read_rows
+    def _rows(
+        self, snapshot: Snapshot, progress: Progress | None, is_waited_for: bool
+    ) -> Iterator[DocumentRow]:
+        from index.link_graph.build import LinkReader, read_rows
 
         documents = list(snapshot.documents.items())
-        for row in read_rows(Reading.of(snapshot), documents, progress, is_waited_for=is_waited_for):
+        for row in read_rows(LinkReader.of(snapshot), documents, progress, is_waited_for=is_waited_for):
             if self._is_closing:
                 raise IndexBusy("the link graph was closed while it was made", fix="Open it again.")
             yield row
 
-    def _do(self, work: Callable[[Place], T]) -> T:
-        """Do work with the graph: again if another writer was first, and anew or elsewhere if it fails."""
+    def _do(self, work: Callable[[OpenGraph], T]) -> T:
+        """Run work on the graph; retry it if another writer was first, and rebuild or relocate on failure."""
         for _ in range(_TRIES):
-            place = self._open()
+            graph = self._open()
             try:
-                return work(place)
+                return work(graph)
             except BaseMoved:
                 continue
             except IndexDamaged:
-                self._renew(place)
+                self._renew(graph)
             except IndexUnwritable:
-                if place.location is None:
+                if graph.location is None:
                     raise
-                self._home.give_up(place.location)
+                self._home.fall_back(graph.location)
         raise IndexBusy("the branch moves faster than its links can follow", fix="Try again in a moment.")
 
-    def _open(self) -> Place:
-        from index.link_graph.location import Place
+    def _open(self) -> OpenGraph:
+        from index.link_graph.location import OpenGraph
 
         with self._opening:
             while True:
-                location = self._home.settle()
+                location = self._home.resolve()
                 if self._place is not None and self._place.is_at(location):
                     return self._place
                 try:
-                    self._place = Place.open(location)
+                    self._place = OpenGraph.open(location)
                 except (IndexUnwritable, IndexDamaged):
                     if location is None:
                         raise
-                    self._home.give_up(location)
+                    self._home.fall_back(location)
 
-    def _renew(self, place: Place) -> None:
-        """Remove a graph that proved damaged, unless another thread did."""
+    def _renew(self, graph: OpenGraph) -> None:
+        """Remove a damaged graph, unless another thread has done so."""
         from index.link_graph.location import discard
 
         with self._opening:
-            if self._place is place:
+            if self._place is graph:
                 self._place = None
-                if place.location is not None:
-                    discard(place.location)
+                if graph.location is not None:
+                    discard(graph.location)
 
 
 def _is_document(snapshot: Snapshot, path: str) -> bool:
-    """Return True if a document stands at a path; the commit need not be listed for it."""
+    """Return True if a path is a document; the commit need not be listed for it."""
     entry = snapshot.entry(path)
     return entry is not None and entry.is_blob and snapshot.config.is_document(path)

@@ -1,10 +1,10 @@
-"""Where the link graph is: in the folder of the index, under a name that only the user's own key makes.
+"""The location of the link graph: a file in the index's folder, named by a seal of the user's key.
 
-    links-<schema>-<seal>.sqlite    beside it, SQLite's own -wal and -shm
-    links.lock                      held while every document is read
+    links-<schema>-<seal>.sqlite    and SQLite's own -wal and -shm files
+    links.lock                      held while all documents are read
 
-The seal covers the folder's name and inode, so that a file which came with someone's archive of a repository
-is never opened. Deleting any of them is safe.
+The seal covers the folder's name and inode, so that a file from another archive of the repository is never
+opened. Any of these files may be deleted.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from index.link_graph.store import LinkStore
 from index.port import Progress
-from index.storage.files import remove
-from index.storage.keys import user_key
+from index.storage.files import remove_entries
+from index.storage.keys import load_user_key
 from index.storage.location import Location
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 
 SCHEMA = 1
@@ -31,16 +31,16 @@ _PATIENCE = 300.0
 """Seconds to wait for another process that reads every document."""
 
 
-class Place(NamedTuple):
-    """An open graph, and the location that it was opened at: None is memory."""
+class OpenGraph(NamedTuple):
+    """An open graph, and the location it was opened at; None means memory."""
 
     store: LinkStore
     location: Location | None
     inode: int | None
 
     @classmethod
-    def open(cls, location: Location | None) -> Place:
-        """Open the graph of a location; a damaged one is removed. Raises IndexUnwritable, IndexBusy."""
+    def open(cls, location: Location | None) -> OpenGraph:
+        """Open the graph at a location; remove a damaged one. Raises IndexUnwritable, IndexBusy."""
         if location is None:
             return cls(LinkStore(None), None, None)
         file = _file(location)
@@ -54,7 +54,7 @@ class Place(NamedTuple):
         return cls(store, location, None)
 
     def is_at(self, location: Location | None) -> bool:
-        """Return True if this is the graph of a location, and its file the one that others would open."""
+        """Return True if this is the graph of a location, and its file is still the current one."""
         if location is None or location != self.location:
             return location == self.location
         try:
@@ -63,8 +63,8 @@ class Place(NamedTuple):
             return False
 
     @contextmanager
-    def alone(self, progress: Progress | None) -> Iterator[None]:
-        """Keep other processes from reading every document as well. Raises IndexBusy, IndexUnwritable."""
+    def exclusive(self, progress: Progress | None) -> Iterator[None]:
+        """Lock out other processes that would read all documents too. Raises IndexBusy, IndexUnwritable."""
         if self.location is None:
             yield
             return
@@ -73,19 +73,22 @@ class Place(NamedTuple):
             if progress:
                 progress(0, 0, "Waiting for another process to read links")
 
-        with locked(self.location.folder / "links.lock", _PATIENCE, waiting):
+        with hold_lock(self.location.folder / "links.lock", _PATIENCE, waiting):
             yield
 
 
 def discard(location: Location) -> None:
-    """Remove the graphs in a folder, those of other versions too. Who has one open goes on with it."""
+    """Remove the graphs in a folder, those of other versions too.
+
+    A process that has one open can still use it.
+    """
     with suppress(OSError):
-        remove(entry for entry in location.folder.iterdir() if entry.name.startswith("links-"))
+        remove_entries(entry for entry in location.folder.iterdir() if entry.name.startswith("links-"))
 
 
 def _file(location: Location) -> Path:
     folder = location.folder
     with suppress(OSError):
         text = b"docyard links\0%s\0%d" % (os.fsencode(folder.name), folder.lstat().st_ino)
-        return folder / f"links-{SCHEMA}-{hmac.digest(user_key(), text, 'sha256').hex()[:32]}.sqlite"
+        return folder / f"links-{SCHEMA}-{hmac.digest(load_user_key(), text, 'sha256').hex()[:32]}.sqlite"
     return folder / "links-gone.sqlite"

@@ -1,14 +1,11 @@
-"""What is kept of a document's links: those that may lead to another file of the repository.
+"""Records of a document's links: the links that may lead to another file of the repository.
 
-One key for all the paths by which a link may name a file.
+All paths by which a link may name a file have one key. A destination may leave out an extension, or name the
+folder of a README. Which of these is meant depends on the other files (`workspace.links.resolve`). Paths that
+differ only in this way share a key, so a lookup finds too many links rather than too few.
 
-A destination may leave out an ending, or name the folder that a README stands for; which of these holds is
-only known beside the other files (`workspace.links.resolving`). So what is alike but for them has one key
-here, and a question for a key finds some links too many and none too few.
-
-The links of long documents by the names that they may mean: a table of contents is read once.
-
-It links to thousands of documents, and each of these asks for the few links that lead to it.
+`LongRecords` groups the links of long documents by name, so that a table of contents with thousands of links
+is read once.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from workspace.lru_cache import LRUCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from index.link_graph.store import Found
+    from index.link_graph.store import LinkingDocument
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
     from workspace.links.link import Link
@@ -41,13 +38,13 @@ ANYTHING = 0
 """The key of a link that may mean any file."""
 
 
-def keys_of_path(path: str) -> tuple[int, ...]:
-    """The keys under which links to a file or folder are found: as a path, and as a wiki link's page."""
+def path_keys(path: str) -> tuple[int, ...]:
+    """Return the keys of links to a file or folder: as a path, and as a wiki link's page."""
     return ANYTHING, _digest(_bare(path)), _digest(_WIKI + _page(path))
 
 
-def keys_of_link(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
-    """The keys of what a link in the document `source` may mean; none where nothing of the repository."""
+def link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
+    """Return the keys of what a link in the document `source` may mean; none outside the repository."""
     if kind is LinkKind.WIKI:
         yield _digest(_WIKI + _page(destination.partition("#")[0].strip()))
         return
@@ -59,14 +56,14 @@ def keys_of_link(kind: LinkKind, destination: str, source: str, rules: LinkRules
         yield _digest(_bare(target.literal))
 
 
-def naming(path: str) -> Callable[[str], bool]:
-    """A quick look at destinations: whether one may name a document, so that it is worth to be resolved."""
-    names = names_meaning(path)
+def make_name_test(path: str) -> Callable[[str], bool]:
+    """Return a quick test of whether a destination may name a document and has to be resolved."""
+    names = matching_names(path)
     # What is left of a name without its endings begins it; to take them off takes longer than this look.
     begins = tuple(names - {""})
 
     def may_name(destination: str) -> bool:
-        last, is_odd = _last_of(destination)
+        last, is_odd = _last_part(destination)
         if not is_odd and last and not last.startswith(begins):
             return False
         return is_odd or _without_endings(last) in names
@@ -74,31 +71,31 @@ def naming(path: str) -> Callable[[str], bool]:
     return may_name
 
 
-def names_meaning(path: str) -> frozenset[str]:
-    """Return what `name_in` gives for destinations that may name a document."""
+def matching_names(path: str) -> frozenset[str]:
+    """Return the results of `destination_name` for destinations that may name a document."""
     *folders, name = path.lower().split("/")
     stem = _without_endings(name)
     return frozenset({"", ".", "..", stem, *(folders[-1:] if stem in INDEX_STEMS else ())})
 
 
-def name_in(destination: str) -> str | None:
-    """Return the name that a destination ends with, in lower case and without endings.
+def destination_name(destination: str) -> str | None:
+    """Return the last name of a destination, in lower case and without extensions.
 
-    None where it is written so oddly that it may be any name.
+    Returns None if its spelling is so unusual that it may be any name.
     """
-    last, is_odd = _last_of(destination)
+    last, is_odd = _last_part(destination)
     return None if is_odd else _without_endings(last)
 
 
-def _last_of(destination: str) -> tuple[str, bool]:
-    """Return the last part of a destination's path in lower case, and whether it is written oddly."""
+def _last_part(destination: str) -> tuple[str, bool]:
+    """Return the last part of a destination's path in lower case, and whether its spelling is unusual."""
     written = destination.partition("#")[0].partition("?")[0]
     last = written.rstrip("/").rpartition("/")[2].lower()
     return last, "%" in last or last != last.strip() or not written.isprintable()
 
 
 def _bare(path: str) -> str:
-    """Return a path without endings, and without the names of files that stand for their folder."""
+    """Return a path without extensions, and without the names of files that represent their folder."""
     while True:
         shorter = _without_endings(path)
         folder, _, name = shorter.rpartition("/")
@@ -120,12 +117,12 @@ def _without_endings(path: str) -> str:
 
 
 def _page(path: str) -> str:
-    """Return the last part of a path in lower case, without an ending."""
+    """Return the last part of a path in lower case, without an extension."""
     return _without_endings(path.rstrip("/").rpartition("/")[2]).lower()
 
 
 def _digest(key: str) -> int:
-    """Return a key as a number of 63 bits, which is what SQLite's integers can hold of it."""
+    """Return a key as a number of 63 bits, which fits SQLite's integers."""
     data = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()) >> 1
 
@@ -140,8 +137,11 @@ _KINDS = {kind.value: kind for kind in LinkKind}
 
 
 class Reference(NamedTuple):
-    """A link as the graph remembers it: the key of the section that it stands in (None: of none), its line
-    from 1, what it is, and its destination as `Link.destination` says it."""
+    """A link in the graph: its section's key, line, kind and destination.
+
+    The key is None outside sections, the line counts from 1, and the destination is that of
+    `Link.destination`.
+    """
 
     section: str | None
     line: int
@@ -150,21 +150,21 @@ class Reference(NamedTuple):
     destination: str
 
 
-class Record(NamedTuple):
-    """A document's links, in order of place; if `is_open`, not all of them, and it may link anywhere."""
+class LinkRecord(NamedTuple):
+    """A document's links in document order; if `is_open`, the list is incomplete and it may link anywhere."""
 
     references: tuple[Reference, ...] = ()
     is_open: bool = False
 
     def keys(self, source: str, rules: LinkRules) -> frozenset[int]:
-        """Return the keys of all that the links of the document `source` may mean."""
+        """Return the keys of everything that the links of the document `source` may mean."""
         found = {ANYTHING} if self.is_open else set()
         for destination, kind in {(item.destination, item.kind) for item in self.references}:
-            found.update(keys_of_link(kind, destination, source, rules))
+            found.update(link_keys(kind, destination, source, rules))
         return frozenset(found)
 
-    def written(self) -> bytes:
-        """Return the record as bytes."""
+    def to_bytes(self) -> bytes:
+        """Serialize the record."""
         rows = [
             [item.section, item.line, item.kind.value, item.is_image, item.destination]
             for item in self.references
@@ -172,8 +172,8 @@ class Record(NamedTuple):
         return json.dumps([self.is_open, rows], separators=(",", ":")).encode()
 
     @classmethod
-    def read(cls, data: bytes) -> Record:
-        """Return the record that was written. Raises ValueError."""
+    def from_bytes(cls, data: bytes) -> LinkRecord:
+        """Parse a serialized record. Raises ValueError."""
         is_open, rows = json.loads(data)
         try:
             return cls(
@@ -187,21 +187,21 @@ class Record(NamedTuple):
             raise ValueError(f"no link is a {error}") from error
 
 
-OPEN = Record(is_open=True)
+OPEN = LinkRecord(is_open=True)
 
 
 """The record of a document that could not be read."""
 
 
-def reference(document: Document, link: Link) -> Reference:
-    """Return what is kept of a link in a document."""
+def make_reference(document: Document, link: Link) -> Reference:
+    """Return the reference for a link in a document."""
     section = document.section_at(link.start)
     key = section.key if section else None
     return Reference(key, link.line, link.kind, link.is_image, link.destination)
 
 
-def record_of(document: Document, rules: LinkRules) -> Record:
-    """Return what is kept of a document."""
+def make_record(document: Document, rules: LinkRules) -> LinkRecord:
+    """Return the record of a document."""
     from workspace.links.reader import read_cached_links
 
     references: list[Reference] = []
@@ -212,12 +212,12 @@ def record_of(document: Document, rules: LinkRules) -> Record:
         if len(link.destination) > LONGEST:
             is_open = True
             continue
-        references.append(reference(document, link))
-    return Record(_local(references, document.path, rules), is_open)
+        references.append(make_reference(document, link))
+    return LinkRecord(_local(references, document.path, rules), is_open)
 
 
 def _may_leave(destination: str, kind: LinkKind) -> bool:
-    """Return True if a link may lead to another file; what stays in its document is known from that."""
+    """Return True if a link may lead to another file; links within a document need no record."""
     return kind is not LinkKind.AUTOLINK and not destination.startswith(("#", "https://", "http://"))
 
 
@@ -227,7 +227,7 @@ def _local(references: Iterable[Reference], source: str, rules: LinkRules) -> tu
     for item in references:
         what = (item.kind, item.destination)
         if what not in known:
-            known[what] = any(True for _ in keys_of_link(item.kind, item.destination, source, rules))
+            known[what] = any(True for _ in link_keys(item.kind, item.destination, source, rules))
         if known[what]:
             kept.append(item)
     return tuple(kept)
@@ -249,42 +249,44 @@ Key = tuple[str, str, str]
 
 
 class LongRecords:
-    """Long records by rules, path and blob. Safe between threads."""
+    """Long records by rules, path and blob. Safe to use from threads."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._cache: LRUCache[Key, _ByName] = LRUCache(most, lambda one: one.size)
+        self._cache: LRUCache[Key, _ReferencesByName] = LRUCache(most, lambda one: one.size)
 
     def __contains__(self, key: object) -> bool:
         return key in self._cache
 
-    def likely(self, rules: str, path: str, read: Callable[[str, str], Record], found: Found) -> Record:
-        """Return a document's links, of a long one only those that may lead to a path.
+    def likely(
+        self, rules: str, path: str, read: Callable[[str, str], LinkRecord], found: LinkingDocument
+    ) -> LinkRecord:
+        """Return a document's links; of a long document only those that may lead to a path.
 
-        `read` reads those of a path and a blob anew: one that was cached a moment ago may have gone.
+        `read` reads a record by path and blob again, because a cached one may have been evicted.
         """
         key = (rules, found.path, found.blob)
         long = self._cache.find(key)
         if long is None:
-            record = Record.read(found.record) if found.record else read(found.path, found.blob)
+            record = LinkRecord.from_bytes(found.record) if found.record else read(found.path, found.blob)
             if len(record.references) < LONG:
                 return record
-            long = _ByName(record)
+            long = _ReferencesByName(record)
             self._cache.put(key, long)
         return long.likely(path)
 
 
-class _ByName:
-    """The references of a record by the name that each ends with; None has those of which it is not plain."""
+class _ReferencesByName:
+    """The references of a record by the last name of each; None has those of unusual spelling."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: LinkRecord) -> None:
         self._is_open = record.is_open
         self.size = len(record.references)
         self._places: dict[str | None, list[tuple[int, Reference]]] = {}
         for place, item in enumerate(record.references):
-            self._places.setdefault(name_in(item.destination), []).append((place, item))
+            self._places.setdefault(destination_name(item.destination), []).append((place, item))
 
-    def likely(self, path: str) -> Record:
+    def likely(self, path: str) -> LinkRecord:
         found: list[tuple[int, Reference]] = []
-        for name in (None, *names_meaning(path)):
+        for name in (None, *matching_names(path)):
             found += self._places.get(name, ())
-        return Record(tuple(item for _, item in sorted(found, key=lambda one: one[0])), self._is_open)
+        return LinkRecord(tuple(item for _, item in sorted(found, key=lambda one: one[0])), self._is_open)

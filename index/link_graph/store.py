@@ -1,17 +1,15 @@
-"""Where the link graph is kept: the tables of one SQLite file, or of the memory of one process.
+"""The store of the link graph: the tables of one SQLite file, or of the memory of one process.
 
-    state       what the rest stands for, and a sum of the documents
-    documents   each document's path, blob, record of links and their keys, with a CRC-32 over all of that
-    inbound     for each key of a link (`index.links.spelled`), the documents that have one
+    state       the graph's commit, tree and rules, and a sum of the documents
+    documents   each document's path, blob, record of links and keys, with a CRC-32 over all of them
+    inbound     for each key of a link (`index.link_graph.records`), the documents that have one
 
-One transaction moves the rows together with the commit that they stand for, from the commit that the writer
-saw; another writer's change in between is BaseMoved. Nothing is forced to the disk: what a power loss tears
-is found like any other damage when the file is opened, by SQLite's own check of its pages and by sums over
-every row. A file that is damaged while it is open may answer wrongly until it is opened again.
+One transaction changes the rows together with the commit that they represent, from the commit that the writer
+read. Another writer's change in between is BaseMoved. Nothing is forced to the disk: damage by a power loss
+is found when the file is opened, by SQLite's own check of its pages and by sums over every row. A file that
+is damaged while it is open may give wrong answers until it is opened again.
 
-SQLite as the link graph uses it: the one door to `sqlite3`, opened so that nothing in a file is run.
-
-What the link graph stands for, and what it would have to stand for to know a snapshot.
+This is the only module that imports `sqlite3`; it is opened so that nothing in a file is executed.
 """
 
 from __future__ import annotations
@@ -50,8 +48,11 @@ _UNWRITABLE = frozenset(
 
 
 def connect(file: Path | None) -> sqlite3.Connection:
-    """Open a file, made if need be, or memory. Each statement outside a transaction is one by itself."""
-    with noticing():
+    """Open a file, or memory, and create it if needed.
+
+    Each statement outside a transaction commits by itself.
+    """
+    with translate_sqlite_errors():
         connection = sqlite3.connect(
             ":memory:" if file is None else file,
             timeout=_PATIENCE,
@@ -68,8 +69,8 @@ def connect(file: Path | None) -> sqlite3.Connection:
 
 
 @contextmanager
-def noticing() -> Iterator[None]:
-    """Turn SQLite's errors into IndexBusy, IndexUnwritable and IndexDamaged."""
+def translate_sqlite_errors() -> Iterator[None]:
+    """Translate SQLite's errors into IndexBusy, IndexUnwritable and IndexDamaged."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -85,22 +86,22 @@ def noticing() -> Iterator[None]:
         raise IndexDamaged.because(type(error).__name__) from error
 
 
-class Standing(NamedTuple):
-    """What the graph stands for: a commit (None: of a tree without one), its tree, and how links are read."""
+class GraphState(NamedTuple):
+    """The state of a graph: its commit (None: a tree without one), its tree, and the link rules."""
 
     commit: str | None
     tree: str | None
     rules: str
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Standing:
-        """Return what the graph of a snapshot stands for."""
+    def of(cls, snapshot: Snapshot) -> GraphState:
+        """Return the state of a snapshot's graph."""
         config = snapshot.config
         rules = f"{config.limits.document_bytes} {config.links.model_dump_json()}"
         return cls(snapshot.commit, snapshot.tree, rules)
 
-    def is_same(self, other: Standing | None) -> bool:
-        """Return True if another stands for the same documents: two commits may have one tree."""
+    def is_same(self, other: GraphState | None) -> bool:
+        """Return True if another state has the same documents: two commits may have one tree."""
         return other is not None and self[1:] == other[1:]
 
 
@@ -127,7 +128,7 @@ _PAIRS = """
 _COLUMNS = "id, path, blob, record, keys, crc"
 
 
-class Row(NamedTuple):
+class DocumentRow(NamedTuple):
     """A document of the graph: the bytes of its record, and the keys of its links."""
 
     path: str
@@ -136,11 +137,8 @@ class Row(NamedTuple):
     keys: frozenset[int]
 
 
-class Found(NamedTuple):
-    """A document that was asked for. Its record holds all its links, not only those that were asked for.
-
-    The record is None where the caller has it.
-    """
+class LinkingDocument(NamedTuple):
+    """A document returned by a query, with all its links. The record is None if the caller has it."""
 
     path: str
     blob: str
@@ -148,24 +146,24 @@ class Found(NamedTuple):
 
 
 class _State(NamedTuple):
-    standing: Standing
+    standing: GraphState
     documents: int
     total: int  # of the documents' checksums
 
 
 class LinkStore:
-    """The tables. Safe to use from several threads; a transaction of one keeps the others waiting.
+    """The tables of the graph. Safe to use from several threads; a transaction of one blocks the others.
 
-    Every method raises IndexDamaged for what is not as it was written, and IndexBusy or IndexUnwritable where
-    the system or another process does not let it work.
+    Every method raises IndexDamaged for data that differs from its checksum, and IndexBusy or IndexUnwritable
+    if the system or another process prevents the access.
     """
 
     def __init__(self, file: Path | None) -> None:
-        """Open a file, made if need be, and check all that it holds; None is memory."""
+        """Open a file, created if needed, and check its content; None is memory."""
         self._lock = threading.RLock()
         self._connection = connect(file)
         try:
-            with noticing():
+            with translate_sqlite_errors():
                 if file is not None and self._connection.execute("PRAGMA integrity_check(1)").fetchone() != (
                     "ok",
                 ):
@@ -178,23 +176,23 @@ class LinkStore:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
-    def standing(self) -> Standing | None:
-        """Return what the graph stands for; None where it is empty."""
-        with self._lock, noticing():
+    def read_state(self) -> GraphState | None:
+        """Return the state of the graph; None if it is empty."""
+        with self._lock, translate_sqlite_errors():
             state = self._state()
         return state.standing if state else None
 
-    def replace(self, standing: Standing, rows: Iterable[Row], base: Standing | None) -> None:
-        """Put these documents in place of all others. Raises BaseMoved unless the graph stands for `base`.
+    def replace(self, standing: GraphState, rows: Iterable[DocumentRow], base: GraphState | None) -> None:
+        """Replace all documents by these. Raises BaseMoved if the graph is not at `base`.
 
-        They are gathered in a place of their own first, so that others wait for a moment only.
+        They are collected in a temporary table first, so that other connections wait only briefly.
         """
         documents = total = 0
-        with noticing():
+        with translate_sqlite_errors():
             self._empty()
             for documents, row in enumerate(rows, start=1):
                 with self._lock:
@@ -209,11 +207,13 @@ class LinkStore:
             # The log of so large a change would else stay as large as it.
             self._ask("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def apply(self, base: Standing, standing: Standing, rows: Iterable[Row], gone: Iterable[str]) -> None:
-        """Take in some documents and drop others. Raises BaseMoved."""
-        with noticing(), self._transaction(base) as state:
+    def apply(
+        self, base: GraphState, standing: GraphState, rows: Iterable[DocumentRow], gone: Iterable[str]
+    ) -> None:
+        """Add some documents and remove others. Raises BaseMoved."""
+        with translate_sqlite_errors(), self._transaction(base) as state:
             if state is None:
-                raise IndexDamaged.because("there is nothing to go on from")
+                raise IndexDamaged.because("the graph is empty")
             documents, total = state.documents, state.total
             rows = list(rows)
             for path in (*gone, *(row.path for row in rows)):
@@ -225,33 +225,38 @@ class LinkStore:
 
     def linking(
         self, keys: Collection[int], has: Callable[[str, str], bool] | None = None
-    ) -> tuple[Standing | None, list[Found]]:
-        """Return what the graph stands for, and each document with a link of one of these keys, by paths.
+    ) -> tuple[GraphState | None, list[LinkingDocument]]:
+        """Return the state of the graph, and each document with a link of one of these keys, by paths.
 
-        `has` tells of a path and a blob that their record need not be fetched.
+        `has` returns True for a path and a blob whose record need not be fetched.
         """
         marks = ",".join("?" * len(keys))
         chosen = f"SELECT document FROM inbound WHERE key IN ({marks})"
-        with self._lock, noticing(), self._reading():
+        with self._lock, translate_sqlite_errors(), self._reading():
             state = self._state()
             if has is None:
                 rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({chosen})", keys)
-                found = [Found(_text(path), blob, record) for _, path, blob, record, *_ in _checked(rows)]
+                found = [
+                    LinkingDocument(_text(path), blob, record)
+                    for _, path, blob, record, *_ in _check_rows(rows)
+                ]
             else:
                 named = list(self._ask(f"SELECT id, path, blob FROM documents WHERE id IN ({chosen})", keys))
                 found = [self._found(id, path, blob, has) for id, path, blob in named]
         return (state.standing if state else None), sorted(found, key=lambda item: item.path)
 
-    def _found(self, id: object, path: object, blob: object, has: Callable[[str, str], bool]) -> Found:
+    def _found(
+        self, id: object, path: object, blob: object, has: Callable[[str, str], bool]
+    ) -> LinkingDocument:
         if isinstance(path, bytes) and isinstance(blob, str) and has(_text(path), blob):
-            return Found(_text(path), blob, None)
+            return LinkingDocument(_text(path), blob, None)
         rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
-        _, data, held, record, *_ = next(_checked(rows))
-        return Found(_text(data), held, record)
+        _, data, held, record, *_ = next(_check_rows(rows))
+        return LinkingDocument(_text(data), held, record)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """See the tables as they are at one moment."""
+        """Read the tables as of one moment."""
         self._ask("BEGIN")
         try:
             yield
@@ -259,7 +264,7 @@ class LinkStore:
             self._ask("ROLLBACK")
 
     @contextmanager
-    def _transaction(self, base: Standing | None) -> Iterator[_State | None]:
+    def _transaction(self, base: GraphState | None) -> Iterator[_State | None]:
         with self._lock:
             self._ask("BEGIN IMMEDIATE")
             try:
@@ -281,12 +286,12 @@ class LinkStore:
         return self._connection.execute(statement, tuple(values))
 
     def _empty(self) -> None:
-        """Let go of what was gathered for a replacement."""
+        """Drop the rows that were collected for a replacement."""
         with self._lock:
             self._ask("DELETE FROM temp.coming")
             self._ask("DELETE FROM temp.pairs")
 
-    def _insert(self, id: int | None, row: Row, documents: str, pairs: str) -> int:
+    def _insert(self, id: int | None, row: DocumentRow, documents: str, pairs: str) -> int:
         """Add a document; return its checksum."""
         path, keys = row.path.encode("utf-8", "surrogatepass"), array("q", sorted(row.keys)).tobytes()
         crc = _sum(path, row.blob, row.record, keys)
@@ -305,7 +310,7 @@ class LinkStore:
         found = self._ask(
             f"SELECT {_COLUMNS} FROM documents WHERE path = ?", [path.encode("utf-8", "surrogatepass")]
         )
-        for id, _, _, _, keys, crc in list(_checked(found)):
+        for id, _, _, _, keys, crc in list(_check_rows(found)):
             self._connection.executemany(
                 "DELETE FROM inbound WHERE key = ? AND document = ?", ((key, id) for key in _keys(keys))
             )
@@ -318,7 +323,7 @@ class LinkStore:
             if not isinstance(value, bytes) or crc32(value) != crc:
                 raise IndexDamaged.because("a checksum is wrong")
             standing, documents, total = json.loads(value)
-            return _State(Standing(*standing), documents, total)
+            return _State(GraphState(*standing), documents, total)
         return None
 
     def _write(self, state: _State) -> None:
@@ -326,12 +331,12 @@ class LinkStore:
         self._ask("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
 
     def _check(self) -> None:
-        """Hold every row against its sum, and the sums against the state's. Raises IndexDamaged."""
+        """Check every row against its sum, and the sums against the state's. Raises IndexDamaged."""
         with self._lock, self._reading():
             state = self._state()
             documents = total = 0
             pairs = [0, 0, 0, 0]
-            for id, *_, keys, crc in _checked(self._ask(f"SELECT {_COLUMNS} FROM documents")):
+            for id, *_, keys, crc in _check_rows(self._ask(f"SELECT {_COLUMNS} FROM documents")):
                 documents, total, held = documents + 1, total + crc, _keys(keys)
                 pairs[0] += len(held)
                 pairs[1] += sum(key >> 31 for key in held)
@@ -339,16 +344,16 @@ class LinkStore:
                 pairs[3] += id * sum(key & 0xFFFF for key in held)
             (held_pairs,) = self._ask(_PAIRS)
             if (documents, total) != ((state.documents, state.total) if state else (0, 0)):
-                raise IndexDamaged.because("a document is missing, or stands there twice")
+                raise IndexDamaged.because("a document is missing or duplicated")
             if tuple(pairs) != held_pairs:
-                raise IndexDamaged.because("a key is missing, or stands there twice")
+                raise IndexDamaged.because("a key is missing or duplicated")
 
 
 _Held = tuple[int, bytes, str, bytes, bytes, int]
 
 
-def _checked(rows: Iterable[tuple[object, ...]]) -> Iterator[_Held]:
-    """Yield the rows of documents, each held against its sum. Raises IndexDamaged."""
+def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_Held]:
+    """Yield the rows of documents, each checked against its sum. Raises IndexDamaged."""
     for id, path, blob, record, keys, crc in rows:
         if not (
             isinstance(id, int)
@@ -369,7 +374,7 @@ def _sum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
 
 def _keys(data: bytes) -> array[int]:
     if len(data) % 8:
-        raise IndexDamaged.because("the keys of a document are cut")
+        raise IndexDamaged.because("the keys of a document are truncated")
     keys = array("q")
     keys.frombytes(data)
     return keys

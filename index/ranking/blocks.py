@@ -1,11 +1,10 @@
-"""Parts that are scored together, as if they were one segment.
+"""Groups of segments that are scored as one, with the statistics and filters of their sections.
 
-Each process that builds an index leaves a large part, and many small commits leave some small ones: to score
-each by itself would take longer than its postings are worth.
+Each process that builds an index leaves a large segment, and many small commits leave some small ones.
+Scoring each by itself would take longer than its postings are worth.
 
-What scores need to know of all live sections: how many there are, how long, and how many hold a term.
-
-Which sections of a block may answer at all: those that live, and that the query leaves in.
+`Statistics` has the figures of all live sections: how many there are, their lengths, and how many hold a
+term. `allowed_flags` selects the sections that the query's filters allow.
 """
 
 from __future__ import annotations
@@ -21,30 +20,30 @@ from numpy.typing import NDArray
 
 from index.ranking.bm25 import BONUS_SHARE, average
 from index.ranking.cache import ArrayCache
-from index.ranking.evaluation import WHOLE, Found, Mask, Postings, postings, ready
+from index.ranking.evaluation import WHOLE, Mask, Postings, ScoredNumbers, make_postings, postings
 from index.segments.segment import TEXT, term_key
 from workspace.globs import Glob
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from index.page import Record
+    from index.page import SectionRecord
     from index.port import Query
-    from index.segments.generation import Part
+    from index.segments.generation import SegmentReader
     from index.segments.segment import Segment
 
-JOINED = 1 << 20
+MAX_GROUP = 1 << 20
 
 
 """Up to this number of sections parts are scored together that last."""
 
 
-LASTING = 1 << 12
+LARGE_SEGMENT = 1 << 12
 
 
 """A part with more sections was built or merged, and most commits leave it as it is."""
 
 
-Ranked = tuple[int, int, int, int]
+RankedSections = tuple[int, int, int, int]
 
 
 """A section in a list: its score below zero, the place of its part, its number there, the number of its page.
@@ -53,14 +52,16 @@ In their own order the best comes first, and of equal ones in the same part the 
 """
 
 
-class Block:
+class SegmentGroup:
     """Some parts, whose sections are numbered one part after another.
 
     `name` tells it from every other block, `segments` are the ids of its parts' segments, `starts` has the
     first number of each part, `alive` a flag for each section; None if nothing is dead.
     """
 
-    def __init__(self, cache: ArrayCache, parts: Sequence[Part], first_part: int, first_page: int) -> None:
+    def __init__(
+        self, cache: ArrayCache, parts: Sequence[SegmentReader], first_part: int, first_page: int
+    ) -> None:
         """Put parts together, before which other blocks have so many parts and pages."""
         segments = [part.segment for part in parts]
         self.parts = tuple(parts)
@@ -68,7 +69,7 @@ class Block:
         self.name = "+".join(self.segments)
         self.size = sum(segment.size for segment in segments)
         self.starts = _starts(segment.size for segment in segments)
-        self.alive = _joined([(alive(part), part.segment.size) for part in parts])
+        self.alive = _join_masks([(live_flags(part), part.segment.size) for part in parts])
         self._cache = cache
         self._first_part = first_part
         self._pages = segments[0].page_of
@@ -81,7 +82,7 @@ class Block:
         found: Postings | None = self._cache.get((self.name, term, average), make, term, average)
         return found
 
-    def ranked(self, found: Found) -> list[Ranked]:
+    def ranked(self, found: ScoredNumbers) -> list[RankedSections]:
         """Return the sections that were found as lists have them.
 
         They have the places of their parts among the parts of all blocks, and no page of another block has
@@ -108,10 +109,10 @@ class Block:
             if found is not None:
                 ids.append(found.ids + np.uint32(start))
                 impacts.append(found.impacts)
-        return ready(np.concatenate(ids), np.concatenate(impacts)) if ids else None
+        return make_postings(np.concatenate(ids), np.concatenate(impacts)) if ids else None
 
 
-def blocks_of(cache: ArrayCache, parts: Iterable[Part]) -> tuple[Block, ...]:
+def group_parts(cache: ArrayCache, parts: Iterable[SegmentReader]) -> tuple[SegmentGroup, ...]:
     """Gather parts into blocks, the largest first, so that what is found in it makes the others quick.
 
     In a large index those that last stand apart from those that the next commit may replace, whose lists have
@@ -121,16 +122,16 @@ def blocks_of(cache: ArrayCache, parts: Iterable[Part]) -> tuple[Block, ...]:
     if sum(part.segment.size for part in ordered) <= WHOLE:
         groups = [ordered] if ordered else []
     else:
-        lasting = [part for part in ordered if part.segment.size > LASTING]
-        groups = [*_gathered(lasting, JOINED), *_gathered(ordered[len(lasting) :], WHOLE)]
+        lasting = [part for part in ordered if part.segment.size > LARGE_SEGMENT]
+        groups = [*_gather(lasting, MAX_GROUP), *_gather(ordered[len(lasting) :], WHOLE)]
     first_parts = _starts(map(len, groups)).tolist()
     first_pages = _starts(sum(part.segment.pages for part in group) for group in groups).tolist()
-    return tuple(map(Block, repeat(cache), groups, first_parts, first_pages))
+    return tuple(map(SegmentGroup, repeat(cache), groups, first_parts, first_pages))
 
 
-def _gathered(parts: Iterable[Part], most: int) -> list[list[Part]]:
+def _gather(parts: Iterable[SegmentReader], most: int) -> list[list[SegmentReader]]:
     """Gather parts, the largest first, into groups of at most so many sections, or of one part."""
-    groups: list[list[Part]] = []
+    groups: list[list[SegmentReader]] = []
     size = 0
     for part in parts:
         size += part.segment.size
@@ -141,7 +142,7 @@ def _gathered(parts: Iterable[Part], most: int) -> list[list[Part]]:
     return groups
 
 
-def alive(part: Part) -> Mask | None:
+def live_flags(part: SegmentReader) -> Mask | None:
     """Return a flag for each section of a part; None if nothing in it is dead."""
     if not len(part.dead):
         return None
@@ -150,7 +151,7 @@ def alive(part: Part) -> Mask | None:
     return flags
 
 
-def _joined(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
+def _join_masks(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
     if all(mask is None for mask, _ in masks):
         return None
     return np.concatenate([np.ones(size, np.bool_) if mask is None else mask for mask, size in masks])
@@ -173,7 +174,7 @@ _WORDS = 20_000
 _RECORDS = 4_096
 
 
-class Word(NamedTuple):
+class TermStatistics(NamedTuple):
     """A term of the text: how many live sections hold it, and the places of the blocks that have it."""
 
     df: int
@@ -187,10 +188,10 @@ class Statistics:
     formula has it. `blocks` are the `parts` as they are scored; a block is named by its place among them.
     """
 
-    def __init__(self, parts: Iterable[Part], cache: ArrayCache | None = None) -> None:
+    def __init__(self, parts: Iterable[SegmentReader], cache: ArrayCache | None = None) -> None:
         """Count the sections of these parts; lists come from `cache`, which outlives a generation."""
         self.cache = ArrayCache() if cache is None else cache
-        self.blocks = blocks_of(self.cache, parts)
+        self.blocks = group_parts(self.cache, parts)
         self.parts = tuple(part for block in self.blocks for part in block.parts)
         owners = {name for block in self.blocks for name in (block.name, *block.segments)}
         # Arrays are views of mapped files, and a file stays open as long as there is one.
@@ -198,15 +199,15 @@ class Statistics:
         self.number = sum(part.size for part in self.parts)
         self.length = sum(part.total for part in self.parts)
         self.average = average(self.length, self.number)
-        self._words: LRUCache[str, Word] = LRUCache(_WORDS)
-        self._records: LRUCache[tuple[int, int], Record] = LRUCache(_RECORDS)
+        self._words: LRUCache[str, TermStatistics] = LRUCache(_WORDS)
+        self._records: LRUCache[tuple[int, int], SectionRecord] = LRUCache(_RECORDS)
 
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
         """A flag for each section of each of the parts; None for a part in which nothing is dead."""
-        return tuple(map(alive, self.parts))
+        return tuple(map(live_flags, self.parts))
 
-    def word(self, term: str) -> Word:
+    def term(self, term: str) -> TermStatistics:
         """Say how many live sections hold a term, and in which blocks its lists are."""
         return self._words.get(term, self._count, term)
 
@@ -218,11 +219,11 @@ class Statistics:
         """Return the path and the key of a section by the place of its part and its number there."""
         return self.parts[place].segment.address(number)
 
-    def record(self, place: int, number: int) -> Record:
+    def record(self, place: int, number: int) -> SectionRecord:
         """Return what lists need of a section by the place of its part and its number there."""
         return self._records.get((place, number), self.parts[place].segment.record, number)
 
-    def _count(self, term: str) -> Word:
+    def _count(self, term: str) -> TermStatistics:
         df = 0
         places = []
         for place, block in enumerate(self.blocks):
@@ -230,25 +231,25 @@ class Statistics:
                 places.append(place)
                 mask = block.alive
                 df += len(found.ids) if mask is None else int(np.count_nonzero(mask[found.ids]))
-        return Word(df, tuple(places))
+        return TermStatistics(df, tuple(places))
 
 
 _GLOB = frozenset("*?[")
 
 
-def allowed(block: Block, query: Query, cache: ArrayCache) -> Mask | None:
+def allowed_flags(block: SegmentGroup, query: Query, cache: ArrayCache) -> Mask | None:
     """Return a flag for each section of a block; None means that all of them may answer."""
     path = query.path.strip("/") if query.path else ""
     if not (query.excluded or query.filters or path):
         return block.alive
-    masks = [_left_in(part.segment, query, path, cache) for part in block.parts]
+    masks = [_filter_sections(part.segment, query, path, cache) for part in block.parts]
     mask = np.concatenate(masks) if len(masks) > 1 else masks[0]
     return mask if block.alive is None else mask & block.alive
 
 
-def _left_in(segment: Segment, query: Query, path: str, cache: ArrayCache) -> Mask:
+def _filter_sections(segment: Segment, query: Query, path: str, cache: ArrayCache) -> Mask:
     """Return the sections that the query leaves in, dead ones included."""
-    mask = _at(segment, path, cache) if path else np.ones(segment.size, np.bool_)
+    mask = _sections_under(segment, path, cache) if path else np.ones(segment.size, np.bool_)
     for field, value in query.filters.items():
         mask &= _flags(segment.size, segment.postings(term_key(field, value))[0])
     for term in query.excluded:
@@ -262,7 +263,7 @@ def _flags(size: int, ids: NDArray[np.uint32]) -> Mask:
     return flags
 
 
-def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
+def _sections_under(segment: Segment, path: str, cache: ArrayCache) -> Mask:
     """Return the sections of the document of this path, of the folder, and of what the glob matches."""
     flags = np.zeros(segment.size, np.bool_)
     pages = range(segment.pages)
@@ -274,11 +275,11 @@ def _at(segment: Segment, path: str, cache: ArrayCache) -> Mask:
         own = segment.sections_of(page)
         flags[own.start : own.stop] = True
     if not _GLOB.isdisjoint(path):
-        flags |= cache.get((segment.id, "glob", path), _matching, segment, path)[segment.page_of]
+        flags |= cache.get((segment.id, "glob", path), _match_glob, segment, path)[segment.page_of]
     return flags
 
 
-def _matching(segment: Segment, pattern: str) -> Mask:
+def _match_glob(segment: Segment, pattern: str) -> Mask:
     """Return a flag for each page that a glob stands for; case counts."""
     matches = Glob.compile(pattern).matches
     return np.fromiter(map(matches, map(segment.path, range(segment.pages))), np.bool_, segment.pages)

@@ -38,7 +38,7 @@ BONUS_SHARE = 4
 
 
 def average(length: int, number: int) -> float:
-    """The average length of `number` sections, to a quarter: most commits leave all impacts as they are."""
+    """Return the average length of `number` sections, to a quarter, so that most commits change no impact."""
     return max(round(4 * length / number) / 4, 0.25) if number else 0.25
 
 
@@ -48,7 +48,7 @@ def impact(w: int, length: int, average: float) -> int:
 
 
 def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -> NDArray[np.uint16]:
-    """The impact of each of these weights in sections of these lengths, to the same bits as `impact`."""
+    """Return the impact of each of these weights in sections of these lengths, bit-identical to `impact`."""
     import numpy as np
 
     weights = w.astype(np.float64)
@@ -57,5 +57,8 @@ def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -
 
 
 def weight(qtf: int, df: int, number: int) -> int:
-    """What a term counts that the query has `qtf` times and `df` of `number` sections have; at least 1."""
+    """Return the weight of a term that the query has `qtf` times and `df` of `number` sections hold.
+
+    At least 1.
+    """
     return max(round(ONE * qtf * math.log(1 + (number - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1)

@@ -1,4 +1,4 @@
-"""Cache what was made of an index's files, within a limit of bytes."""
+"""A cache of arrays made from an index's files, within a limit of bytes."""
 
 from __future__ import annotations
 

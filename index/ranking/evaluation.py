@@ -1,13 +1,12 @@
-"""Which sections of a block score best, exactly.
+"""Evaluation: the best-scoring sections of a group, exactly.
 
-A small block is scored whole: all its lists are added up at once. So is any block for a query of very many
-terms. In a large one most of the lists is never looked at. Terms are taken in the order of the most that each
-can add, and what a section must score to be among the best is known from the start: as much as a term's own
-k-th best impact gives. A section enters the candidates only at a term that lifts it so high that the terms
-still to come could carry it over that threshold; their lists are looked up for the candidates alone. As
-candidates gather, the threshold rises to their k-th best score.
+A small group is scored completely: all its lists are added up at once. So is any group for a query of very
+many terms. In a large group most of the lists is never read. Terms are processed in the order of their
+maximal contribution. The threshold is known from the start: a term's own k-th best impact. A section becomes
+a candidate only at a term with which the remaining terms could still lift it over the threshold; their lists
+are looked up for the candidates alone. The threshold rises to the k-th best score of the candidates.
 
-Posting lists made ready for scoring: impacts instead of weights, and the best of them by themselves.
+`Postings` are posting lists with impacts instead of weights, and with their best sections at hand.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ def postings(segment: Segment, term: str, average: float) -> Postings | None:
     ids, weights = segment.postings(term_key(TEXT, term))
     if not len(ids):
         return None
-    return ready(ids, impacts(weights, segment.lengths[ids], average))
+    return make_postings(ids, impacts(weights, segment.lengths[ids], average))
 
 
-def ready(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:
+def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:
     """Find the best of a list, which is not empty; of equal impacts, the first."""
     count = min(BEST, len(ids))
     places = np.argpartition(impacts, len(ids) - count)[-count:]
@@ -95,7 +94,7 @@ Mask = NDArray[np.bool_]
 Starts = Sequence[int] | NDArray[np.int64]
 
 
-class Weighted(NamedTuple):
+class WeightedTerm(NamedTuple):
     """A term of the query in one block: its weight, its list, and the most that it can add to a score."""
 
     weight: int
@@ -103,53 +102,53 @@ class Weighted(NamedTuple):
     most: int
 
 
-class Found(NamedTuple):
+class ScoredNumbers(NamedTuple):
     """Numbers of sections, and their scores in units of 2**-32."""
 
     numbers: Numbers
     scores: Scores
 
 
-NOTHING = Found(np.empty(0, np.uint32), np.empty(0, np.int64))
+NO_SECTIONS = ScoredNumbers(np.empty(0, np.uint32), np.empty(0, np.int64))
 
 
 _NOWHERE = np.empty(0, np.intp)
 
 
 def evaluate(
-    terms: Sequence[Weighted],
+    terms: Sequence[WeightedTerm],
     size: int,
     k: int,
     mask: Mask | None = None,
     floor: int = 1,
     starts: Starts = (0,),
-) -> Found:
+) -> ScoredNumbers:
     """Return the k best of `size` sections, as `topmost` does.
 
     `mask` has a flag for each section that may be found. What scores less than `floor`, at least 1, may be
     left out: what was found in one block makes the next one quick.
     """
-    threshold = max([floor, *(_alone(term, k, mask) for term in terms)])
+    threshold = max([floor, *(_single_term_threshold(term, k, mask) for term in terms)])
     if sum(term.most for term in terms) < threshold:
-        return NOTHING
+        return NO_SECTIONS
     if len(terms) > MANY:
-        return topmost(_reaching(_summed(terms, size), mask, threshold), k, starts)
+        return top_k(_find_reaching(_score_by_list(terms, size), mask, threshold), k, starts)
     if size <= WHOLE:
-        return topmost(_reaching(_joined(terms, size), mask, threshold), k, starts)
-    return topmost(_pruned(terms, size, k, mask, threshold), k, starts)
+        return top_k(_find_reaching(_score_all(terms, size), mask, threshold), k, starts)
+    return top_k(_evaluate_pruned(terms, size, k, mask, threshold), k, starts)
 
 
-def score(terms: Sequence[Weighted], numbers: Numbers) -> Found:
+def score(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
     """Score these sections, whose numbers ascend, by all the terms."""
     scores = np.zeros(len(numbers), np.int64)
     for weight, postings, _ in terms:
         places = postings.ids.searchsorted(numbers)
         shared = (postings.ids.take(places, mode="clip") == numbers).nonzero()[0]
         scores[shared] += _gains(weight, postings.impacts[places[shared]])
-    return Found(numbers, scores)
+    return ScoredNumbers(numbers, scores)
 
 
-def holding(lists: Sequence[Numbers]) -> Numbers:
+def intersect(lists: Sequence[Numbers]) -> Numbers:
     """Return the sections that stand in every one of these lists, at least one, ascending."""
     numbers, *others = sorted(lists, key=len)
     for ids in others:
@@ -166,7 +165,7 @@ def kth(scores: Scores, k: int) -> int:
     return int(scores[-k])
 
 
-def topmost(found: Found, k: int, starts: Starts = (0,)) -> Found:
+def top_k(found: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNumbers:
     """Return the k best of some sections, in no order; of equal scores, those with the lowest numbers.
 
     `starts` has the first number of each part. Where the last score is shared, and only addresses tell which
@@ -185,10 +184,10 @@ def topmost(found: Found, k: int, starts: Starts = (0,)) -> Found:
             equal = equal[rank < k - np.count_nonzero(better)]
             numbers = np.concatenate((numbers[better], equal))
             scores = np.concatenate((scores[better], np.full(len(equal), last)))
-    return Found(numbers, scores)
+    return ScoredNumbers(numbers, scores)
 
 
-def _joined(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
+def _score_all(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
     """Score every section, all lists at once."""
     ids = np.concatenate([postings.ids for _, postings, _ in terms])
     gains = np.concatenate([postings.impacts * float(weight) for weight, postings, _ in terms])
@@ -196,7 +195,7 @@ def _joined(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
     return np.bincount(ids, gains, size).astype(np.float64, copy=False)
 
 
-def _summed(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
+def _score_by_list(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
     """Score every section, one list after the other, which takes little memory however many there are."""
     scores = np.zeros(size)
     for weight, postings, _ in terms:
@@ -204,20 +203,22 @@ def _summed(terms: Sequence[Weighted], size: int) -> NDArray[np.float64]:
     return scores
 
 
-def _reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) -> Found:
+def _find_reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: int) -> ScoredNumbers:
     """Return all sections that reach the threshold."""
     numbers = (scores >= threshold).nonzero()[0]
     if mask is not None:
         numbers = numbers[mask.take(numbers)]
-    return Found(numbers.astype(np.uint32), scores[numbers].astype(np.int64))
+    return ScoredNumbers(numbers.astype(np.uint32), scores[numbers].astype(np.int64))
 
 
-def _pruned(terms: Sequence[Weighted], size: int, k: int, mask: Mask | None, threshold: int) -> Found:
+def _evaluate_pruned(
+    terms: Sequence[WeightedTerm], size: int, k: int, mask: Mask | None, threshold: int
+) -> ScoredNumbers:
     """Return sections that reach the threshold: the k best, what equals the last of them, and some more."""
     terms = sorted(terms, key=lambda term: -term.most)
     # Where a section is left out, the rest alone is below the threshold: none comes in later, half counted.
     rests = list(accumulate((term.most for term in reversed(terms)), initial=0))[-2::-1]
-    numbers, scores = NOTHING
+    numbers, scores = NO_SECTIONS
     for (weight, postings, most), rest in zip(terms, rests, strict=True):
         known = _NOWHERE
         if len(numbers):
@@ -231,17 +232,17 @@ def _pruned(terms: Sequence[Weighted], size: int, k: int, mask: Mask | None, thr
             kept = (scores >= threshold - rest).nonzero()[0]
             numbers, scores = numbers[kept], scores[kept]
         if most + rest >= threshold:
-            places = _entering(postings.impacts, -((rest - threshold) // weight), known)
+            places = _find_entering(postings.impacts, -((rest - threshold) // weight), known)
             fresh, gains = postings.ids[places], _gains(weight, postings.impacts[places])
             if mask is not None:
                 kept = mask.take(fresh).nonzero()[0]
                 fresh, gains = fresh[kept], gains[kept]
             numbers = np.concatenate((numbers, fresh))
             scores = np.concatenate((scores, gains))
-    return Found(numbers, scores)
+    return ScoredNumbers(numbers, scores)
 
 
-def _entering(impacts: NDArray[np.uint16], least: int, known: NDArray[np.integer]) -> NDArray[np.intp]:
+def _find_entering(impacts: NDArray[np.uint16], least: int, known: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the places of a list with at least this impact, those of the candidates left out."""
     flags = impacts >= max(least, 1)
     flags[known] = False
@@ -255,7 +256,7 @@ class _Scratch(threading.local):
         self.places = np.empty(0, np.uint32)
         self.counting = np.empty(0, np.uint32)
 
-    def at_least(self, size: int) -> None:
+    def reserve(self, size: int) -> None:
         if len(self.places) < size:
             self.places = np.zeros(size, np.uint32)
             self.counting = np.arange(size, dtype=np.uint32)
@@ -268,13 +269,13 @@ def _places(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.integer]:
     """Return the places of these numbers in a list; any place for a number that is not in it."""
     if len(numbers) * _NEAR < len(ids):
         return ids.searchsorted(numbers)
-    _scratch.at_least(size)
+    _scratch.reserve(size)
     _scratch.places[ids.astype(np.intp)] = _scratch.counting[: len(ids)]
     return _scratch.places[numbers]
 
 
-def _alone(term: Weighted, k: int, mask: Mask | None) -> int:
-    """The score that the term alone gives to its k-th best section of all that may be found; 0 if unknown."""
+def _single_term_threshold(term: WeightedTerm, k: int, mask: Mask | None) -> int:
+    """Return the score that the term alone gives to its k-th best allowed section; 0 if unknown."""
     postings = term.postings
     peaks = postings.peaks if mask is None else postings.peaks[mask.take(postings.best)]
     return term.weight * int(peaks[k - 1]) if k <= len(peaks) else 0

@@ -2,7 +2,7 @@
 
 arrays.py      named arrays in one file that is written once and then mapped
 generation.py  the index at one moment, as values
-merge.py       segments become one
+merge.py       the merge of segments
 segment.py     one segment of an index, as arrays
-store.py       the folder of an index, or the memory that stands for it
+store.py       the folder of an index, or the memory that replaces it
 """

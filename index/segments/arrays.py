@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.storage.manifest import IndexDamaged, Sum
+from index.storage.manifest import FileChecksum, IndexDamaged
 
 _MAGIC = b"docyard\x01"
 
@@ -41,14 +41,14 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class FlatArrays:
     """Arrays by name, not to be written to, and the JSON value that stands beside them."""
 
     arrays: Arrays
     value: Any
 
 
-def write_flat(file: Path, arrays: Arrays, value: object = None, durable: bool = False) -> Sum:
+def write_flat(file: Path, arrays: Arrays, value: object = None, durable: bool = False) -> FileChecksum:
     """Write a new file in one pass, and return its length and checksum; `durable` forces it to the disk."""
     size = crc = 0
     with file.open("xb") as stream:
@@ -59,10 +59,10 @@ def write_flat(file: Path, arrays: Arrays, value: object = None, durable: bool =
         if durable:
             stream.flush()
             os.fsync(stream.fileno())
-    return Sum(size, crc)
+    return FileChecksum(size, crc)
 
 
-def map_flat(file: Path) -> Flat:
+def map_flat(file: Path) -> FlatArrays:
     """Map a file into memory; its arrays stay readable when it is removed. Raises IndexDamaged."""
     try:
         with file.open("rb") as stream:
@@ -77,17 +77,17 @@ def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
     offset = 0
     for name, values in arrays.items():
         places[name] = (values.dtype.str, values.shape, offset)
-        offset += _padded(values.nbytes)
+        offset += _pad(values.nbytes)
     head = json.dumps({"arrays": places, "value": value}, separators=(",", ":")).encode()
-    head += b" " * (_padded(len(head)) - len(head))
+    head += b" " * (_pad(len(head)) - len(head))
     yield _MAGIC + len(head).to_bytes(8, "little") + head
     for values in arrays.values():
         if values.nbytes:
             yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-            yield bytes(_padded(values.nbytes) - values.nbytes)
+            yield bytes(_pad(values.nbytes) - values.nbytes)
 
 
-def unpack(buffer: bytes | mmap.mmap) -> Flat:
+def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
     """Return the arrays of a file as views of its bytes. Raises IndexDamaged."""
     try:
         if buffer[:8] != _MAGIC:
@@ -97,7 +97,7 @@ def unpack(buffer: bytes | mmap.mmap) -> Flat:
             raise ValueError("the head is not within the file")
         head = json.loads(buffer[16:begin])
         arrays = {name: _view(buffer, begin, *place) for name, place in head["arrays"].items()}
-        return Flat(arrays, head["value"])
+        return FlatArrays(arrays, head["value"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged.because(type(error).__name__) from error
 
@@ -115,7 +115,7 @@ def _view(buffer: bytes | mmap.mmap, begin: int, kind: str, shape: list[int], of
     return np.frombuffer(buffer, dtype, count, begin + offset).reshape(shape)
 
 
-def _padded(size: int) -> int:
+def _pad(size: int) -> int:
     return size + -size % _ALIGNMENT
 
 
@@ -128,7 +128,7 @@ _MOST = 0xFFFF_FFFF
 _ABOVE = b"\xff"  # no string has this byte
 
 
-class Pool:
+class StringPool:
     """Strings by number, read from two arrays: the bytes of all, and the offsets of all and of the end."""
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.uint32]) -> None:
@@ -180,7 +180,7 @@ class Pool:
         return [data[start:end] for start, end in pairwise(offsets)]
 
 
-class Strings:
+class StringPoolBuilder:
     """A pool in the making."""
 
     def __init__(self) -> None:
@@ -197,12 +197,12 @@ class Strings:
         return np.frombuffer(self._data, np.uint8), offsets(np.frombuffer(self._sizes, np.uint32))
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     """Return a string as it is stored; the order of these bytes is the order of the strings."""
     return text.encode("utf-8", _ERRORS)
 
 
-def decoded(data: bytes) -> str:
+def decode(data: bytes) -> str:
     """Return the string that is stored as these bytes."""
     return data.decode("utf-8", _ERRORS)
 

@@ -16,7 +16,7 @@ from index.segments.segment import Segment
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SegmentReader:
     """A segment as one generation sees it.
 
     Sections die with their page: `dead` has the numbers of all sections of `dead_pages`, ascending.
@@ -28,11 +28,11 @@ class Part:
     _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> Part:
+    def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> SegmentReader:
         """Return the part of a segment in which some pages are dead."""
-        return cls(segment, np.empty(0, np.uint32), frozenset()).without(dead_pages)
+        return cls(segment, np.empty(0, np.uint32), frozenset()).with_dead_pages(dead_pages)
 
-    def without(self, pages: Iterable[int]) -> Part:
+    def with_dead_pages(self, pages: Iterable[int]) -> SegmentReader:
         """Return the part with further pages dead; itself if they are dead already."""
         pages = frozenset(pages) - self.dead_pages
         if not pages:
@@ -43,7 +43,7 @@ class Part:
         dead = ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
         # A stable sort is quick where most is in order already.
         dead = np.sort(np.concatenate((self.dead, dead)), kind="stable")
-        return Part(self.segment, dead, self.dead_pages | pages)
+        return SegmentReader(self.segment, dead, self.dead_pages | pages)
 
     def find(self, path: str) -> int | None:
         """Return the number of a live page; None if there is none of this path."""
@@ -85,19 +85,19 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Generation:
+class IndexSnapshot:
     """The whole index at one moment: it stays readable after later writes and rebuilds."""
 
     number: int
     state: State
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentReader, ...]
 
     def is_untouched(self) -> bool:
         """Return True if the files are as they were when their checksums were right."""
         return all(part.segment.is_untouched() for part in self.parts)
 
 
-def counted(parts: Iterable[Part], field: str) -> Mapping[str, int]:
+def count_values(parts: Iterable[SegmentReader], field: str) -> Mapping[str, int]:
     """Count the live sections of several parts that have each value of a facet."""
     counts: Counter[str] = Counter()
     for part in parts:

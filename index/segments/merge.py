@@ -1,7 +1,7 @@
-"""Segments become one: what is dead is dropped, what lives is numbered anew by address.
+"""Merge segments: drop dead sections and renumber the rest in address order.
 
-Small segments are swallowed while the next is at most twice what is gathered, so that few remain and a
-section is copied a number of times that grows only with the logarithm of the index.
+Small segments are merged while the next is at most twice as large as those collected. Few remain, and the
+number of times that a section is copied grows only with the logarithm of the index.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.segments.arrays import gather, join, offsets, ranges
-from index.segments.generation import Part
-from index.segments.segment import Inverted, Segment
+from index.segments.generation import SegmentReader
+from index.segments.segment import PostingLists, Segment
 
 LARGE = 20_000
 """A segment with more live sections than this is left alone, unless most of it is dead."""
@@ -35,17 +35,17 @@ class Size(NamedTuple):
     dead: int
 
 
-def compact(parts: Iterable[Part]) -> tuple[Part, ...]:
+def compact(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
     """Merge those parts that should be, and drop those in which no page lives. The new one is in memory."""
     parts = [part for part in parts if part.pages]
-    chosen = choose([Size(part.size, len(part.dead)) for part in parts])
+    chosen = choose_segments([Size(part.size, len(part.dead)) for part in parts])
     if not chosen:
         return tuple(parts)
     kept = [part for number, part in enumerate(parts) if number not in chosen]
-    return (*kept, Part.of(merge([parts[number] for number in sorted(chosen)])))
+    return (*kept, SegmentReader.of(merge([parts[number] for number in sorted(chosen)])))
 
 
-def choose(sizes: Sequence[Size]) -> frozenset[int]:
+def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
     """Choose by number the segments that should become one: several, one that is mostly dead, or none."""
     small = sorted(
         (number for number, size in enumerate(sizes) if size.live <= LARGE),
@@ -63,7 +63,7 @@ def choose(sizes: Sequence[Size]) -> frozenset[int]:
     return frozenset(chosen)
 
 
-def merge(parts: Sequence[Part]) -> Segment:
+def merge(parts: Sequence[SegmentReader]) -> Segment:
     """Make one segment, in memory, of the live pages of several."""
     pages = _live_pages(parts)
     firsts = [part.segment.arrays["firsts"].astype(np.int64) for part in parts]
@@ -74,17 +74,17 @@ def merge(parts: Sequence[Part]) -> Segment:
     tables: dict[str, NDArray[Any]] = {
         "firsts": offsets(sizes),
         "page_of": np.repeat(np.arange(len(pages), dtype=np.uint32), sizes),
-        "numbers": _joined(parts, "numbers")[sections],
-        "blobs": _joined(parts, "blobs")[pages],
+        "numbers": _join(parts, "numbers")[sections],
+        "blobs": _join(parts, "blobs")[pages],
     }
     for names, order in ((_OF_PAGES, pages), (_OF_SECTIONS, sections)):
         for name, name_of_offsets in names:
             pool = join((part.segment.arrays[name], part.segment.arrays[name_of_offsets]) for part in parts)
             tables[name], tables[name_of_offsets] = gather(*pool, order)
-    return Segment.of(tables, _inverted(parts, sections, bases))
+    return Segment.of(tables, _merge_postings(parts, sections, bases))
 
 
-def _live_pages(parts: Sequence[Part]) -> NDArray[np.int64]:
+def _live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
     """List the live pages by path; they are numbered through all parts."""
     found: list[tuple[bytes, int]] = []
     for part, base in zip(parts, _bases(part.segment.pages for part in parts), strict=True):
@@ -94,7 +94,9 @@ def _live_pages(parts: Sequence[Part]) -> NDArray[np.int64]:
     return np.array([page for _, page in found], np.int64)
 
 
-def _inverted(parts: Sequence[Part], sections: NDArray[np.int64], bases: Sequence[int]) -> Inverted:
+def _merge_postings(
+    parts: Sequence[SegmentReader], sections: NDArray[np.int64], bases: Sequence[int]
+) -> PostingLists:
     """Join posting lists. `sections` are those that live, numbered through all parts, in their new order."""
     keys = [part.segment.term_keys() for part in parts]
     terms = sorted(set().union(*keys))
@@ -118,16 +120,16 @@ def _inverted(parts: Sequence[Part], sections: NDArray[np.int64], bases: Sequenc
     postings = np.concatenate(packed)
     postings.sort()
     counts = np.bincount((postings >> np.uint64(bits + 8)).astype(np.int64), minlength=len(terms))
-    return Inverted(
+    return PostingLists(
         terms=[term for term, count in zip(terms, counts.tolist(), strict=True) if count],
         starts=np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[counts > 0]))),
         ids=(postings >> np.uint64(8) & np.uint64((1 << bits) - 1)).astype(np.uint32),
         weights=postings.astype(np.uint8),
-        lengths=_joined(parts, "lengths")[sections],
+        lengths=_join(parts, "lengths")[sections],
     )
 
 
-def _joined(parts: Sequence[Part], name: str) -> NDArray[Any]:
+def _join(parts: Sequence[SegmentReader], name: str) -> NDArray[Any]:
     return np.concatenate([part.segment.arrays[name] for part in parts])
 
 

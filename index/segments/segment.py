@@ -33,15 +33,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.page import Record
-from index.segments.arrays import Arrays, Flat, Pool, Strings, decoded, encoded, map_flat, offsets, write_flat
-from index.storage.files import writing
-from index.storage.manifest import IndexDamaged, Stamp, Sum
+from index.page import SectionRecord
+from index.segments.arrays import (
+    Arrays,
+    FlatArrays,
+    StringPool,
+    StringPoolBuilder,
+    decode,
+    encode,
+    map_flat,
+    offsets,
+    write_flat,
+)
+from index.storage.files import translate_write_errors
+from index.storage.manifest import FileChecksum, FileStamp, IndexDamaged
 from workspace.document.headings import PREAMBLE
 from workspace.document.sections import derive_title
 
 if TYPE_CHECKING:
-    from index.page import Page
+    from index.page import IndexedDocument
 
 COLUMNS = 8
 
@@ -70,26 +80,31 @@ class Tables:
         self._numbers = array("i")
         self._parents = array("i")
         self._blobs = bytearray()
-        self._paths, self._facets, self._keys, self._titles = Strings(), Strings(), Strings(), Strings()
+        self._paths, self._facets, self._keys, self._titles = (
+            StringPoolBuilder(),
+            StringPoolBuilder(),
+            StringPoolBuilder(),
+            StringPoolBuilder(),
+        )
 
     def __len__(self) -> int:
         """Count the pages."""
         return len(self._firsts) - 1
 
-    def add(self, page: Page) -> None:
+    def add(self, page: IndexedDocument) -> None:
         sections = page.by_key
         places = {section.position: place for place, section in enumerate(sections)}
         keys: list[bytes] = []
         for section in sections:
             parent, key = section.parent, section.key
-            keys.append(encoded(key) if parent is None else _shortened(key, page.sections[parent].key))
+            keys.append(encode(key) if parent is None else _shorten_key(key, page.sections[parent].key))
         self._numbers.extend(chain.from_iterable(map(_OWN, sections)))
         self._parents.extend(
             [-1 if section.parent is None else places[section.parent] for section in sections]
         )
         self._keys.extend(keys)
-        self._titles.extend([encoded(section.title) for section in sections])
-        self._paths.extend([encoded(page.path)])
+        self._titles.extend([encode(section.title) for section in sections])
+        self._paths.extend([encode(page.path)])
         self._facets.extend([_facet_arrays(page.facets)])
         self._blobs += bytes.fromhex(page.blob)
         self._firsts.append(self._firsts[-1] + len(sections))
@@ -118,8 +133,8 @@ class Tables:
         }
 
 
-def _shortened(key: str, parent: str) -> bytes:
-    return SHORTENED + encoded(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encoded(key)
+def _shorten_key(key: str, parent: str) -> bytes:
+    return SHORTENED + encode(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encode(key)
 
 
 def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
@@ -139,13 +154,13 @@ def term_name(field: str, term: str) -> str:
 
 def term_key(field: str, term: str) -> bytes:
     """Return the name of a term as it is stored; the order of these keys is the order of the names."""
-    return encoded(term_name(field, term))
+    return encode(term_name(field, term))
 
 
-def parted(key: bytes) -> tuple[str, bytes]:
+def split_key(key: bytes) -> tuple[str, bytes]:
     """Part a key into its field and the term, which stays encoded."""
     field, _, term = key.partition(b"\0")
-    return decoded(field), term
+    return decode(field), term
 
 
 _NO_IDS = np.empty(0, np.uint32)
@@ -163,14 +178,16 @@ class Segment:
     neither. Raises IndexDamaged if the arrays do not fit each other.
     """
 
-    def __init__(self, id: str, flat: Flat, stamp: Stamp | None = None, checksum: Sum | None = None) -> None:
+    def __init__(
+        self, id: str, flat: FlatArrays, stamp: FileStamp | None = None, checksum: FileChecksum | None = None
+    ) -> None:
         self.id = id
         self.stamp = stamp
         self.checksum = checksum
         self.arrays = arrays = flat.arrays
         try:
             self.total = int(flat.value["total"])
-            self._terms = Pool(arrays["term_keys"], arrays["term_offsets"])
+            self._terms = StringPool(arrays["term_keys"], arrays["term_offsets"])
             self._starts = arrays["starts"].data
             self.ids: NDArray[np.uint32] = arrays["ids"]
             self.weights: NDArray[np.uint8] = arrays["weights"]
@@ -178,12 +195,12 @@ class Segment:
             self.page_of: NDArray[np.uint32] = arrays["page_of"]
             self._page_of = self.page_of.data
             self._numbers: NDArray[np.int32] = arrays["numbers"]
-            self._keys = Pool(arrays["keys"], arrays["key_offsets"])
-            self._titles = Pool(arrays["titles"], arrays["title_offsets"])
+            self._keys = StringPool(arrays["keys"], arrays["key_offsets"])
+            self._titles = StringPool(arrays["titles"], arrays["title_offsets"])
             self._firsts = arrays["firsts"].data
-            self._paths = Pool(arrays["paths"], arrays["path_offsets"])
+            self._paths = StringPool(arrays["paths"], arrays["path_offsets"])
             self._blobs: NDArray[np.uint8] = arrays["blobs"]
-            self._facets = Pool(arrays["facets"], arrays["facet_offsets"])
+            self._facets = StringPool(arrays["facets"], arrays["facet_offsets"])
             self.size = len(self.lengths)
             self.pages = len(self._paths)
             self._page_titles: dict[int, str] = {}  # of the documents whose sections were listed
@@ -192,7 +209,7 @@ class Segment:
             raise IndexDamaged.because(type(error).__name__) from error
 
     @classmethod
-    def of(cls, tables: Arrays, inverted: Inverted) -> Segment:
+    def of(cls, tables: Arrays, inverted: PostingLists) -> Segment:
         """Make a segment in memory of what was gathered of its pages, and of their words."""
         keys = np.frombuffer(b"".join(inverted.terms), np.uint8)
         sizes = np.fromiter(map(len, inverted.terms), np.uint32, len(inverted.terms))
@@ -207,19 +224,19 @@ class Segment:
             **tables,
         }
         total = int(inverted.lengths.sum(dtype=np.int64))
-        return cls(secrets.token_hex(8), Flat(arrays, {"total": total}))
+        return cls(secrets.token_hex(8), FlatArrays(arrays, {"total": total}))
 
     @classmethod
-    def load(cls, folder: Path, id: str, stamp: Stamp, checksum: Sum | None = None) -> Segment:
+    def load(cls, folder: Path, id: str, stamp: FileStamp, checksum: FileChecksum | None = None) -> Segment:
         """Map a segment whose file was found to be right. Raises IndexDamaged."""
         return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
 
     def save(self, folder: Path, durable: bool = False) -> Segment:
         """Write its file, and give the segment as it is mapped from there. Raises IndexUnwritable."""
         file = folder / file_name(self.id)
-        with writing():
+        with translate_write_errors():
             checksum = write_flat(file, self.arrays, {"total": self.total}, durable)
-            stamp = Stamp.of(file)
+            stamp = FileStamp.of(file)
         return Segment.load(folder, self.id, stamp, checksum)
 
     def is_untouched(self) -> bool:
@@ -241,12 +258,12 @@ class Segment:
             key = self._terms.raw(number)
             if not key.startswith(prefix):
                 return
-            yield decoded(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
+            yield decode(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
 
     def terms_from(self, field: str, beginning: str) -> list[str]:
         """List the terms of a field that begin with some characters, in order."""
         start = len(term_key(field, ""))
-        return [decoded(key[start:]) for key in self._terms.starting(term_key(field, beginning))]
+        return [decode(key[start:]) for key in self._terms.starting(term_key(field, beginning))]
 
     def term_keys(self) -> list[bytes]:
         """List the keys of all terms, ascending."""
@@ -257,7 +274,7 @@ class Segment:
         page = self._page_of[section]
         return self._paths.text(page), self._key(section, self._firsts[page])
 
-    def record(self, section: int) -> Record:
+    def record(self, section: int) -> SectionRecord:
         """Return what lists need of a section."""
         page = self._page_of[section]
         first = self._firsts[page]
@@ -269,7 +286,7 @@ class Segment:
             breadcrumb.append(self._titles.text(first + parent))
             parent = self._parent(first + parent)
         breadcrumb.append(self._title(page))
-        return Record(
+        return SectionRecord(
             self._paths.text(page),
             key,
             self._blobs[page].tobytes().hex(),
@@ -298,7 +315,7 @@ class Segment:
 
     def find(self, path: str) -> int | None:
         """Return the number of a page; None if the segment has none of this path."""
-        return self._paths.find(encoded(path))
+        return self._paths.find(encode(path))
 
     def sections_of(self, page: int) -> range:
         """Return the numbers of a page's sections."""
@@ -310,7 +327,7 @@ class Segment:
         while (key := self._keys.raw(section)).startswith(SHORTENED):
             tail = b"/" + key[1:] + tail
             section = first + self._parent(section)
-        return decoded(key + tail)
+        return decode(key + tail)
 
     def _title(self, page: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
@@ -355,7 +372,7 @@ def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Inverted:
+class PostingLists:
     """The posting lists of T terms over n sections, P postings in all.
 
     `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are

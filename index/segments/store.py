@@ -1,11 +1,11 @@
-"""The folder of an index, or the memory that stands for it: read as it is, and changed in one step.
+"""The store of an index: a folder, or the memory that replaces it, changed in one step.
 
-    <number>.manifest        which files are the index, and what it stands for (`index.storage.manifest`)
+    <number>.manifest        the files of the index, and its state (`index.storage.manifest`)
     _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.whoosh_engine.codec`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
 
-A commit writes what is new beside what is there, and a further manifest last; what that does not name is
-swept away. Whoever has a swept file open reads on.
+A commit writes new files, and a new manifest last; files that it does not name are swept. A process that has
+a swept file open can still read it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from pathlib import Path
 import numpy as np
 
 from index.port import State
-from index.segments.generation import Generation, Part
+from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import Segment, file_name
-from index.storage.files import write_file, writing
-from index.storage.manifest import IndexDamaged, Manifest, Sum, newest_manifest, read_manifest, write_manifest
+from index.storage.files import translate_write_errors, write_file
+from index.storage.manifest import (
+    FileChecksum,
+    IndexDamaged,
+    Manifest,
+    newest_manifest,
+    read_manifest,
+    write_manifest,
+)
 
-WriteTable = Callable[[int, Sequence[Part]], bytes]
+WriteTable = Callable[[int, Sequence[SegmentReader]], bytes]
 """Gives the bytes of the table of contents of a generation, by its number and its parts."""
 
 
@@ -34,9 +41,9 @@ class Store:
         """Nothing is looked at before `read`. `durable` forces each commit to the disk."""
         self.folder = folder
         self._durable = durable
-        self._held: Generation | None = None
+        self._held: IndexSnapshot | None = None
 
-    def read(self, previous: Generation | None = None) -> Generation:
+    def read(self, previous: IndexSnapshot | None = None) -> IndexSnapshot:
         """Read the index as it now is. Raises IndexDamaged, also if nothing was committed yet.
 
         Segments that `previous` also has are not opened or summed again.
@@ -57,8 +64,12 @@ class Store:
                     raise
 
     def commit(
-        self, previous: Generation | None, parts: Sequence[Part], state: State, write_table: WriteTable
-    ) -> Generation:
+        self,
+        previous: IndexSnapshot | None,
+        parts: Sequence[SegmentReader],
+        state: State,
+        write_table: WriteTable,
+    ) -> IndexSnapshot:
         """Make these parts the index, with what it then stands for, and give it as it is read.
 
         `previous` is what the index is now, None if nothing was committed yet. Segments in memory are
@@ -66,27 +77,27 @@ class Store:
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
-            self._held = Generation(number, state, tuple(parts))
+            self._held = IndexSnapshot(number, state, tuple(parts))
             return self._held
-        parts = tuple(_saved(part, self.folder, self._durable) for part in parts)
+        parts = tuple(_save_part(part, self.folder, self._durable) for part in parts)
         contents = write_table(number, parts)
-        files = {toc_name(number): Sum.of(contents)}
+        files = {toc_name(number): FileChecksum.of(contents)}
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
         dead_pages = [(part.segment.id, write_pages(part.dead_pages)) for part in parts]
         manifest = Manifest(number, files, asdict(state), dead_pages)
-        with writing():
+        with translate_write_errors():
             write_file(self.folder / toc_name(number), contents, self._durable)
             write_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
-        return Generation(number, state, parts)
+        return IndexSnapshot(number, state, parts)
 
-    def _read(self, folder: Path, manifest: Manifest, previous: Generation | None) -> Generation:
+    def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
         opened = {part.segment.id: part for part in previous.parts} if previous else {}
         manifest.check(folder, toc_name(number))
-        parts: list[Part] = []
+        parts: list[SegmentReader] = []
         for id, written in manifest.parts:
             part, dead_pages = opened.get(id), read_pages(written)
             if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
@@ -97,14 +108,14 @@ class Store:
                 name = file_name(id)
                 stamp = manifest.check(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
-            parts.append(Part.of(segment, dead_pages))
+            parts.append(SegmentReader.of(segment, dead_pages))
         state = read_state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
-            raise IndexDamaged.because("the state does not fit the index")
-        return Generation(number, state, tuple(parts))
+            raise IndexDamaged.because("the state does not match the index")
+        return IndexSnapshot(number, state, tuple(parts))
 
 
-def _is_newest(generation: Generation, folder: Path) -> bool:
+def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
     """Return True if nobody has committed since.
 
     A number is given once in a folder, so its manifest is not read.
@@ -130,7 +141,7 @@ def read_pages(written: str) -> frozenset[int]:
     try:
         return frozenset(np.frombuffer(b64decode(written), "<u4").tolist())
     except ValueError as error:
-        raise IndexDamaged.because("a list of pages is not one") from error
+        raise IndexDamaged.because("a list of pages is malformed") from error
 
 
 def read_state(values: Mapping[str, object]) -> State:
@@ -141,7 +152,7 @@ def read_state(values: Mapping[str, object]) -> State:
         raise IndexDamaged.because("the state is of another version") from error
 
 
-def _saved(part: Part, folder: Path, durable: bool) -> Part:
+def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
     if part.segment.checksum is not None:
         return part
     return replace(part, segment=part.segment.save(folder, durable))

@@ -1,11 +1,11 @@
 """The files of an index other than segments: their location, locks, keys, manifest and metadata.
 
-files.py          files of the index, replaced in one step, and the one error for a system that …
+files.py          atomic writes, and the error for a system that refuses to write
 keys.py           the user's own key
-location.py       where an index lives
-locking.py        A lock between processes, held on an open file
-manifest.py       which files an index consists of, and their checksums
+location.py       the location of an index
+locking.py        a lock between processes, held on an open file
+manifest.py       the manifest of an index, with checksums
 metadata.py       `metadata.json`
-metadata_file.py  what `metadata.json` tells of an index that follows its branch
-write_lock.py     one writer at a time
+metadata_file.py  the publisher of `metadata.json` for an index that follows its branch
+write_lock.py     the write lock: one writer at a time
 """

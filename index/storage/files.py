@@ -31,7 +31,7 @@ class IndexUnwritable(WorkspaceError):
 
 
 @contextmanager
-def writing() -> Iterator[None]:
+def translate_write_errors() -> Iterator[None]:
     """Turn the system's refusals to write into IndexUnwritable."""
     try:
         yield
@@ -73,7 +73,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove(entries: Iterable[Path]) -> int:
+def remove_entries(entries: Iterable[Path]) -> int:
     """Remove files and whole folders, as far as the system lets us; return how many are gone."""
     gone = 0
     for entry in entries:

@@ -18,18 +18,20 @@ KEY_BYTES = 32
 
 
 @cache
-def user_key() -> bytes:
+def load_user_key() -> bytes:
     """Give this user's key, made at its first use; where no file can be kept, one for this process alone."""
     from platformdirs import user_state_path
 
-    return stored_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(KEY_BYTES)
+    return load_or_create_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(
+        KEY_BYTES
+    )
 
 
-def stored_key(file: Path) -> bytes | None:
+def load_or_create_key(file: Path) -> bytes | None:
     """Read the key in a file, made if it is missing; None if there can be none that is this user's alone."""
     for _ in range(2):
         try:
-            key = private_key(file)
+            key = read_private_key(file)
         except FileNotFoundError:
             try:
                 _create(file)
@@ -42,7 +44,7 @@ def stored_key(file: Path) -> bytes | None:
     return None
 
 
-def private_key(file: Path) -> bytes | None:
+def read_private_key(file: Path) -> bytes | None:
     """Read the key in a file; None if it is none, or is not this user's alone. Raises OSError."""
     # A pipe in its place must not keep us waiting.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -83,7 +85,7 @@ def read_key(file: Path) -> bytes:
     """Read the key in a file. Raises InvalidKeyFile."""
     try:
         # The user names this file, and secrets are often mounted as links.
-        key = private_key(Path(os.path.realpath(file)))
+        key = read_private_key(Path(os.path.realpath(file)))
     except FileNotFoundError:
         raise InvalidKeyFile(
             "the key file does not exist", fix="Make one with `docyard build --key FILE`, and copy that."

@@ -32,8 +32,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.storage.files import DRAFT, remove, write_atomically, writing
-from index.storage.keys import user_key
+from index.storage.files import DRAFT, remove_entries, translate_write_errors, write_atomically
+from index.storage.keys import load_user_key
 from index.storage.locking import is_locked
 from workspace.git.private_folder import make_subfolder
 
@@ -113,17 +113,17 @@ class Location:
     def prepare(self) -> Path:
         """Make a new, empty folder in which an index can be built beside the one that serves."""
         folder = self.folder / secrets.token_hex(8)
-        with writing():
+        with translate_write_errors():
             folder.mkdir(mode=0o700)
         return folder
 
     def discard(self, folder: Path) -> None:
         """Remove what an interrupted build left."""
-        remove([folder])
+        remove_entries([folder])
 
     def swap(self, folder: Path) -> None:
         """Let a finished index serve from now on, and sweep away every other one."""
-        with writing():
+        with translate_write_errors():
             pointer = {"index": folder.name, "seal": _seal(folder)}
             write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
         with suppress(OSError):
@@ -148,7 +148,7 @@ class Location:
 
     def sweep(self, keep: Path | None) -> int:
         """Remove the leftovers, under the lock; return how many. Open files elsewhere stay readable."""
-        return remove(self.leftovers(keep))
+        return remove_entries(self.leftovers(keep))
 
 
 def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> Location | None:
@@ -159,7 +159,7 @@ def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> 
     return None
 
 
-def candidates(common_dir: Path, name: str) -> Iterator[Path]:
+def candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
     """Yield the folders in which an index may live, the best first; none where the repository is gone.
 
     What was unmounted leaves an empty folder, and in that nothing is to be made.
@@ -200,7 +200,7 @@ def _is_private(folder: Path) -> bool:
 
 def _seal(folder: Path) -> str:
     text = f"docyard index\0{folder.name}\0{folder.lstat().st_ino}"
-    return hmac.new(user_key(), text.encode(), "sha256").hexdigest()
+    return hmac.new(load_user_key(), text.encode(), "sha256").hexdigest()
 
 
 def _safe(name: str) -> str:
@@ -222,18 +222,18 @@ def _user() -> str:
         return getpass.getuser() if not hasattr(os, "geteuid") else str(os.geteuid())
 
 
-REFUSED_FOR = 300.0
+RETRY_AFTER_S = 300.0
 
 
 """Seconds for which a folder that could not be written is left alone."""
 
 
-class Home:
-    """The first place of several that can be written, else none: then the index is kept in memory.
+class IndexLocation:
+    """The first writable location of several; without one, the index stays in memory.
 
-    `name` says whose index it is, and `candidates` gives the folders in which that may live, the best first.
-    A place is kept until another index is asked for, its folder is gone, or it is given up. Safe in several
-    threads: a switch of the branch gives two of them two names.
+    `name` identifies the index, and `candidates` yields its possible folders, the best first. A location is
+    kept until the name changes, its folder is missing, or it is given up. Safe to use from several threads: a
+    switch of the branch gives two of them two names.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
@@ -244,8 +244,8 @@ class Home:
         self._location: Location | None = None
         self._lock = threading.RLock()
 
-    def settle(self) -> Location | None:
-        """Return the place where the index lives, chosen again if need be."""
+    def resolve(self) -> Location | None:
+        """Return the location of the index, chosen again if needed."""
         name = self._name()
         with self._lock:
             if name != self._settled or self._is_to_move():
@@ -254,20 +254,20 @@ class Home:
                 self._settled = name
             return self._location
 
-    def look(self) -> Location | None:
-        """Return the place without moving from one that is given up or gone."""
+    def peek(self) -> Location | None:
+        """Return the location without replacing one that is given up or missing."""
         with self._lock:
             return self._location if self._settled is not None else self._find(self._name())
 
-    def give_up(self, location: Location) -> None:
-        """Look for another place from now on, and leave this one alone for a while."""
+    def fall_back(self, location: Location) -> None:
+        """Use another location from now on, and avoid this one for a while."""
         with self._lock:
             if location.folder.is_dir():
-                self._refused[location.folder] = time.monotonic() + REFUSED_FOR
-            self.leave()
+                self._refused[location.folder] = time.monotonic() + RETRY_AFTER_S
+            self.reset()
 
-    def leave(self) -> None:
-        """Choose anew next time."""
+    def reset(self) -> None:
+        """Choose the location again next time."""
         with self._lock:
             self._settled = self._location = None
 

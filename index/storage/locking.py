@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-from index.storage.files import IndexUnwritable, writing
+from index.storage.files import IndexUnwritable, translate_write_errors
 from workspace.errors import WorkspaceError
 
 _PAUSE = 0.02
@@ -22,7 +22,7 @@ class IndexBusy(WorkspaceError):
 
 
 @contextmanager
-def locked(file: Path, patience: float, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def hold_lock(file: Path, patience: float, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the lock; `waiting` is called once if it is taken, IndexBusy comes after `patience` seconds.
 
     Raises IndexUnwritable if there can be no lock here.
@@ -65,7 +65,7 @@ def is_locked(file: Path) -> bool:
 
 
 def _open(file: Path) -> int:
-    with writing():
+    with translate_write_errors():
         return os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 

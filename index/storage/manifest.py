@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from index.storage.files import remove, write_atomically
-from index.storage.keys import user_key
+from index.storage.files import remove_entries, write_atomically
+from index.storage.keys import load_user_key
 from workspace.errors import WorkspaceError
 
 _MANIFEST = ".manifest"
@@ -38,18 +38,18 @@ class IndexDamaged(WorkspaceError):
         return cls("the search index is damaged", fix="Run `docyard index rebuild`.", reason=reason)
 
 
-class Sum(NamedTuple):
+class FileChecksum(NamedTuple):
     """What a file must be: its length in bytes and the CRC-32 of them."""
 
     size: int
     crc: int
 
     @classmethod
-    def of(cls, data: bytes) -> Sum:
+    def of(cls, data: bytes) -> FileChecksum:
         return cls(len(data), zlib.crc32(data))
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """A file as it was when its sum was right."""
 
     file: Path
@@ -58,7 +58,7 @@ class Stamp(NamedTuple):
     modified: int
 
     @classmethod
-    def of(cls, file: Path) -> Stamp:
+    def of(cls, file: Path) -> FileStamp:
         """Look at a file as it is now. Raises OSError."""
         status = file.stat()
         return cls(file, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -83,17 +83,17 @@ class Manifest:
     """
 
     generation: int
-    files: Mapping[str, Sum]
+    files: Mapping[str, FileChecksum]
     state: Mapping[str, object] = field(default_factory=dict)
     parts: Sequence[tuple[str, str]] = ()
 
-    def check(self, folder: Path, name: str) -> Stamp:
+    def check(self, folder: Path, name: str) -> FileStamp:
         """Sum a file's bytes, which takes about a millisecond for each megabyte. Raises IndexDamaged."""
         if name not in self.files:
             raise IndexDamaged.because("a file is not in the manifest")
         file = folder / name
         try:
-            stamp = Stamp.of(file)
+            stamp = FileStamp.of(file)
             right = stamp.size == self.files[name].size and _sum(file) == self.files[name]
         except OSError as error:
             raise IndexDamaged.because(type(error).__name__) from error
@@ -108,7 +108,7 @@ class Manifest:
 
     def sweep(self, folder: Path) -> None:
         """Remove the leftovers. Only for the writer: another's unfinished files are leftovers too."""
-        remove(self.leftovers(folder))
+        remove_entries(self.leftovers(folder))
 
 
 def newest_manifest(folder: Path) -> int:
@@ -124,10 +124,12 @@ def read_manifest(folder: Path) -> Manifest:
         values = json.loads(data)
         seal = str(values.pop("seal"))
         if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):
-            raise IndexDamaged.because("the manifest is not ours")
+            raise IndexDamaged.because("the manifest's seal is not valid")
         if values["generation"] != number:
             raise IndexDamaged.because("the manifest is of another generation")
-        files = {str(name): Sum(int(size), int(crc)) for name, (size, crc) in values["files"].items()}
+        files = {
+            str(name): FileChecksum(int(size), int(crc)) for name, (size, crc) in values["files"].items()
+        }
         return Manifest(
             number, files, dict(values["state"]), [(str(id), str(dead)) for id, dead in values["parts"]]
         )
@@ -167,19 +169,19 @@ def _name(number: int) -> str:
     return f"{number}{_MANIFEST}"
 
 
-def _sum(file: Path) -> Sum:
+def _sum(file: Path) -> FileChecksum:
     size = crc = 0
     buffer = memoryview(bytearray(_BUFFER))
     with file.open("rb", buffering=0) as stream:
         while count := stream.readinto(buffer):
             crc = zlib.crc32(buffer[:count], crc)
             size += count
-    return Sum(size, crc)
+    return FileChecksum(size, crc)
 
 
 def _seal(folder: Path, values: Mapping[str, object]) -> str:
     text = b"docyard manifest\0" + folder.name.encode() + b"\0" + _canonical(values)
-    return hmac.digest(user_key(), text, "sha256").hex()
+    return hmac.digest(load_user_key(), text, "sha256").hex()
 
 
 def _canonical(values: Mapping[str, object]) -> bytes:

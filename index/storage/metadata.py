@@ -183,7 +183,7 @@ class Metadata(_Model):
     embedding: Embedding | None = None
 
     def as_bytes(self) -> bytes:
-        """The file that says this: JSON in UTF-8, in the contract's order, with a line break at its end."""
+        """Return the file: JSON in UTF-8, in the contract's order, with a final line break."""
         return (self.model_dump_json(indent=2) + "\n").encode()
 
     def is_of(self, state: State) -> bool:
@@ -223,8 +223,8 @@ def is_listable(value: str) -> bool:
     return 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _UNSEEN.search(value)
 
 
-def one_line(text: str) -> str:
-    """A description as a host may be shown it: one line, short, without characters that hide or turn text."""
+def sanitize_line(text: str) -> str:
+    """Return a description as one short line without characters that hide or reorder text."""
     plain = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text[: 2 * MAX_DESCRIPTION])
     return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
 
@@ -257,7 +257,7 @@ def parse_metadata(data: bytes) -> Metadata:
         first = _problem(error.errors(include_url=False, include_input=False)[0])
         raise InvalidMetadata(
             f"metadata.json is invalid at {first.field}: {first.reason}",
-            fix="`docyard metadata` lists all that is wrong; `docyard build` writes an artifact's anew, and "
+            fix="`docyard metadata` lists all problems; `docyard build` rewrites an artifact's, and "
             "`docyard index rebuild` that of a repository's own index.",
             field=first.field,
         ) from None
@@ -271,7 +271,7 @@ def parse_provided(data: bytes) -> tuple[Metadata, Problem | None]:
     try:
         return parse_metadata(data), None
     except InvalidMetadata:
-        found = problems(data)
+        found = find_problems(data)
         if {problem.field for problem in found} != {_SOURCE_COMMIT}:
             raise
     values = json.loads(data)
@@ -279,7 +279,7 @@ def parse_provided(data: bytes) -> tuple[Metadata, Problem | None]:
     return parse_metadata(json.dumps(values).encode()), found[0]
 
 
-def problems(data: bytes) -> list[Problem]:
+def find_problems(data: bytes) -> list[Problem]:
     """List every breach of the contract in a `metadata.json`; none if it is sound."""
     try:
         Metadata.model_validate_json(data)
@@ -292,11 +292,11 @@ def _problem(error: ErrorDetails) -> Problem:
     parts = [str(part) for part in error["loc"] if part != "[key]"]
     reason = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     reason = reason.replace("String should", "must").replace("valid dictionary", "object")
-    field = ".".join(one_line(part[:_SHOWN]) for part in parts)
+    field = ".".join(sanitize_line(part[:_SHOWN]) for part in parts)
     return Problem(field or "metadata.json", reason[0].lower() + reason[1:])
 
 
-def describe(
+def describe_index(
     state: State,
     values: Mapping[str, Collection[str]],
     corpus_description: str,
@@ -308,7 +308,7 @@ def describe(
     A built-in key of which nothing is said or found is left out.
     """
     told = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
-    taxonomy = {key: facet(values.get(key, ()), descriptions[key]) for key in told[:MAX_KEYS]}
+    taxonomy = {key: make_facet(values.get(key, ()), descriptions[key]) for key in told[:MAX_KEYS]}
     return Metadata(
         metadata_version=VERSION,
         corpus_description=corpus_description,
@@ -322,7 +322,7 @@ def describe(
     )
 
 
-def facet(values: Iterable[str], description: str | None = None) -> Facet:
+def make_facet(values: Iterable[str], description: str | None = None) -> Facet:
     """Make a facet of the values found; it lists none where there are so many that they cannot be an enum.
 
     Values that are too long, or hold characters that cannot be seen, stay searchable but are not listed.
@@ -347,4 +347,4 @@ _facet = lru_cache(maxsize=2 * MAX_KEYS)(_facet_of_many)
 
 def corpus_description(configured: str | None, name: str) -> str:
     """Return one line about the documents: the settings' own, else "documentation of NAME"."""
-    return one_line(configured or "") or one_line(f"documentation of {name}")
+    return sanitize_line(configured or "") or sanitize_line(f"documentation of {name}")

@@ -1,8 +1,6 @@
-"""What `metadata.json` tells of an index that follows its branch: written after it, from it, and read again.
+"""Keep `metadata.json` in sync with the index, with debounced writes.
 
-Threads and processes that follow at the same time end with what the index holds then, whoever was slower.
-
-Work that an answer does not wait for: done a moment later, once however often it was asked for.
+Concurrent threads and processes converge on the newest index state.
 """
 
 from __future__ import annotations
@@ -14,14 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from index.storage.files import IndexUnwritable
-from index.storage.locking import IndexBusy, locked
-from index.storage.manifest import Stamp
-from index.storage.metadata import Metadata, corpus_description, describe, read_metadata, write_metadata
+from index.storage.locking import IndexBusy, hold_lock
+from index.storage.manifest import FileStamp
+from index.storage.metadata import Metadata, corpus_description, describe_index, read_metadata, write_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.port import State
-    from index.storage.location import Home
+    from index.storage.location import IndexLocation
     from workspace.workspace import Workspace
 
 DELAY = 0.5
@@ -30,19 +28,19 @@ DELAY = 0.5
 """Seconds from the first time that something is asked for until it is done."""
 
 
-class Later:
-    """One piece of work, done in a thread of its own; `flush` and the end of the process do it at once."""
+class Debouncer:
+    """Debounced work in a background thread; `flush` and the end of the process run it at once."""
 
     def __init__(self, work: Callable[[], None], delay: float = DELAY) -> None:
-        """Nothing is done before `ask`. Nobody hears of what `work` raises, so it is to raise nothing."""
+        """Run nothing before `schedule`. Errors of `work` are lost, so it must not raise any."""
         self._work = work
         self._delay = delay
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
         self._working = threading.Lock()
 
-    def ask(self) -> None:
-        """See to it that the work is done after this moment."""
+    def schedule(self) -> None:
+        """Ensure that the work runs after this moment."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(self._delay, self.flush)
@@ -51,7 +49,7 @@ class Later:
                 atexit.register(self.flush)
 
     def flush(self) -> None:
-        """Do now what was asked for, if it is not done yet; when this returns, it is."""
+        """Run the scheduled work now, unless it has run; when this returns, it is done."""
         with self._working:
             with self._lock:
                 timer, self._timer = self._timer, None
@@ -73,7 +71,7 @@ METADATA_PATIENCE_S = 1.0
 """Seconds to wait for another writer of `metadata.json`, which holds its lock for two small files only."""
 
 
-class Telling:
+class MetadataPublisher:
     """The metadata of the index at a home. Safe to use from several threads.
 
     `state` reads what the index holds, `values` counts the values of the taxonomy of a state.
@@ -82,7 +80,7 @@ class Telling:
     def __init__(
         self,
         workspace: Workspace,
-        home: Home,
+        home: IndexLocation,
         state: Callable[[], State | None],
         values: Callable[[State], dict[str, Mapping[str, int]]],
     ) -> None:
@@ -91,10 +89,10 @@ class Telling:
         self._state = state
         self._values = values
         self._metadata: Metadata | None = None
-        self._seen: Stamp | None = None
+        self._seen: FileStamp | None = None
         self._turn = threading.Lock()
         self._is_checked = False
-        self._figures = Later(self._write_figures)
+        self._debouncer = Debouncer(self._write_figures)
 
     def last(self) -> Metadata | None:
         """Return the last metadata that was written, also by another process; never waits for the index.
@@ -105,11 +103,11 @@ class Telling:
             self._read()
         return self._metadata
 
-    def tell(self, state: State) -> None:
-        """Tell of what the index holds by now, a state at least, if that is something else than was told.
+    def publish(self, state: State) -> None:
+        """Publish the metadata of the index's current state, at least of `state`, if it has changed.
 
-        Another process may tell of it at the same time, so it is looked at again after it was written. Where
-        only the figures changed, as most commits leave it, nobody waits for the disk.
+        Another process may publish at the same time, so the state is read again after the write. If only the
+        figures changed, as after most commits, the write is debounced.
         """
         with self._turn:
             for _ in range(_TRIES):
@@ -120,14 +118,14 @@ class Telling:
                     return
                 self._metadata = told = self._describe(now)
                 if known is not None and known.is_alike(told):
-                    self._figures.ask()
+                    self._debouncer.schedule()
                     return
                 if not self._write(told):
                     return
 
     def close(self) -> None:
         """Write what is to be written, and forget what was read."""
-        self._figures.flush()
+        self._debouncer.flush()
         self._metadata = self._seen = None
 
     def _now(self) -> State | None:
@@ -138,7 +136,7 @@ class Telling:
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
         told = corpus_description(config.corpus.description, self._workspace.name)
-        return describe(state, self._values(state), told, config.taxonomy_keys)
+        return describe_index(state, self._values(state), told, config.taxonomy_keys)
 
     def _is_described(self, known: Metadata, state: State) -> bool:
         """Return True if the corpus is described as this version does it; looked up once in a process.
@@ -156,11 +154,11 @@ class Telling:
 
         A search needs no metadata, and the next commit writes it again.
         """
-        location = self._home.look()
+        location = self._home.peek()
         if location is None:
             return False
         try:
-            with locked(location.metadata_lock, METADATA_PATIENCE_S):
+            with hold_lock(location.metadata_lock, METADATA_PATIENCE_S):
                 write_metadata(location.metadata, told)
         except (OSError, IndexBusy, IndexUnwritable):
             return False
@@ -169,11 +167,11 @@ class Telling:
         return True
 
     def _read(self) -> None:
-        location = self._home.look()
+        location = self._home.peek()
         if location is None:
             return
         with suppress(OSError):
-            stamp = Stamp.of(location.metadata)
+            stamp = FileStamp.of(location.metadata)
             if (told := read_metadata(location.metadata)) is not None:
                 self._seen = stamp
                 self._metadata = self._metadata if told == self._metadata else told

@@ -1,4 +1,4 @@
-"""One writer at a time: of the threads of this process, and of all processes that share an index."""
+"""The write lock of an index: one writer at a time, of all threads and processes that share it."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from typing import TypeVar
 
 from index.port import BaseMoved, Progress
 from index.storage.files import IndexUnwritable
-from index.storage.location import Home, Location
-from index.storage.locking import IndexBusy, locked
+from index.storage.location import IndexLocation, Location
+from index.storage.locking import IndexBusy, hold_lock
 
-PATIENCE = 5.0
+WRITE_TIMEOUT_S = 5.0
 """Seconds to wait for another writer while there is something to answer from."""
 
-FIRST_PATIENCE = 300.0
+FIRST_BUILD_TIMEOUT_S = 300.0
 """The same while there is nothing."""
 
 T = TypeVar("T")
 
 
-class Turns:
-    """The turns in which an index is written, at the first of its homes that can be written.
+class IndexWriteLock:
+    """The lock under which an index is written, at the first writable location.
 
-    `serves` says whether there is something to answer from while another writes.
+    `serves` returns True if there is an index to answer from while another process writes.
     """
 
-    def __init__(self, home: Home, serves: Callable[[], bool]) -> None:
+    def __init__(self, home: IndexLocation, serves: Callable[[], bool]) -> None:
         self._home = home
         self._serves = serves
         self._lock = threading.RLock()
 
-    def take(
+    def run(
         self, work: Callable[[Location | None], T], progress: Progress | None = None, *, moves: bool = True
     ) -> T:
-        """Do work as the only writer. Raises IndexBusy, and IndexUnwritable where memory is all there is.
+        """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if memory is all there is.
 
-        What cannot be written in one place is done again in the next; with `moves` false, BaseMoved tells the
-        caller that there is another place by now.
+        If one location cannot be written, the work is repeated at the next; with `moves` false, BaseMoved
+        reports the new location to the caller.
         """
         with self._among_threads(progress):
             while True:
-                location = self._home.settle()
+                location = self._home.resolve()
                 try:
                     with self._among_processes(location, progress):
                         return work(location)
                 except IndexUnwritable as refusal:
                     if location is None:
                         raise
-                    self._home.give_up(location)
+                    self._home.fall_back(location)
                     if not moves:
                         raise BaseMoved(
                             "the index has to move, since its folder cannot be written",
@@ -58,15 +58,15 @@ class Turns:
                         ) from refusal
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep the other threads out for a moment."""
+    def exclusive(self) -> Iterator[None]:
+        """Lock out the other threads for a moment."""
         with self._lock:
             yield
 
     @contextmanager
     def _among_threads(self, progress: Progress | None) -> Iterator[None]:
         if not self._lock.acquire(blocking=False):
-            _waiting(progress)
+            _report_waiting(progress)
             if not self._lock.acquire(timeout=self._patience()):
                 raise IndexBusy(
                     "the search index is still being brought up to date", fix="Try again in a moment."
@@ -81,13 +81,13 @@ class Turns:
         if location is None:
             yield
             return
-        with locked(location.lock, self._patience(), lambda: _waiting(progress)):
+        with hold_lock(location.lock, self._patience(), lambda: _report_waiting(progress)):
             yield
 
     def _patience(self) -> float:
-        return PATIENCE if self._serves() else FIRST_PATIENCE
+        return WRITE_TIMEOUT_S if self._serves() else FIRST_BUILD_TIMEOUT_S
 
 
-def _waiting(progress: Progress | None) -> None:
+def _report_waiting(progress: Progress | None) -> None:
     if progress:
         progress(0, 0, "Waiting for another call or process to index")

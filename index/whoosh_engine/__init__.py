@@ -1,7 +1,7 @@
 """The search engine on Whoosh: the only package that imports `whoosh`.
 
 codec.py   Whoosh's view of our segments
-engine.py  the engine inside Whoosh's frame
+engine.py  the engine: one writer, any number of readers
 """
 
 import warnings

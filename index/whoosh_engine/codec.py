@@ -31,7 +31,7 @@ from whoosh.reading import TermInfo, TermNotFound
 
 from index.segments import segment
 from index.segments.arrays import map_flat
-from index.segments.generation import Part
+from index.segments.generation import SegmentReader
 from index.segments.segment import Segment, file_name
 
 NAME = "MAIN"
@@ -66,7 +66,7 @@ def key_of(name: str, text: bytes) -> bytes | None:
 
 def term_of(key: bytes) -> tuple[str, bytes]:
     """Return Whoosh's name of a key's field, and the term."""
-    field, text = segment.parted(key)
+    field, text = segment.split_key(key)
     return (TEXT if field == segment.TEXT else _FACET + field), text
 
 
@@ -98,12 +98,12 @@ class FlatCodec(base.Codec):  # type: ignore[misc]
     """Opens our segments from a folder."""
 
     def terms_reader(self, storage: FileStorage, segment: FlatSegment) -> Terms:
-        return Terms(_opened(storage, segment))
+        return Terms(_open_segment(storage, segment))
 
     def per_document_reader(self, storage: FileStorage, segment: FlatSegment) -> Documents:
-        opened = _opened(storage, segment)
+        opened = _open_segment(storage, segment)
         pages = np.frombuffer(segment.dead_pages, np.uint32).tolist()
-        return Documents(opened, frozenset(Part.of(opened, pages).dead.tolist()))
+        return Documents(opened, frozenset(SegmentReader.of(opened, pages).dead.tolist()))
 
 
 class Terms(base.TermsReader):  # type: ignore[misc]
@@ -205,11 +205,11 @@ class Documents(base.PerDocumentReader):  # type: ignore[misc]
         return {PATH: path, KEY: key}
 
 
-def _opened(storage: FileStorage, segment: FlatSegment) -> Segment:
+def _open_segment(storage: FileStorage, segment: FlatSegment) -> Segment:
     return Segment(segment.segid, map_flat(Path(storage.folder) / file_name(segment.segid)))
 
 
-def write_toc(number: int, parts: Sequence[Part]) -> bytes:
+def write_toc(number: int, parts: Sequence[SegmentReader]) -> bytes:
     """Return the bytes of a generation's table."""
     segments = [
         FlatSegment(

@@ -1,10 +1,8 @@
-"""The engine inside Whoosh's frame: one writer at a time, any number of readers, each at one generation.
+"""The engine: one writer at a time, any number of readers, each at one generation.
 
-Whoever writes holds the lock of the index's home. A change adds a small segment and marks what it replaces as
-dead; a rebuild goes into a new folder beside the old one. Either is seen in one step, the replacing of the
-manifest or of the pointer to the folder, and what was open before stays readable.
-
-An index that was read, and what is made of one generation of it when it is asked for.
+A writer holds the lock of the index's location. A change adds a small segment and marks replaced pages as
+dead; a rebuild goes into a new folder next to the old one. Both become visible in one step, by replacing the
+manifest or the pointer to the folder, and open readers stay valid.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.page import Page, Record, Unreadable
+from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -30,28 +28,28 @@ from index.port import (
     Source,
     State,
 )
-from index.query import required_terms, verifier
+from index.query import make_phrase_filter, required_terms
 from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
-from index.ranking.results import best
-from index.segments.generation import Generation, Part, counted
+from index.ranking.results import top_results
+from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.store import Store
-from index.status import Status, leftovers, status_of
-from index.storage.files import remove
-from index.storage.location import SCHEMA, Home, Location
+from index.status import Status, find_leftovers, read_status
+from index.storage.files import remove_entries
+from index.storage.location import SCHEMA, IndexLocation, Location
 from index.storage.manifest import IndexDamaged
-from index.storage.write_lock import Turns
+from index.storage.write_lock import IndexWriteLock
 
 if TYPE_CHECKING:
     from index.building.build import Change
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class Searcher:
     """One generation of a store. `cache` outlives it. Safe to use from threads."""
 
     store: Store
-    generation: Generation
+    generation: IndexSnapshot
     cache: ArrayCache
     _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
 
@@ -80,7 +78,7 @@ class Opened:
     def search(
         self,
         query: Query,
-        read: Callable[[Record], bytes],
+        read: Callable[[SectionRecord], bytes],
         *,
         offset: int = 0,
         limit: int = 10,
@@ -91,33 +89,33 @@ class Opened:
         Raises GenerationGone if that is another generation than this one.
         """
         self._check(generation)
-        stretch = best(
+        stretch = top_results(
             self.statistics,
             query,
             offset=offset,
             limit=limit,
             required=[term for phrase in query.phrases for term in required_terms(phrase)],
-            verify=verifier(query.phrases, read) if query.phrases else None,
+            verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         )
         return Results(stretch.hits, stretch.more, self.edition, self.state, stretch.partial)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
-            self._values[key] = counted(self.generation.parts, key)
+            self._values[key] = count_values(self.generation.parts, key)
         return self._values[key]
 
     def similar(self, word: str, most: int) -> tuple[str, ...]:
         """Return at most so many terms that a misspelt word may stand for."""
-        from index.spelling import similar
+        from index.spelling import find_similar_terms
 
-        return similar(self.statistics, word, most)
+        return find_similar_terms(self.statistics, word, most)
 
     def _check(self, generation: str | None) -> None:
         if generation is not None and generation != self.edition:
             raise GenerationGone(
                 "the documents have changed since the first page of the list",
-                fix="Begin again with the first page.",
+                fix="Start again at the first page.",
                 generation=self.edition,
                 commit=self.state.commit,
             )
@@ -132,8 +130,8 @@ class WhooshEngine:
 
     def __init__(
         self,
-        home: Home,
-        read: Callable[[Record], bytes],
+        home: IndexLocation,
+        read: Callable[[SectionRecord], bytes],
         *,
         durable: bool = True,
         processes: int | None = None,
@@ -143,18 +141,18 @@ class WhooshEngine:
         self._durable = durable
         self._processes = processes
         self._cache = ArrayCache()
-        self._turns = Turns(home, lambda: self.serving() is not None)
-        self._opened: Opened | None = None
+        self._write_lock = IndexWriteLock(home, lambda: self.serving() is not None)
+        self._searcher: Searcher | None = None
         self._keeping = threading.Lock()
 
     def state(self) -> State | None:
         """Read the index as the last writer left it, be it this process or another. Raises IndexDamaged."""
-        opened = self._read(self._home.settle())
+        opened = self._read(self._home.resolve())
         return opened.state if opened else None
 
     def latest(self) -> State | None:
         """Read the same where the index lives now, and go nowhere else for it. Raises IndexDamaged."""
-        opened = self._read(self._home.look())
+        opened = self._read(self._home.peek())
         return opened.state if opened else None
 
     def serving(self) -> State | None:
@@ -162,12 +160,12 @@ class WhooshEngine:
         generation = self.generation()
         return generation.state if generation else None
 
-    def generation(self) -> Generation | None:
+    def generation(self) -> IndexSnapshot | None:
         """Return what can be answered from at once, with its parts."""
-        opened = self._opened
+        opened = self._searcher
         if opened is None or not opened.generation.is_untouched():
             try:
-                opened = self._read(self._home.look())
+                opened = self._read(self._home.peek())
             except IndexDamaged:
                 return None
         return opened.generation if opened else None
@@ -176,7 +174,7 @@ class WhooshEngine:
         self,
         base: str | None,
         commit: str | None,
-        upserts: Iterable[Page | Unreadable],
+        upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
         """As the port says. Only the writer whose turn it is reads the documents."""
@@ -188,15 +186,15 @@ class WhooshEngine:
             if state is not None and state.commit == commit != base:
                 return state
             if (state.commit if state else None) != base:
-                raise _moved(state)
-            from index.building.build import begun, changed
+                raise _moved_error(state)
+            from index.building.build import apply_change, begin_index
 
             if opened is None:
-                return self._fill(location, lambda _: begun(commit, upserts))
+                return self._fill(location, lambda _: begin_index(commit, upserts))
             generation = opened.generation
-            return self._commit(opened.store, generation, changed(generation, commit, upserts, deletes))
+            return self._commit(opened.store, generation, apply_change(generation, commit, upserts, deletes))
 
-        return self._turns.take(change, moves=False)
+        return self._write_lock.run(change, moves=False)
 
     def rebuild(
         self,
@@ -208,9 +206,9 @@ class WhooshEngine:
         """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
 
         def collect(folder: Path | None) -> Change:
-            from index.building.build import built_anew
+            from index.building.build import build_index
 
-            return built_anew(source, folder, self._processes, progress, durable=self._durable)
+            return build_index(source, folder, self._processes, progress, durable=self._durable)
 
         def anew(location: Location | None) -> State:
             _sweep(location, location.current() if location else None)
@@ -221,9 +219,9 @@ class WhooshEngine:
                         return opened.state
             return self._fill(location, collect)
 
-        return self._turns.take(anew, progress)
+        return self._write_lock.run(anew, progress)
 
-    def adopt(self, parts: Sequence[Part], state: State) -> None:
+    def adopt(self, parts: Sequence[SegmentReader], state: State) -> None:
         """Serve segments that were opened elsewhere, as an index in memory: nothing is written."""
         self._commit(Store(None), None, (parts, state))
 
@@ -251,46 +249,48 @@ class WhooshEngine:
 
     def sweep(self) -> int:
         """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
-        return self._turns.take(lambda location: remove(leftovers(location)) if location else 0)
+        return self._write_lock.run(
+            lambda location: remove_entries(find_leftovers(location)) if location else 0
+        )
 
     def status(self, tip: str | None) -> Status:
         """Tell of the index, without building, mending or following it."""
-        location = self._home.look()
+        location = self._home.peek()
         folder = location.current() if location else None
-        generation: Generation | None = None
+        generation: IndexSnapshot | None = None
         if folder is not None:
             with suppress(IndexDamaged):
                 generation = Store(folder).read()
-        elif location is None and self._opened is not None:
-            generation = self._opened.generation
+        elif location is None and self._searcher is not None:
+            generation = self._searcher.generation
         state = generation.state if generation else None
-        return status_of(location, tip, state, len(generation.parts) if generation else 0)
+        return read_status(location, tip, state, len(generation.parts) if generation else 0)
 
     def close(self) -> None:
         """Let go of what is open; an index in memory is gone then."""
-        with self._turns.alone():
-            self._opened = None
-            self._home.leave()
+        with self._write_lock.exclusive():
+            self._searcher = None
+            self._home.reset()
 
-    def _current(self) -> Opened | None:
+    def _current(self) -> Searcher | None:
         """Return what is open, else what is there."""
-        return self._opened or self._read(self._home.settle())
+        return self._searcher or self._read(self._home.resolve())
 
-    def _read(self, location: Location | None) -> Opened | None:
+    def _read(self, location: Location | None) -> Searcher | None:
         """Read what is in a location, or in memory, and go on with it. Raises IndexDamaged.
 
         Where another thread has put something else there meanwhile, which may be older or newer, it is read
         again: whoever is told of a state gets no answer from an older one.
         """
         while True:
-            before = self._opened
+            before = self._searcher
             opened = self._look(location, before)
             with self._keeping:
-                if self._opened is before:
-                    self._opened = opened
+                if self._searcher is before:
+                    self._searcher = opened
                     return opened
 
-    def _look(self, location: Location | None, opened: Opened | None) -> Opened | None:
+    def _look(self, location: Location | None, opened: Searcher | None) -> Searcher | None:
         """Read what is in a location, or in memory; what is opened of it already is not opened again."""
         folder = location.current() if location else None
         if opened is not None and opened.store.folder != folder:
@@ -300,7 +300,7 @@ class WhooshEngine:
         store = opened.store if opened else Store(folder, self._durable)
         generation = store.read(opened.generation if opened else None)
         if opened is None or generation.number != opened.generation.number:
-            opened = Opened(store, generation, self._cache)
+            opened = Searcher(store, generation, self._cache)
         return opened
 
     def _fill(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
@@ -314,7 +314,7 @@ class WhooshEngine:
             raise
 
     def _commit(
-        self, store: Store, previous: Generation | None, change: Change, location: Location | None = None
+        self, store: Store, previous: IndexSnapshot | None, change: Change, location: Location | None = None
     ) -> State:
         """Make a change; that of a new folder, by putting this in its place in the location."""
         from index.whoosh_engine.codec import write_toc  # takes long to import, and is not needed to read
@@ -324,7 +324,7 @@ class WhooshEngine:
         if location and store.folder:
             location.swap(store.folder)
         with self._keeping:
-            self._opened = Opened(store, generation, self._cache)
+            self._searcher = Searcher(store, generation, self._cache)
         return state
 
 
@@ -335,7 +335,7 @@ def _sweep(location: Location | None, keep: Path | None) -> None:
             location.sweep(keep=keep)
 
 
-def _moved(state: State | None) -> BaseMoved:
+def _moved_error(state: State | None) -> BaseMoved:
     return BaseMoved(
         "the index stands at another commit than the change begins with",
         fix="Begin with the commit that it stands at.",

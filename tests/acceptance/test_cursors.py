@@ -71,7 +71,7 @@ def test_a_cursor_of_another_user_is_refused(server: Server, repo: Repo, tmp_pat
     with serving(repo.path, tmp_path / "other") as other:
         refused = next_page(other, cursor_of(server))
     assert refused.data["code"] == "INVALID_CURSOR"
-    assert "was not given out by this server" in refused.data["error"]
+    assert "was not issued by this server" in refused.data["error"]
 
 
 def test_a_page_may_be_of_another_size_and_asked_for_twice(server: Server) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from tests.acceptance.gate import Walk
 from tests.acceptance.gate_attempts import ATTEMPTS
 
@@ -15,7 +15,7 @@ from tests.acceptance.gate_attempts import ATTEMPTS
 def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    user_key.cache_clear()
+    load_user_key.cache_clear()
 
 
 def walk_through(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:

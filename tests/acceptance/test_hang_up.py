@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from tests.acceptance.clients import patient, patient_command, until
 from tests.acceptance.server import surroundings
 from tests.repositories import Repo, normal
@@ -123,7 +123,7 @@ def after_a_commit(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterat
     before = repo.head()
     assert wire.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
-    with locked(lock, PATIENCE):
+    with hold_lock(lock, PATIENCE):
         send()
         until(lambda: repo.head() != before, "a commit")
         yield

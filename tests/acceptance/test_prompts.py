@@ -56,7 +56,7 @@ async def test_a_reader_is_offered_what_reads(repo: Repo, home: Path, era: Era) 
     async with connected(home, era, ["-C", repo.path, "--read-only"]) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["review_document", "answer_from_docs"]
-        with pytest.raises(MCPError, match="no prompt 'write_spec'"):
+        with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
             await client.get_prompt("write_spec", {"topic": "Ranking"})
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from tests.acceptance.server import CLIENT, Reply, Server, serving, surroundings
 from tests.repositories import Repo, normal
 from tests.stdio_client import connect
@@ -67,7 +67,7 @@ def test_a_server_that_is_killed_between_its_commit_and_its_answer(
         assert server.call("search_docs", query="work").data["hits"]
         [lock] = (repo.path / ".git" / "docyard").rglob("lock")
         # An answer comes after the index has followed the commit, and now it cannot.
-        with locked(lock, PATIENCE):
+        with hold_lock(lock, PATIENCE):
             unheard: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
             os.kill(int(pid_file.read_text()), signal.SIGKILL)

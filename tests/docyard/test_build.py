@@ -12,7 +12,7 @@ import pytest
 
 from docyard.cli.main import main
 from index.artifacts.build import LOCK
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from tests import warm
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -242,21 +242,21 @@ def test_a_ref_that_is_none(repo: Path, out: Path, name: str, said: str, capsys:
 
 def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", repo) == 3
-    assert "no artifact" in error(capsys)
+    assert "not of an artifact" in error(capsys)
     out.write_text("A file.")
     assert build(repo, "--out", out) == 3
-    assert "something else stands there" in error(capsys)
+    assert "must be a folder" in error(capsys)
     out.unlink()
     out.symlink_to(out)
     assert build(repo, "--out", out) == 3
-    assert "something else stands there" in error(capsys)
+    assert "must be a folder" in error(capsys)
     assert build(repo, "--out", repo / ".git" / "site") == 3
-    assert "Git's own" in error(capsys)
+    assert "inside a Git directory" in error(capsys)
 
 
 def test_a_builder_is_at_work_there(repo: Path, out: Path, capsys: Capture) -> None:
     out.mkdir()
-    with locked(out / LOCK, 0):
+    with hold_lock(out / LOCK, 0):
         assert build(repo, "--out", out) == 3
     assert "another process is building into this folder" in error(capsys)
 

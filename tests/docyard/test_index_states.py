@@ -11,8 +11,8 @@ import pytest
 from docyard.cli.main import main
 from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.index import check_index
-from index.storage.keys import user_key
-from index.storage.locking import locked
+from index.storage.keys import load_user_key
+from index.storage.locking import hold_lock
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
 
@@ -21,7 +21,7 @@ Told = Callable[..., dict[str, object]]
 
 @pytest.fixture(autouse=True)
 def own_key() -> None:
-    user_key.cache_clear()
+    load_user_key.cache_clear()
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
     (home(repo) / "0123456789abcdef").mkdir()
     (built(repo) / "_MAIN_9.toc").write_bytes(b"half")
     assert told("index", "status")["leftovers"] == 2
-    with locked(home(repo) / "lock", 0):
+    with hold_lock(home(repo) / "lock", 0):
         found = told("index", "status")
         assert (found["writing"], found["leftovers"]) == (True, 0)
         assert [finding.message for finding in findings(repo)] == ["some process is writing the index now"]
@@ -93,7 +93,7 @@ def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
     git("branch", "--delete", "--quiet", "old")
     [finding] = findings(repo)
     assert finding.mend is not None
-    with locked(folder / "lock", 0):
+    with hold_lock(folder / "lock", 0):
         assert finding.mend() is None
     assert finding.mend() == "removed 1 index folder that nothing uses"
     assert not folder.exists()

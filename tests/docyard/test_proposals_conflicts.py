@@ -23,7 +23,7 @@ from docyard.cli.proposals.conflicts import (
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tools.errors import visible
+from tools.errors import escape_invisible
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitId, UnitKind
 from workspace.merge.trees import FileConflict
 from workspace.workspace import Workspace
@@ -207,7 +207,12 @@ def test_what_is_printed_decides_just_the_conflict_that_it_names(found: list[Fil
 
 
 def _names(path: str, unit: UnitId) -> tuple[str, ...]:
-    return path, f"{path}#{unit.where}", conflict_name(path, unit), visible(conflict_name(path, unit))
+    return (
+        path,
+        f"{path}#{unit.where}",
+        conflict_name(path, unit),
+        escape_invisible(conflict_name(path, unit)),
+    )
 
 
 def test_the_command_that_is_shown_decides_all_and_keeps_what_was_decided(

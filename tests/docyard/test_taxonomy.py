@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 
 
 @pytest.fixture(autouse=True)
 def own_key() -> None:
-    user_key.cache_clear()
+    load_user_key.cache_clear()
 
 
 def commit(repo: Path, git: Git, **files: str) -> None:

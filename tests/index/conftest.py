@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
@@ -35,7 +35,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep the user's real key and cache out of the tests."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    user_key.cache_clear()
+    load_user_key.cache_clear()
     return tmp_path / "state" / "docyard" / "key"
 
 

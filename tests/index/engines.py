@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from index.page import Page, Record, Unreadable
+from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
 from index.query import parse
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from tests.index.plain import PlainEngine
 
-Read = Callable[[Record], bytes]
+Read = Callable[[SectionRecord], bytes]
 
 ENGINES: dict[str, Callable[[Path, Read], Engine]] = {
     "plain": lambda folder, read: PlainEngine(),
@@ -21,8 +21,8 @@ ENGINES: dict[str, Callable[[Path, Read], Engine]] = {
 }
 
 
-def _home(folder: Path) -> Home:
-    return Home(lambda: "index", lambda name: [folder / name])
+def _home(folder: Path) -> IndexLocation:
+    return IndexLocation(lambda: "index", lambda name: [folder / name])
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Commit:
     """A whole commit, as a rebuild takes it in."""
 
     commit: str | None
-    documents: dict[str, Page | Unreadable]
+    documents: dict[str, IndexedDocument | UnreadableDocument]
 
     def paths(self) -> tuple[str, ...]:
         return tuple(sorted(self.documents))
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         return (self.documents[path] for path in paths)
 
 
@@ -49,7 +49,7 @@ class History:
     name: str
     folder: Path
     tip: str | None = None
-    documents: dict[str, Page | Unreadable] = field(default_factory=dict)
+    documents: dict[str, IndexedDocument | UnreadableDocument] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -59,16 +59,16 @@ class History:
         """Open the engine as another process would."""
         return ENGINES[self.name](self.folder, self.read)
 
-    def read(self, record: Record) -> bytes:
+    def read(self, record: SectionRecord) -> bytes:
         return self.blobs[record.blob][record.body : record.end]
 
-    def commit(self, *upserts: Page | Unreadable, deletes: Iterable[str] = ()) -> State:
+    def commit(self, *upserts: IndexedDocument | UnreadableDocument, deletes: Iterable[str] = ()) -> State:
         """Make the next commit, and let the engine take it in."""
         base, self.tip = self.tip, f"c{int(self.tip[1:]) + 1}" if self.tip else "c1"
         deletes = tuple(deletes)
         self.documents = {path: page for path, page in self.documents.items() if path not in deletes}
         self.documents |= {page.path: page for page in upserts}
-        self.blobs |= {page.blob: page.data for page in upserts if isinstance(page, Page)}
+        self.blobs |= {page.blob: page.data for page in upserts if isinstance(page, IndexedDocument)}
         return self.engine.apply(base, self.tip, sorted(upserts, key=lambda page: page.path), deletes)
 
     def rebuild(self) -> State:
@@ -82,6 +82,6 @@ class History:
         return [hit.record.chunk_id for hit in self.ask(query, **options).hits]
 
     def state(self) -> State | None:
-        """The engine's state, without the time."""
+        """Return the engine's state, without the time."""
         state = self.engine.state()
         return replace(state, indexed_at="") if state else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from index.service import SearchIndex
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from index.storage.manifest import read_manifest
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -38,7 +38,7 @@ def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]
 
 @cache
 def fresh_lists(path: Path, commit: str) -> dict[str, tuple[bool, List]]:
-    """The lists of an index that is built now, in a folder of its own, at the tip."""
+    """Return the lists of an index that is built now, in a folder of its own, at the tip."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
         return lists(SearchIndex(Workspace.open(path, read_only=True), location=Path(folder)), at=commit)
@@ -60,24 +60,24 @@ def move(repo: Repo, commit: str) -> None:
 
 
 def home(repo: Repo) -> Path:
-    """The folder of the one index location in the Git directory."""
+    """Return the folder of the one index location in the Git directory."""
     [folder] = (repo.path / ".git" / "docyard" / "index").iterdir()
     return folder
 
 
 def built(repo: Repo) -> Path:
-    """The folder of the index that serves."""
+    """Return the folder of the index that serves."""
     return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
 
 
 def orphans(repo: Repo) -> list[str]:
-    """What stands beside the index or in it and is no part of it.
+    """List the files in or next to the index that are not part of it.
 
     An index that was not closed writes `metadata.json` in a thread, up to half a second later. Under the lock
     of that file no draft has a writer.
     """
     manifest = read_manifest(built(repo))
-    with locked(home(repo) / "metadata-lock", 60):
+    with hold_lock(home(repo) / "metadata-lock", 60):
         here = [entry.name for entry in home(repo).iterdir()]
     inside = [entry.name for entry in built(repo).iterdir()]
     known = {"lock", "current", "metadata.json", "metadata.sum", "metadata-lock", built(repo).name}

@@ -8,9 +8,9 @@ from random import Random
 
 from index.analysis import expand
 from index.building.inversion import Inversion
-from index.page import Page
+from index.page import IndexedDocument
 from index.port import Query
-from index.segments.generation import Part
+from index.segments.generation import SegmentReader
 from index.segments.merge import merge
 from index.segments.segment import Segment, Tables
 from workspace.config.taxonomy import BUILT_IN, Taxonomy
@@ -38,8 +38,8 @@ PATTERNS = (
 )
 
 
-def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> Page:
-    """A page of Markdown text, with front matter if it has values to filter by."""
+def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> IndexedDocument:
+    """Return a page of Markdown text, with front matter if it has values to filter by."""
     lines = [f"type: {type}"] if type else []
     if tags := tuple(tags):
         lines.append(f"tags: [{', '.join(tags)}]")
@@ -47,11 +47,11 @@ def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] =
         text = "\n".join(("---", *lines, "---", text))
     document = Document.parse(text.encode(), path)
     facets = Taxonomy(dict.fromkeys(BUILT_IN), {}.get).values(path, document.front_matter)
-    return Page.of(document, hashlib.sha1(document.data).hexdigest(), facets)
+    return IndexedDocument.of(document, hashlib.sha1(document.data).hexdigest(), facets)
 
 
-def segment(pages: Iterable[Page]) -> Segment:
-    """A segment in memory of some pages, in any order."""
+def segment(pages: Iterable[IndexedDocument]) -> Segment:
+    """Return a segment in memory of some pages, in any order."""
     inversion, tables = Inversion(), Tables()
     for one in sorted(pages, key=lambda page: page.path):
         inversion.add(one)
@@ -63,31 +63,31 @@ class Growing:
     """An index in the making: what lives, and the parts that hold it and what is dead."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, Page] = {}
-        self.parts: tuple[Part, ...] = ()
+        self.pages: dict[str, IndexedDocument] = {}
+        self.parts: tuple[SegmentReader, ...] = ()
 
-    def change(self, upserts: Iterable[Page] = (), deletes: Iterable[str] = ()) -> None:
+    def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
         """Replace and remove pages, as one commit does: what is new comes in a segment of its own."""
         new = {page.path: page for page in upserts}
         gone = {*new, *deletes}
         self.parts = tuple(
-            part.without(number for path in gone if (number := part.find(path)) is not None)
+            part.with_dead_pages(number for path in gone if (number := part.find(path)) is not None)
             for part in self.parts
         )
         if new:
-            self.parts += (Part.of(segment(new.values())),)
+            self.parts += (SegmentReader.of(segment(new.values())),)
         self.pages = {path: page for path, page in self.pages.items() if path not in gone} | new
 
     def merge(self, chosen: slice) -> None:
         """Make one of some neighbouring parts."""
         parts = list(self.parts)
         if parts[chosen]:
-            parts[chosen] = [Part.of(merge(parts[chosen]))]
+            parts[chosen] = [SegmentReader.of(merge(parts[chosen]))]
         self.parts = tuple(parts)
 
 
-def random_page(chance: Random, path: str, sections: int) -> Page:
-    """A page of sections of a few words each, of which most are frequent and some rare."""
+def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:
+    """Return a page of sections of a few words each, of which most are frequent and some rare."""
     lines = [f"# {chance.choice(WORDS)}"]
     for _ in range(sections):
         depth = chance.choice(("##", "###"))

@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import section_terms
+from index.analysis import weigh_section_terms
 from index.analysis.words import stem
-from index.page import Page, Record, Unreadable
+from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -37,7 +37,7 @@ from workspace.document.sections import Section
 class Entry:
     """A section in the index, with the weights of its terms."""
 
-    page: Page
+    page: IndexedDocument
     section: Section
     terms: Mapping[str, int]
 
@@ -50,9 +50,9 @@ class Entry:
         return self.page.path, self.section.key
 
     @property
-    def record(self) -> Record:
+    def record(self) -> SectionRecord:
         page, section = self.page, self.section
-        return Record(
+        return SectionRecord(
             path=page.path,
             key=section.key,
             blob=page.blob,
@@ -75,13 +75,13 @@ class Ranked(NamedTuple):
     score: float
 
 
-def entries_of(page: Page) -> list[Entry]:
-    """The sections of a page."""
-    return [Entry(page, section, section_terms(page, section)) for section in page.sections]
+def entries_of(page: IndexedDocument) -> list[Entry]:
+    """Return the sections of a page."""
+    return [Entry(page, section, weigh_section_terms(page, section)) for section in page.sections]
 
 
 def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
-    """The whole list of a query, and whether phrases were not looked for to its end.
+    """Return the whole list of a query, and whether phrases were not looked for to its end.
 
     They were if the first `depth` of the list were found among the 500 candidates that may be asked about.
     """
@@ -121,7 +121,7 @@ def ranked(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ran
 
 
 def edits_between(word: str, other: str) -> int:
-    """The fewest letters put in, taken out, replaced, or exchanged with a neighbour."""
+    """Return the fewest letters put in, taken out, replaced, or exchanged with a neighbour."""
 
     @cache
     def between(i: int, j: int) -> int:
@@ -191,7 +191,7 @@ class PlainEngine:
         self,
         base: str | None,
         commit: str | None,
-        upserts: Iterable[Page | Unreadable],
+        upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
         current = self._state.commit if self._state else None
@@ -206,7 +206,7 @@ class PlainEngine:
         for page in upserts:
             self._pages.pop(page.path, None)
             unreadable.pop(page.path, None)
-            if isinstance(page, Unreadable):
+            if isinstance(page, UnreadableDocument):
                 unreadable[page.path] = page.blob
             else:
                 self._pages[page.path] = entries_of(page)

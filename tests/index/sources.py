@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.page import Page, Unreadable
+from index.page import IndexedDocument, UnreadableDocument
 from tests.index.pages import page
 
 
@@ -23,11 +23,11 @@ class Numbered:
     def paths(self) -> tuple[str, ...]:
         return tuple(f"{number % 7}/{number:04}.md" for number in range(self.count))
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         for path in paths:
             number = int(path[2:6])
             if number % 5 == 4:
-                yield Unreadable(path, f"{number:040x}")
+                yield UnreadableDocument(path, f"{number:040x}")
             else:
                 yield page(path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]])
 
@@ -38,7 +38,7 @@ class Failing(Numbered):
 
     signal: int = 0
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         for number, found in enumerate(super().pages(paths)):
             if number == 3 and is_child():
                 if self.signal:
@@ -51,7 +51,7 @@ class Failing(Numbered):
 class Lost(Numbered):
     """Reading fails in the parent, and never ends in a child."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if not is_child():
             raise KeyError("lost")
         return for_ever()
@@ -61,7 +61,7 @@ class Lost(Numbered):
 class Chatty(Numbered):
     """Whoever reads it writes to the standard output."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if is_child():
             print("chatter", flush=True)
             os.write(1, b"chatter")
@@ -74,12 +74,12 @@ class Endless(Numbered):
 
     folder: Path = Path()
 
-    def pages(self, paths: Iterable[str]) -> Iterator[Page | Unreadable]:
+    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         (self.folder / ("child" if is_child() else "parent")).touch()
         return for_ever()
 
 
-def for_ever() -> Iterator[Page]:
+def for_ever() -> Iterator[IndexedDocument]:
     while True:
         time.sleep(0.01)
         yield from ()

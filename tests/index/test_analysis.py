@@ -14,16 +14,16 @@ from index.analysis import (
     MAX_TOKEN,
     MAX_WEIGHT,
     TOKEN,
+    count_heading_terms,
+    count_text_terms,
     expand,
-    raw_tokens,
-    section_terms,
-    terms_of_heading,
-    terms_of_raw,
-    terms_of_text,
+    expand_raw,
+    split_raw_tokens,
     weigh,
+    weigh_section_terms,
 )
-from index.analysis.words import normalised
-from index.page import Page
+from index.analysis.words import normalize
+from index.page import IndexedDocument
 from index.query import parse
 from tests.loops import loop_over
 from workspace.document.document import Document
@@ -106,11 +106,11 @@ def test_a_token_stands_for_its_terms(token: str, terms: tuple[str, ...]) -> Non
     ],
 )
 def test_what_a_person_types_is_found_whole_and_by_its_parts(text: str, asked: str) -> None:
-    assert parse(asked).terms.keys() <= terms_of_text(text).keys()
+    assert parse(asked).terms.keys() <= count_text_terms(text).keys()
 
 
 def test_letters_are_not_parted_from_digits() -> None:
-    assert terms_of_text("token4").keys().isdisjoint(terms_of_text("token5 token 4 5"))
+    assert count_text_terms("token4").keys().isdisjoint(count_text_terms("token5 token 4 5"))
 
 
 @loop_over(
@@ -131,18 +131,18 @@ def test_letters_are_not_parted_from_digits() -> None:
     ],
 )
 def test_what_readers_do_not_see_is_not_indexed(text: str) -> None:
-    assert set(terms_of_text(text)) == {"word"}
+    assert set(count_text_terms(text)) == {"word"}
 
 
 def test_code_is_indexed() -> None:
     assert {"vector", "int", "foo", "name"} <= set(
-        terms_of_text('`vector<int>`\n\n```toml\nname = "foo"\n```\n')
+        count_text_terms('`vector<int>`\n\n```toml\nname = "foo"\n```\n')
     )
 
 
 def test_stop_words_count_in_headings_and_when_nothing_else_is_asked() -> None:
-    assert terms_of_text("this is the end") == {"end": 1}
-    assert terms_of_heading("Why not?") == {"why": 1, "not": 1}
+    assert count_text_terms("this is the end") == {"end": 1}
+    assert count_heading_terms("Why not?") == {"why": 1, "not": 1}
     assert parse("why not").terms == {"why": 1, "not": 1}
     assert parse("why not retry retries").terms == {"retri": 2}
 
@@ -154,7 +154,7 @@ def test_the_whole_of_a_name_weighs_more_than_its_parts_together() -> None:
 
 
 def test_dashes_between_words_make_no_flag() -> None:
-    assert terms_of_text("two--six, foo -- bar --- baz").keys() == {"two", "six", "foo", "bar", "baz"}
+    assert count_text_terms("two--six, foo -- bar --- baz").keys() == {"two", "six", "foo", "bar", "baz"}
 
 
 def test_long_tokens_are_known_by_their_first_characters_and_all_their_parts() -> None:
@@ -168,8 +168,8 @@ def test_a_section_is_weighed_by_its_text_its_heading_and_the_headings_above() -
     data = (
         b"# Retry guide\n\nIntro.\n\n## Retry\n\nA retry.\n\n### Limits\n\nA retry limit; " + b"word " * 300
     )
-    page = Page.of(Document.parse(data, "a.md"), "0" * 40)
-    weights = [section_terms(page, section) for section in page.sections]
+    page = IndexedDocument.of(Document.parse(data, "a.md"), "0" * 40)
+    weights = [weigh_section_terms(page, section) for section in page.sections]
     assert weights == [
         {"retri": 2, "guid": 2, "intro": 1},
         {"retri": 1 + 2 + 1, "guid": 1},
@@ -181,28 +181,28 @@ def test_a_section_is_weighed_by_its_text_its_heading_and_the_headings_above() -
 @example("a.\u0301b")
 @example("ab\0cd")
 def test_a_text_has_the_same_words_in_raw_tokens_and_as_a_whole(text: str) -> None:
-    raws = raw_tokens([text.encode("utf-8", "surrogatepass")])
+    raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
-    found = Counter(term for raw in raws for term in terms_of_raw(raw))
+    found = Counter(term for raw in raws for term in expand_raw(raw))
     plain = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    assert found == Counter(term for token in TOKEN.findall(normalised(plain)) for term in expand(token))
+    assert found == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))
 def test_texts_are_parted_by_one_break_each(texts: list[bytes]) -> None:
     parted: list[list[bytes]] = [[]]
-    for raw in raw_tokens(texts):
+    for raw in split_raw_tokens(texts):
         if raw == BREAK:
             parted.append([])
         else:
             parted[-1].append(raw)
-    assert parted == [raw_tokens([text]) for text in texts]
+    assert parted == [split_raw_tokens([text]) for text in texts]
 
 
 @given(st.lists(PIECES).map("".join))
 def test_text_and_query_agree_on_words(text: str) -> None:
-    indexed = terms_of_heading(text)
-    assert set(weigh(TOKEN.findall(normalised(text)))) <= set(indexed)
+    indexed = count_heading_terms(text)
+    assert set(weigh(TOKEN.findall(normalize(text)))) <= set(indexed)
     assert all(0 < len(part) <= MAX_TOKEN for part in indexed)
     "".join(indexed).encode()
 
@@ -250,7 +250,7 @@ def test_hostile_markup_takes_linear_time(bomb: str) -> None:
         best = 9.0
         for _ in range(3):
             start = time.process_time()
-            terms_of_text(bomb * count)
+            count_text_terms(bomb * count)
             best = min(best, time.process_time() - start)
         return best
 

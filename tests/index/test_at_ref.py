@@ -138,7 +138,7 @@ def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
 
 @pytest.fixture
 def afresh(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
-    """Gives the answers of an index that is built now, of one commit, in a folder of its own."""
+    """Yield the answers of an index that is built now, of one commit, in a folder of its own."""
     known: dict[str, list[object]] = {}
 
     def answered(commit: str) -> list[object]:
@@ -188,7 +188,7 @@ def test_old_commits_have_the_lists_of_a_fresh_index(
     """Few and many parts, few and many overlays kept, the whole commit taken in or what differs."""
     monkeypatch.setattr(overlays, "SMALL", small)
     monkeypatch.setattr(source, "_FEW", few)
-    monkeypatch.setattr(overlays, "KEPT", kept)
+    monkeypatch.setattr(overlays, "MAX_OVERLAYS", kept)
     compare(repo, afresh, seed, commits=60, at_once=1)
 
 
@@ -284,7 +284,7 @@ def test_a_cursor_goes_on_at_its_own_commit(index: SearchIndex, repo: Repo) -> N
 
     third = repo.commit({"newer.md": "# Newer\n\nerrors\n"})
     assert index.search("errors retry", limit=50, cursor=page.next_cursor, ref=first) == rest
-    with pytest.raises(StaleCursor, match="another commit than this ref names") as stale:
+    with pytest.raises(StaleCursor, match="another commit than this ref") as stale:
         index.search("errors retry", limit=1, cursor=page.next_cursor, ref=second)
     assert (stale.value.details["cursor_commit"], stale.value.details["commit"]) == (first, second)
     with pytest.raises(StaleCursor):
@@ -388,11 +388,11 @@ def test_the_memory_of_overlays_is_bounded(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = [repo.commit({"notes/a.md": f"# A\n\nokapi {number}\n"}) for number in range(6)]
-    monkeypatch.setattr(overlays, "KEPT", 3)
+    monkeypatch.setattr(overlays, "MAX_OVERLAYS", 3)
     for commit in commits[:-1]:
         index.search("okapi", ref=commit)
     assert list(index._overlays._kept) == commits[2:5]
-    monkeypatch.setattr(overlays, "KEPT_BYTES", 1)
+    monkeypatch.setattr(overlays, "MAX_OVERLAY_BYTES", 1)
     index.search("okapi", ref=commits[0])
     assert list(index._overlays._kept) == commits[:1]
     assert index._overlays.size > 1

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, words_of
+from index.query import MAX_CHARACTERS, EmptyQuery, Phrases, QueryTooBroad, parse, split_words
 from tests.index.bombs import BOMBS
 from tests.loops import loop_over
 
@@ -16,7 +16,7 @@ FAMILIES = loop_over("bomb", BOMBS.values(), ids=BOMBS.keys())
 
 
 def seconds(ask: Callable[[], object]) -> float:
-    """The processor time of a call, the best of three."""
+    """Return the processor time of a call, the best of three."""
 
     def once() -> float:
         start = time.process_time()
@@ -49,7 +49,7 @@ def test_what_is_over_the_limit_is_not_even_read(bomb: Callable[[int], str]) -> 
 @pytest.mark.growth
 @FAMILIES
 def test_looking_for_a_phrase_takes_linear_time(bomb: Callable[[int], str]) -> None:
-    phrase = Phrases.of([words_of("a b"), words_of("word other word")])
+    phrase = Phrases.of([split_words("a b"), split_words("word other word")])
 
     def look(size: int) -> Callable[[], object]:
         text = bomb(size).encode("utf-8", "replace")

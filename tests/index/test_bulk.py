@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_TOKEN, STOP_WORDS, raw_tokens, terms_of_raw
-from index.analysis.expansion import terms_of_raws
+from index.analysis import MAX_TOKEN, STOP_WORDS, expand_raw, split_raw_tokens
+from index.analysis.expansion import expand_raws
 from tests.loops import loop_over
 
 NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)
@@ -18,7 +18,7 @@ RAWS = st.lists(st.lists(NAMES | WORDS | OTHERS, min_size=1, max_size=3).map("".
 
 
 def each(raws: list[bytes]) -> list[list[str]]:
-    return [terms_of_raw(raw) for raw in raws]
+    return [expand_raw(raw) for raw in raws]
 
 
 @given(RAWS)
@@ -31,20 +31,20 @@ def each(raws: list[bytes]) -> list[list[str]]:
     ["C++", "C#", "#a", "a#1", "a+", "node.js", "node.js.", "1.2.3", "v1/search", "dOes", "WASN'T", "oNce"]
 )
 def test_terms_are_those_of_each_alone(texts: list[str]) -> None:
-    raws = raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
-    assert terms_of_raws(raws) == each(raws)
+    raws = split_raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
+    assert expand_raws(raws) == each(raws)
 
 
 def test_bytes_that_are_no_text() -> None:
     raws = [b"a\xc3", b"b", b"\xe2\x82", b"\x80c", b"\xff.d", b"e\x00f", b"\xf0\x9f\x94"]
-    assert terms_of_raws(raws) == each(raws)
+    assert expand_raws(raws) == each(raws)
 
 
 @loop_over("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_cut_at_the_same_place(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]
-    assert terms_of_raws(raws) == each(raws)
+    assert expand_raws(raws) == each(raws)
 
 
 def test_every_stop_word_is_one() -> None:
@@ -53,8 +53,8 @@ def test_every_stop_word_is_one() -> None:
         for word in sorted(STOP_WORDS)
         for form in (word, word.title(), f"{word}/a", f"x-{word}")
     ]
-    assert terms_of_raws(raws) == each(raws)
+    assert expand_raws(raws) == each(raws)
 
 
 def test_nothing_has_no_terms() -> None:
-    assert terms_of_raws([]) == []
+    assert expand_raws([]) == []

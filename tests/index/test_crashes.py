@@ -73,7 +73,7 @@ def run(work: Callable[[], None]) -> int | None:
 
 @pytest.fixture
 def commits(repo: Repo) -> list[str]:
-    """Commits that change, add and remove documents; the branch stands at the last."""
+    """Return commits that change, add and remove documents; the branch stands at the last."""
     made = [repo.head()]
     for number in range(3):
         (repo.path / f"notes/n{number - 1}.md").unlink(missing_ok=True)

@@ -37,7 +37,7 @@ def flipped(data: bytes, position: int, bit: int) -> bytes:
 
 
 def spoilt(data: bytes) -> Iterator[bytes]:
-    """The same bytes with one bit changed, and cut short, at each place, or at some of a large file."""
+    """Yield the bytes with one bit changed, and truncated, at each offset or at some of a large file."""
     step = max(1, len(data) // 250)
     for position in range(0, len(data), step):
         yield flipped(data, position, position % 8)

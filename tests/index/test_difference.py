@@ -8,7 +8,7 @@ import pytest
 
 from index import source as module
 from index.service import SearchIndex
-from index.source import Difference, difference
+from index.source import Difference, diff_snapshots
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
@@ -22,7 +22,7 @@ def at(repo: Repo, commit: str | None = None) -> Snapshot:
 
 
 def between(repo: Repo, base: str) -> Difference | None:
-    return difference(at(repo, base), at(repo))
+    return diff_snapshots(at(repo, base), at(repo))
 
 
 def taken_in(repo: Repo, base: str) -> list[str]:

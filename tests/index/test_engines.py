@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from index.page import Unreadable
+from index.page import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse
 from index.ranking.results import MOST_VERIFIED
@@ -195,7 +195,7 @@ def test_a_page_belongs_to_its_list(history: History) -> None:
 
 def test_what_git_cannot_read_is_left_out_and_named(history: History) -> None:
     history.commit(page("a.md", "retry"), page("b.md", "retry"))
-    state = history.commit(Unreadable("a.md", BLOB))
+    state = history.commit(UnreadableDocument("a.md", BLOB))
     assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
     assert history.ids("retry") == ["b.md#_preamble"]
     history.commit(page("c.md", "retry"))
@@ -215,7 +215,7 @@ def test_what_git_cannot_read_is_left_out_and_named(history: History) -> None:
 
 
 def test_an_unreadable_document_can_be_deleted(history: History) -> None:
-    history.commit(Unreadable("a.md", BLOB))
+    history.commit(UnreadableDocument("a.md", BLOB))
     assert history.commit(deletes=["a.md"]).unreadable == {}
     assert history.state() == State("c2", 0, 0, 0, "")
 
@@ -295,7 +295,7 @@ def test_a_rebuild_that_fails_leaves_what_serves(history: History) -> None:
 def test_a_persistent_index_outlives_what_has_it_open(history: History) -> None:
     if history.name == "plain":
         pytest.skip("this engine keeps nothing")
-    history.commit(page("a.md", "retry"), Unreadable("b.md", BLOB))
+    history.commit(page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.ask("retry")
     history.engine.close()
     assert history.ask("retry") == results

@@ -15,9 +15,9 @@ import pytest
 
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from index.storage.location import index_name
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 from tests.index.harm import put
 from tests.index.lists import built, home
@@ -246,7 +246,7 @@ def test_a_planted_index_is_never_unpickled(
     assert not marker.exists()
 
     own_key.unlink()
-    user_key.cache_clear()
+    load_user_key.cache_clear()
     assert ids(open_index(), "jitter")
     assert built(repo) != old
     assert not marker.exists()
@@ -289,9 +289,9 @@ def test_without_any_folder_the_index_lives_in_memory(repo: Repo, tmp_path: Path
 def test_a_busy_index_serves_the_old_commit_and_says_so(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = index.follow()
-    with locked(home(repo) / "lock", 0):
+    with hold_lock(home(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
         assert (page.commit, page.stale) == (old, True)

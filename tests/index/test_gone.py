@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.location import candidates
+from index.storage.location import candidate_folders
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound, RepositoryGone
 from workspace.workspace import Workspace
@@ -35,7 +35,7 @@ def test_an_index_is_not_looked_for_where_nothing_is(
 
 
 def test_a_mount_point_that_is_left_is_no_place(tmp_path: Path) -> None:
-    assert list(candidates(tmp_path, "name")) == []
+    assert list(candidate_folders(tmp_path, "name")) == []
 
 
 def test_a_branch_that_is_deleted_is_not_searched(repo: Repo) -> None:

@@ -22,7 +22,7 @@ SLIPS = ("exponentail", "backof", "herdes", "prevnt", "jiter", "erors", "requsts
 def hint_of(
     index: SearchIndex, query: str, *, path: str | None = None, filters: dict[str, str] | None = None
 ) -> Hint:
-    """The hint of a search that finds nothing, all of whose suggestions find something."""
+    """Return the hint of a search that finds nothing, all of whose suggestions find something."""
     page = index.search(query, path=path, filters=filters)
     assert page.hits == ()
     assert page.hint is not None

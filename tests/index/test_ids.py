@@ -9,7 +9,7 @@ from tests.repositories import Repo
 
 
 def fetched(index: SearchIndex, query: str) -> list[str]:
-    """The ids that a search returns, each of which is fetched."""
+    """Return the ids that a search returns, each of which is fetched."""
     found = [hit.chunk_id for hit in index.search(query, limit=50).hits]
     for chunk_id in found:
         passage = index.get(chunk_id)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import TOKEN, expand, weigh
-from index.analysis.words import normalised
+from index.analysis.words import normalize
 from index.matches import Match, Matcher, Searchable, _terms_in
 from tests.examples import examples
 
@@ -72,7 +72,7 @@ def plainly(text: str, terms: frozenset[str]) -> list[Match]:
     query=st.sampled_from(QUERIES) | st.text(max_size=20),
 )
 def test_it_finds_what_a_look_at_every_token_finds(text: str, query: str) -> None:
-    terms = frozenset(weigh(TOKEN.findall(normalised(query))))
+    terms = frozenset(weigh(TOKEN.findall(normalize(query))))
     assert matches(text, terms) == plainly(text, terms)
 
 

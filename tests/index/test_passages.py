@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.passages import ChunkNotFound, InvalidChunkId, Passage, passage
+from index.passages import ChunkNotFound, InvalidChunkId, Passage, read_passage
 from index.service import SearchIndex
 from tests.examples import examples
 from tests.loops import loop_over
@@ -116,7 +116,7 @@ def test_a_document_cannot_imitate_a_delimiter(index: SearchIndex, repo: Repo, e
 
 
 def parts(text: str) -> list[tuple[str, ...]]:
-    """The delimiters of a text as any program reads them that knows the grammar."""
+    """Return the delimiters of a text as any program reads them that knows the grammar."""
     return [found.groups() for line in text.splitlines() if (found := DELIMITER.match(line))]
 
 
@@ -160,12 +160,12 @@ def test_no_document_breaks_the_grammar(scratch: Path, pieces: list[str], contex
     [path] = snapshot.documents
     document = snapshot.document(path)
     for section in document.sections:
-        found = passage(snapshot, f"{path}#{section.key}", context)
+        found = read_passage(snapshot, f"{path}#{section.key}", context)
         expected = [
             (chunk.chunk_id, str(chunk.position), str(chunk.total), role(chunk.offset))
             for chunk in found.chunks
         ]
-        assert parts(found.text()) == parts(found.shortened(most).text(lambda chunk: "See there")) == expected
+        assert parts(found.text()) == parts(found.shorten(most).text(lambda chunk: "See there")) == expected
         near = document.sections[max(0, section.position - context) : section.position + context + 1]
         assert [chunk.text for chunk in found.chunks] == [
             document.text(item.start, item.end) for item in near
@@ -173,7 +173,7 @@ def test_no_document_breaks_the_grammar(scratch: Path, pieces: list[str], contex
         assert [chunk.key for chunk in found.chunks] == [item.key for item in near]
         assert found.target.key == section.key
         for chunk in found.chunks:
-            assert passage(snapshot, chunk.chunk_id).target.text == chunk.text
+            assert read_passage(snapshot, chunk.chunk_id).target.text == chunk.text
 
 
 def role(offset: int) -> str:
@@ -226,7 +226,7 @@ def test_an_old_id_without_a_successor_is_not_found(index: SearchIndex, repo: Re
 
 
 def cut(index: SearchIndex, wanted: str, most: int) -> tuple[Passage, str]:
-    shortened = index.get(wanted).shortened(most)
+    shortened = index.get(wanted).shorten(most)
     return shortened, shortened.text(lambda chunk: "See there.")
 
 
@@ -269,7 +269,7 @@ def test_a_code_block_that_is_cut_is_closed(
 def test_long_neighbours_leave_short_ones_whole(index: SearchIndex, repo: Repo) -> None:
     long = "Words of a long section.\n" * 200
     repo.commit({"a.md": f"# A\n\n## Short\n\nText.\n\n## Long\n\n{long}\n## Longer\n\n{long}{long}"})
-    found = index.get("a.md#short", context=5).shortened(4_000)
+    found = index.get("a.md#short", context=5).shorten(4_000)
     assert [chunk.is_cut for chunk in found.chunks] == [False, False, True, True]
     sizes = [len(chunk.text) for chunk in found.chunks]
     assert sum(sizes) <= 4_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import STOP_WORDS, terms_of_heading, terms_of_text
-from index.page import Record
-from index.query import Phrases, required_terms, verifier, words_of
+from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
+from index.page import SectionRecord
+from index.query import Phrases, make_phrase_filter, required_terms, split_words
 from tests.loops import loop_over
 
 
 def occurs(phrase: str, text: str, heading: str = "") -> bool:
-    return Phrases.of([words_of(phrase)]).occur_in(heading, text.encode())
+    return Phrases.of([split_words(phrase)]).occur_in(heading, text.encode())
 
 
 @loop_over(
@@ -81,7 +81,7 @@ def test_all_phrases_must_occur() -> None:
 
 
 def test_a_phrase_of_marks_alone_asks_for_nothing() -> None:
-    assert Phrases.of([words_of("\u0301")]).occur_in("", b"text")
+    assert Phrases.of([split_words("\u0301")]).occur_in("", b"text")
 
 
 def test_bytes_that_are_no_text_separate() -> None:
@@ -90,16 +90,16 @@ def test_bytes_that_are_no_text_separate() -> None:
 
 
 def test_a_verifier_reads_the_section_of_a_record() -> None:
-    record = Record("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
-    asked: list[Record] = []
+    record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Heading", ("Heading",), {}, 1, 1)
+    asked: list[SectionRecord] = []
 
-    def read(of: Record) -> bytes:
+    def read(of: SectionRecord) -> bytes:
         asked.append(of)
         return b"the text below"
 
-    assert verifier([("the", "text")], read)(record)
-    assert verifier([("heading",)], read)(record)
-    assert not verifier([("no", "text")], read)(record)
+    assert make_phrase_filter([("the", "text")], read)(record)
+    assert make_phrase_filter([("heading",)], read)(record)
+    assert not make_phrase_filter([("no", "text")], read)(record)
     assert asked == [record] * 3
 
 
@@ -119,7 +119,7 @@ def test_a_verifier_reads_the_section_of_a_record() -> None:
     ],
 )
 def test_a_phrase_needs_the_terms_that_any_text_with_it_has(phrase: str, terms: tuple[str, ...]) -> None:
-    assert required_terms(words_of(phrase)) == terms
+    assert required_terms(split_words(phrase)) == terms
 
 
 PLAIN = ["the", "retries", "RateLimitError", "snake_case", "isOn", "HTTPServer2", "x", "C++", "C#", "v1", "2"]
@@ -144,7 +144,7 @@ BETWEEN = st.sampled_from(
 
 @st.composite
 def texts(draw: st.DrawFn) -> tuple[str, str]:
-    """A text, and a phrase of it."""
+    """Return a text, and a phrase of it."""
     words = draw(st.lists(WORDS, min_size=1, max_size=8))
     gaps = draw(st.lists(BETWEEN, min_size=len(words), max_size=len(words)))
     first = draw(st.integers(0, len(words) - 1))
@@ -156,15 +156,15 @@ def texts(draw: st.DrawFn) -> tuple[str, str]:
 @given(texts())
 def test_a_text_with_the_phrase_holds_what_the_phrase_needs(drawn: tuple[str, str]) -> None:
     text, phrase = drawn
-    words = words_of(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
+    words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
     assert Phrases.of([words]).occur_in("", text.encode())
-    assert set(required_terms(words)) <= terms_of_text(text).keys()
+    assert set(required_terms(words)) <= count_text_terms(text).keys()
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_heading_has_each_phrase_of_itself(before: str, after: str) -> None:
-    words = words_of(after)
+    words = split_words(after)
     text = f"{before} {' '.join(words)} {before}"
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
-        assert set(required_terms(words)) <= terms_of_heading(text).keys() - STOP_WORDS
+        assert set(required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from index.pool import spread
+from index.pool import process_map
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.process
@@ -42,27 +42,27 @@ def _mark(block: int) -> str | None:
 
 @loop_over("processes", [0, 1, 3])
 def test_each_block_is_done_once(processes: int) -> None:
-    assert sorted(spread(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
+    assert sorted(process_map(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
 
 
 @loop_over("last", [0, 7])
 def test_what_a_killed_process_had_is_done_here(last: int) -> None:
     work = partial(_dying_at, HERE, last)
-    assert sorted(spread(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]
+    assert sorted(process_map(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]
 
 
 def test_an_error_of_the_work_is_raised_here() -> None:
     with pytest.raises(ValueError, match="no 5"):
-        list(spread(_failing, iter([5, 6]), 1))
+        list(process_map(_failing, iter([5, 6]), 1))
 
 
 def test_each_process_begins_as_it_is_told() -> None:
-    assert list(spread(_mark, iter([1]), 1, partial(_marked, "begun"))) == [(1, "begun")]
+    assert list(process_map(_mark, iter([1]), 1, partial(_marked, "begun"))) == [(1, "begun")]
 
 
 def test_no_blocks_and_more_processes_than_blocks() -> None:
-    assert list(spread(_squared, iter(()), 2)) == []
-    assert list(spread(_squared, iter([3]), 2)) == [(3, 9)]
+    assert list(process_map(_squared, iter(()), 2)) == []
+    assert list(process_map(_squared, iter([3]), 2)) == [(3, 9)]
 
 
 class _Deadly:
@@ -84,7 +84,7 @@ def _weighed(deadly: object, weight: bytes, block: int) -> int:
 def test_a_process_that_dies_as_it_is_told_its_work_stops_nothing() -> None:
     """More is sent to it than the system keeps for one that does not read."""
     work = partial(_weighed, _Deadly(), bytes(1_000_000))
-    assert sorted(spread(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
+    assert sorted(process_map(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
 
 
 def _stopping(here: int, block: int) -> int:
@@ -95,5 +95,5 @@ def _stopping(here: int, block: int) -> int:
 
 def test_what_stopped_processes_had_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.pool._PATIENCE", 3.0)
-    assert sorted(spread(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
+    assert sorted(process_map(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
     assert multiprocessing.active_children() == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import STOP_WORDS, expand, terms_of_heading
+from index.analysis import STOP_WORDS, count_heading_terms, expand
 from index.port import Query
 from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, QueryTooBroad, parse
 from tests.loops import loop_over
@@ -26,7 +26,7 @@ NAMES = st.from_regex(r"[a-z]{3,8}([A-Z][a-z]{2,6}|_[a-z]{2,6})?", fullmatch=Tru
 
 
 def weights(terms: Iterable[str] = ()) -> dict[str, int]:
-    """What stands in a case: `retri`, or with its weight `ratelimiterror^4`."""
+    """Write a query as a case does: `retri`, or with its weight `ratelimiterror^4`."""
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
@@ -74,7 +74,7 @@ def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
 
 @given(UNMARKED.filter(str.strip))
 def test_the_terms_of_a_query_are_those_that_a_text_has(text: str) -> None:
-    known = terms_of_heading(text)
+    known = count_heading_terms(text)
     query = parse(text)
     assert set(query.terms) == ({term for term in known if term not in STOP_WORDS} or set(known))
     assert all(weight >= known[term] for term, weight in query.terms.items())

@@ -14,9 +14,9 @@ from index import search
 from index.live import LiveIndex
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from index.storage.metadata import Metadata
-from index.storage.metadata_file import Telling
+from index.storage.metadata_file import MetadataPublisher
 from tests.repositories import Repo
 
 Open = Callable[[], SearchIndex]
@@ -73,14 +73,14 @@ def test_an_index_that_goes_back_is_followed_again_or_said_to_be_stale(
     """What was followed is opened no more, as where the place of its files is gone."""
     index = open_index()
     index.follow()
-    older, before_it = engine_of(index)._opened, repo.head()
+    older, before_it = engine_of(index)._searcher, repo.head()
     repo.commit(MEMO)
     real, left = LiveIndex.search, [None] * times
 
     def search(live: LiveIndex, *asked: Any) -> Any:
         if left:
             left.pop()
-            live.engine._opened = older
+            live.engine._searcher = older
         return real(live, *asked)
 
     monkeypatch.setattr(LiveIndex, "search", search)
@@ -93,14 +93,14 @@ def test_an_index_that_is_gone_since_it_was_followed_is_made_again(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.follow()
-    location = engine_of(index)._home.look()
+    location = engine_of(index)._home.peek()
 
     def act() -> None:
         """Its folder is deleted, and another thread notices that."""
         shutil.rmtree(location.folder)
         assert engine_of(index).state() is None
 
-    owner, name = (LiveIndex, "search") if path is None else (search, "_explained")
+    owner, name = (LiveIndex, "search") if path is None else (search, "_with_hint")
     before(monkeypatch, owner, name, act)
     page = index.search("errors", path=path)
     assert (bool(page.hits), page.commit) == (path is None, repo.head())
@@ -119,7 +119,7 @@ def test_a_slower_thread_does_not_tell_of_an_older_index(
         thread.join()
 
     repo.commit(LETTER)
-    before(monkeypatch, Telling, "tell", act)
+    before(monkeypatch, MetadataPublisher, "publish", act)
     index.follow()
     assert told(index).stats.source_commit == repo.head()
 
@@ -135,7 +135,7 @@ def test_a_slower_process_does_not_tell_of_an_older_index(
         elsewhere.follow()
 
     repo.commit(LETTER)
-    before(monkeypatch, Telling, "_write", act)
+    before(monkeypatch, MetadataPublisher, "_write", act)
     index.follow()
     for found in (told(index), told(elsewhere)):
         assert found.stats.source_commit == repo.head()
@@ -146,19 +146,19 @@ def test_a_switch_leaves_no_home_of_another_branch(tmp_path: Path) -> None:
     """A thread settles for the branch before the switch, another for the branch after it."""
     branch, others = "one", ["two"]
 
-    class Slow(Home):
+    class Slow(IndexLocation):
         def __setattr__(self, name: str, value: object) -> None:
             nonlocal branch
             super().__setattr__(name, value)
             if name == "_location" and value is not None and others:
                 branch = others.pop()
-                thread = threading.Thread(target=self.settle)
+                thread = threading.Thread(target=self.resolve)
                 thread.start()
                 thread.join(0.2)  # which waits for this one, if all is well
 
     home = Slow(lambda: branch, lambda name: [tmp_path / name])
-    home.settle()
+    home.resolve()
     for branch in ("one", "two", "one"):
-        location = home.settle()
+        location = home.resolve()
         assert location is not None
         assert location.folder.name == branch

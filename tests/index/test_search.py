@@ -12,7 +12,7 @@ from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write
 from index.query import EmptyQuery
 from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from index.storage.location import SCHEMA
 from tests.examples import examples
 from tests.loops import loop_over
@@ -169,13 +169,13 @@ def test_a_cursor_is_of_its_kind_and_outlives_no_change_of_the_ranking(
     index: SearchIndex, repo: Repo
 ) -> None:
     search, commit = search_digest("errors", {}, None), repo.head()
-    same = write_cursor(user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
+    same = write_cursor(load_user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
     assert same == index.search("errors", limit=1).next_cursor
     for values in (["list", f"{SCHEMA}:{commit}", search, 1], [f"{SCHEMA}:{commit}", search, 1]):
         with pytest.raises(InvalidCursor, match="another tool"):
-            index.search("errors", cursor=seal(user_key(), values))
+            index.search("errors", cursor=seal(load_user_key(), values))
     for generation in (f"{SCHEMA - 1}:{commit}", f"{SCHEMA}:{commit}:{'a' * 16}", f"{SCHEMA}:"):
-        cursor = write_cursor(user_key(), generation=generation, search=search, offset=1)
+        cursor = write_cursor(load_user_key(), generation=generation, search=search, offset=1)
         with pytest.raises(StaleCursor) as stale:
             index.search("errors", cursor=cursor)
         its_commit = None if generation.endswith(":") else commit
@@ -194,9 +194,9 @@ def test_no_cursor_is_made_of_two_or_of_another_key(index: SearchIndex, own_key:
         with pytest.raises(InvalidCursor):
             index.search(query, cursor=mixed)
     own_key.unlink()
-    user_key.cache_clear()
+    load_user_key.cache_clear()
     assert index.search(query, limit=1).next_cursor != first
-    with pytest.raises(InvalidCursor, match="not given out by this server") as refused:
+    with pytest.raises(InvalidCursor, match="not issued by this server") as refused:
         index.search(query, cursor=first)
     assert refused.value.details == {}
 

@@ -16,7 +16,7 @@ from index.cursors import StaleCursor
 from index.segments.store import Store
 from index.service import SearchIndex
 from index.storage import files
-from index.storage.locking import IndexBusy, is_locked, locked
+from index.storage.locking import IndexBusy, hold_lock, is_locked
 from index.storage.metadata import read_metadata
 from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
@@ -82,9 +82,9 @@ def test_a_reader_keeps_answering_while_another_writes_and_rebuilds(open_index: 
 def test_without_the_lock_the_old_index_answers_and_says_that_it_is_stale(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = open_index().follow()
-    with locked(home(repo) / "lock", 0):
+    with hold_lock(home(repo) / "lock", 0):
         assert is_locked(home(repo) / "lock")
         page = open_index().search("jitter")
         assert (page.commit, page.stale, len(page.hits)) == (old, False, 1)
@@ -100,7 +100,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
     open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever cannot trust the old one waits, and is told so; the error comes only after long patience."""
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     open_index().follow()
     for file in built(repo).glob("*.flat"):
         put(file, file.read_bytes()[:-1])
@@ -117,7 +117,7 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
         pages.append(index.search("jitter", progress=progress))
 
     thread = threading.Thread(target=ask)
-    with locked(home(repo) / "lock", 0):
+    with hold_lock(home(repo) / "lock", 0):
         thread.start()
         assert waiting.wait(60)
         assert pages == []
@@ -128,15 +128,15 @@ def test_a_damaged_index_is_not_trusted_while_another_writes(
 
     for file in built(repo).glob("*.flat"):
         put(file, b"")
-    monkeypatch.setattr("index.storage.write_lock.FIRST_PATIENCE", 0.05)
-    with locked(home(repo) / "lock", 0), pytest.raises(IndexBusy):
+    monkeypatch.setattr("index.storage.write_lock.FIRST_BUILD_TIMEOUT_S", 0.05)
+    with hold_lock(home(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")
 
 
 def test_threads_are_answered_while_one_of_them_indexes(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = index.follow()
     repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
     reached, go_on = threading.Event(), threading.Event()
@@ -178,7 +178,7 @@ def test_orphans_are_swept_by_the_next_write_and_not_before(open_index: Open, re
     (built(repo) / "_MAIN_99.toc").write_bytes(b"half")
     (built(repo) / "MAIN.tmp").mkdir()
     assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
-    with locked(home(repo) / "lock", 0):
+    with hold_lock(home(repo) / "lock", 0):
         assert open_index().status().leftovers == ()  # they may be the work of whoever holds the lock
         assert open_index().status().busy
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -276,9 +276,9 @@ def test_a_reader_that_is_not_a_writer_sweeps_nothing(open_index: Open, repo: Re
 def test_a_lock_file_that_was_removed_locks_nobody_out(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     lock = home(repo) / "lock"
-    with locked(lock, 0):
+    with hold_lock(lock, 0):
         lock.unlink()
-        with locked(lock, 0), pytest.raises(IndexBusy), locked(lock, 0):
+        with hold_lock(lock, 0), pytest.raises(IndexBusy), hold_lock(lock, 0):
             raise AssertionError("two hold it")
     assert is_true(open_index(), repo)
 
@@ -333,7 +333,7 @@ def test_a_place_that_refused_is_tried_again_later(
     assert len(index.search("quagga").hits) == 1
     assert index.status().folder == elsewhere
 
-    monkeypatch.setattr("index.storage.location.REFUSED_FOR", 0.0)
+    monkeypatch.setattr("index.storage.location.RETRY_AFTER_S", 0.0)
     other = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
     assert len(other.search("quagga").hits) == 1

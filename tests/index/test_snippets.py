@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from index.fences import Fence, Fences
 from index.matches import Matcher
 from index.query import parse
-from index.snippets import LENGTH, Shown, snippet
+from index.snippets import LENGTH, DisplayText, cut_snippet
 from tests.examples import examples
 from tests.loops import loop_over
 
 
 def cut(text: str, query: str) -> str:
-    return snippet(Shown(text), Matcher(parse(query).terms))
+    return cut_snippet(DisplayText(text), Matcher(parse(query).terms))
 
 
 def test_a_script_without_spaces_is_shown_where_the_term_is() -> None:

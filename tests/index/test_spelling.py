@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis.words import stem
-from index.spelling import distances, is_word, reach, stems_of_edits
+from index.spelling import edit_distances, is_word, max_edits, stems_of_edits
 from tests.index.plain import edits_between
 
 WORDS = st.text("abé", max_size=6)
@@ -15,13 +15,13 @@ LATIN = st.text("abcdxyz", min_size=1, max_size=8)
 
 @given(WORDS, st.lists(WORDS, max_size=8))
 def test_distances_are_the_fewest_edits(word: str, terms: list[str]) -> None:
-    assert distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
+    assert edit_distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
 
 
 def test_distances_of_known_words() -> None:
-    assert distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
-    assert distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
-    assert distances("", []).tolist() == []
+    assert edit_distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
+    assert edit_distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
+    assert edit_distances("", []).tolist() == []
 
 
 @given(LATIN, st.data())
@@ -44,4 +44,4 @@ def test_what_is_a_word() -> None:
         "é",
         "検索",
     ]
-    assert [reach("a" * size) for size in (5, 6)] == [1, 2]
+    assert [max_edits("a" * size) for size in (5, 6)] == [1, 2]

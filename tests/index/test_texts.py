@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from index.page import Record
+from index.page import SectionRecord
 from index.snippets import Texts
 from workspace.git.repository import DamagedRepository
 
@@ -70,11 +70,11 @@ class Lost(dict[str, bytes]):
 def test_a_section_is_shown_once_made_and_one_that_is_lost_as_nothing() -> None:
     blobs = Lost()
     texts = Texts(blobs.blob)
-    assert (texts.shown(record("a")).text, texts.read(record("a"))) == ("", b"")
+    assert (texts.display_text(record("a")).text, texts.read(record("a"))) == ("", b"")
     blobs["a"] = b"# Head\n<!-- hidden -->\xff text\n"
-    assert texts.shown(record("a")).text == "\ufffd text"
-    assert texts.shown(record("a")) is texts.shown(record("a"))
+    assert texts.display_text(record("a")).text == "\ufffd text"
+    assert texts.display_text(record("a")) is texts.display_text(record("a"))
 
 
-def record(blob: str) -> Record:
-    return Record("a.md", "head", blob, 0, 0, 7, 100, 1, 2, "Head", ("Head",), {}, 1, 1)
+def record(blob: str) -> SectionRecord:
+    return SectionRecord("a.md", "head", blob, 0, 0, 7, 100, 1, 2, "Head", ("Head",), {}, 1, 1)

@@ -23,7 +23,7 @@ def snapshot(repo: Repo) -> Snapshot:
 
 
 def loose(repo: Repo, path: str) -> Path:
-    """The file of a document's blob."""
+    """Return the file of a document's blob."""
     blob = repo.git("rev-parse", f"HEAD:{path}").strip()
     return repo.path / ".git" / "objects" / blob[:2] / blob[2:]
 

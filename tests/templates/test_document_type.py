@@ -78,8 +78,8 @@ def test_the_longest_name() -> None:
 @loop_over(
     ("toml", "field", "words"),
     [
-        (b"", "title", "needed"),
-        (b'title = "T"', "summary", "needed"),
+        (b"", "title", "required"),
+        (b'title = "T"', "summary", "required"),
         (b"title = 3\n", "title", "string"),
         (b'title = "  "\n', "title", "empty"),
         (b'title = "' + b"x" * 81 + b'"', "title", "at most 80"),

@@ -15,7 +15,7 @@ MAX_SECONDS = 900
 
 
 def answers(repository: Path) -> dict[str, Any]:
-    """What each call answers: its code where it failed, else what shows that it was cut."""
+    """Return the result of each call: its code if it failed, else the fields that show a cut."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from workspace.workspace import Workspace

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import user_key
+from index.storage.keys import load_user_key
 from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -49,7 +49,7 @@ Ask = Callable[..., Answer]
 def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    user_key.cache_clear()
+    load_user_key.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def ask(toolbox: Toolbox) -> Ask:
 
 
 def client_of(toolbox: Toolbox, sight: SeenTexts | None = None) -> Ask:
-    """A further client of a server, with a memory of its own."""
+    """Return a further client of a server, with a memory of its own."""
     memory = SeenTexts() if sight is None else sight
 
     def asked(tool: str, /, **arguments: object) -> Answer:
@@ -86,7 +86,7 @@ def client_of(toolbox: Toolbox, sight: SeenTexts | None = None) -> Ask:
 
 
 def next_call(answer: Answer) -> tuple[str, dict[str, Any]]:
-    """The call that an answer's next step names: the tool, and its fields."""
+    """Return the call that an answer's next step names: the tool, and its fields."""
     found = re.search(r"(\w+) (\{.*\})", answer.data["next_step"])
     assert found, answer.data
     return found[1], json.loads(found[2])

@@ -21,7 +21,7 @@ from tools.completion import (
     complete_ref,
     complete_section,
     complete_type,
-    ranked,
+    rank_names,
 )
 from tools.registry import Toolbox
 
@@ -41,20 +41,20 @@ NAMES = ("guides/setup.md", "guides/retries.md", "reference/guides.md", "README.
     ],
 )
 def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
-    best = ranked(NAMES, typed)
+    best = rank_names(NAMES, typed)
     assert best.values[: len(found)] == found
     assert bool(best.values) == bool(found)
 
 
 def test_there_are_at_most_a_hundred() -> None:
-    assert ranked([f"{number}.md" for number in range(250)], "") == Candidates(
+    assert rank_names([f"{number}.md" for number in range(250)], "") == Candidates(
         tuple(f"{number}.md" for number in range(MOST)), 250
     )
 
 
 @given(st.lists(st.text(max_size=8), max_size=30), st.text(max_size=8))
 def test_each_candidate_is_a_name_and_comes_once(names: list[str], typed: str) -> None:
-    found = ranked(names, typed)
+    found = rank_names(names, typed)
     assert set(found.values) <= set(names)
     assert len(set(found.values)) == len(found.values) == min(found.total, MOST)
     begin = [name.casefold().startswith(typed.casefold()) for name in found.values]

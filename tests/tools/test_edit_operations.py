@@ -44,18 +44,18 @@ MEANT = [
 def test_fields_decide_for_an_operation(fields: dict[str, object], names: list[str]) -> None:
     item = {"file": "api.md", **fields}
     if len(names) == 1:
-        assert edit_operations.meant(item) == names[0]
+        assert edit_operations.resolve_operation(item) == names[0]
         return
     with pytest.raises(InvalidArguments) as caught:
-        edit_operations.meant(item)
-    assert caught.value.message == f"this could be {' or '.join(names)}"
+        edit_operations.resolve_operation(item)
+    assert caught.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
 
 
 TYPES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
 def declared(operation: Any) -> list[tuple[str, str]]:
-    """The fields of a class as a client should be told them."""
+    """Return the fields of a class as a client should be told them."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     found = []
     for field in dataclasses.fields(operation):
@@ -75,7 +75,7 @@ def test_what_a_client_is_told_is_what_the_classes_declare() -> None:
 @loop_over("slug", ["tasks", "tasks[0]"])
 def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
     with pytest.raises(InvalidArguments, match="'operation' is missing"):
-        edit_operations.meant({"file": "api.md", "slug": slug})
+        edit_operations.resolve_operation({"file": "api.md", "slug": slug})
 
 
 @pytest.mark.parametrize("name", list(edit_operations.SPECIFICATIONS))

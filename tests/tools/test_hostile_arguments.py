@@ -80,7 +80,7 @@ def state(repo: Repo) -> str:
 
 
 def holds(answer: Answer, tool: Tool) -> None:
-    """What every answer keeps to, whatever was asked."""
+    """Check the rules of every answer."""
     sent = json.dumps(answer.data, ensure_ascii=True)
     assert "Traceback" not in sent
     assert len(sent) < 200_000
@@ -251,7 +251,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
 
 
 def said(data: Any) -> Iterator[str]:
-    """The texts in which Docyard itself speaks."""
+    """Return the texts in which Docyard itself speaks."""
     if isinstance(data, dict):
         for key, value in data.items():
             if key in ("error", "fix", "usage"):

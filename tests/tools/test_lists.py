@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.loops import loop_over
-from tools.errors import with_list
+from tools.errors import add_list_call
 from tools.toolsets import all_tools
 from workspace.errors import HintKind, SuggestionSource
 
@@ -39,11 +39,11 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 def test_the_tool_is_one_that_the_caller_has(
     among: SuggestionSource | None, offered: frozenset[str], said: str
 ) -> None:
-    assert with_list("Name one.", among, offered) == said
+    assert add_list_call("Name one.", among, offered) == said
 
 
 def test_the_list_is_of_the_commit_that_is_read() -> None:
-    said = with_list("Name one.", DOCUMENTS, ALL, "v1.2")
+    said = add_list_call("Name one.", DOCUMENTS, ALL, "v1.2")
     assert said == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
 
 
@@ -64,7 +64,7 @@ def test_below_the_tools_no_text_names_one() -> None:
 
 
 def texts(tree: ast.Module) -> Iterator[str]:
-    """The texts of a module but for docstrings."""
+    """Return the texts of a module but for docstrings."""
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, next_call
-from tools.moved import Found, found, moved
+from tools.moved import FoundPlace, find_for_reading, find_moved
 from tools.registry import Toolbox
 
 OTHER = "# Other\n\nOther words.\n"
@@ -14,14 +14,14 @@ OTHER = "# Other\n\nOther words.\n"
 
 @pytest.fixture
 def renamed(repo: Repo) -> str:
-    """The commit in which `api.md` became `reference.md`."""
+    """Return the commit in which `api.md` became `reference.md`."""
     repo.git("mv", "api.md", "reference.md")
     return repo.commit({})
 
 
 @pytest.fixture
 def retitled(repo: Repo) -> str:
-    """The commit in which a person gave the section `tasks` another heading."""
+    """Return the commit in which a person gave the section `tasks` another heading."""
     text = (repo.path / "api.md").read_text()
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 
@@ -167,7 +167,9 @@ def test_a_file_that_is_no_document_is_left_to_who_reads_it(toolbox: Toolbox, re
     repo.commit({"src/main.py": "x = 1\n"})
     context = toolbox.context()
     snapshot = context.snapshot()
-    assert found(context, snapshot, "src/main.py", "anything") == Found("src/main.py", "anything", None)
-    assert found(context, snapshot, "src", None) == Found("src", None, None)
-    assert moved(context.workspace.moves, snapshot, "api.md", "endpoints") is None
-    assert Found("a.md", "b", None).address == "a.md#b"
+    assert find_for_reading(context, snapshot, "src/main.py", "anything") == FoundPlace(
+        "src/main.py", "anything", None
+    )
+    assert find_for_reading(context, snapshot, "src", None) == FoundPlace("src", None, None)
+    assert find_moved(context.workspace.moves, snapshot, "api.md", "endpoints") is None
+    assert FoundPlace("a.md", "b", None).address == "a.md#b"

@@ -9,7 +9,7 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import Ask
-from tools.pages import cut, fitting
+from tools.pages import count_fitting, cut_text
 from tools.registry import Toolbox
 from tools.toolsets import all_tools
 from workspace.config.config import Limits
@@ -106,7 +106,7 @@ def test_a_long_section_is_read_in_parts(ask: Ask, repo: Repo) -> None:
 @loop_over("tokens", [200, 1_000, 3_999])
 def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> None:
     for offset in (0, 1):
-        size = fitting(text, offset, tokens)
+        size = count_fitting(text, offset, tokens)
         assert 1 <= size <= len(text) - offset
         assert count_tokens(text[offset : offset + size]) <= tokens
         longer = text[offset : offset + size + size // 5 + 1]
@@ -115,10 +115,10 @@ def test_fitting_prefix_has_at_most_so_many_tokens(text: str, tokens: int) -> No
 
 
 def test_a_text_is_cut_between_blocks() -> None:
-    assert cut("abc", 1, 2) == ("bc", None)
-    assert cut("one\n\ntwo\n\nthree", 0, 12) == ("one\n\ntwo\n\n", 10)
-    assert cut("one\ntwo\nthree", 0, 10) == ("one\ntwo\n", 8)
-    assert cut("x" * 20, 5, 10) == ("x" * 10, 15)
+    assert cut_text("abc", 1, 2) == ("bc", None)
+    assert cut_text("one\n\ntwo\n\nthree", 0, 12) == ("one\n\ntwo\n\n", 10)
+    assert cut_text("one\ntwo\nthree", 0, 10) == ("one\ntwo\n", 8)
+    assert cut_text("x" * 20, 5, 10) == ("x" * 10, 15)
 
 
 def test_every_next_step_that_names_a_call_names_one_that_works(ask: Ask, repo: Repo) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.pages import lines_shown, part_of
+from tools.pages import cut_part, shown_lines
 from workspace.texts.headings import OutlineEntry
 from workspace.texts.outline import read_outline
 from workspace.texts.text_file import TextFile, TextKind
@@ -31,7 +31,7 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
     shown: list[OutlineEntry] = []
     offset = 0
     while True:
-        part = part_of(text, outline.entries, 0, len(text.data), offset, tokens=limit)
+        part = cut_part(text, outline.entries, 0, len(text.data), offset, tokens=limit)
         assert count_tokens(part.text) <= limit
         parts.append(part.text)
         shown += part.whole
@@ -57,10 +57,10 @@ def test_it_is_cut_where_a_section_begins() -> None:
     source = "# A\n\n" + "a\n\n" * 10 + "## B\n\n" + "b\n\n" * 10
     tokens = count_tokens(source) * 3 // 4
     text = text_of(source)
-    part = part_of(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
+    part = cut_part(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
     assert part.rest == source.index("## B")
     assert [entry.title for entry in part.whole] == ["A"]
-    rest = part_of(text, read_outline(text).entries, 0, len(text.data), part.rest, tokens=tokens)
+    rest = cut_part(text, read_outline(text).entries, 0, len(text.data), part.rest, tokens=tokens)
     assert rest.text == source[source.index("## B") :]
     assert [entry.title for entry in rest.whole] == ["B"]
 
@@ -71,6 +71,6 @@ def test_lines_are_counted_as_a_reader_does(lines: list[str], ending: str, data:
     last = data.draw(st.integers(first, len(lines)))
     before = "".join(line + ending for line in lines[:first])
     shown = "".join(line + ending for line in lines[first:last])
-    start, end = lines_shown(1, before, shown)
+    start, end = shown_lines(1, before, shown)
     assert start == first + 1
     assert end == max(last, first + 1)

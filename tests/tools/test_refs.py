@@ -28,7 +28,7 @@ READERS = ("search_docs", "get_doc", "search_documents", "view_document", "list_
 
 @pytest.fixture
 def first(repo: Repo) -> str:
-    """The first commit, tagged `v1`, after which a section was rewritten and a document added."""
+    """Return the first commit, tagged `v1`, after which a section was rewritten and a document added."""
     found = repo.head()
     repo.git("tag", "v1")
     text = (repo.path / "api.md").read_text()
@@ -39,7 +39,7 @@ def first(repo: Repo) -> str:
 
 
 def calls(answer: Answer) -> list[tuple[str, dict[str, object]]]:
-    """The calls that an answer's next step names."""
+    """Return the calls that an answer's next step names."""
     step = answer.data["next_step"]
     return [(name, json.loads(fields)) for name, fields in re.findall(r"(\w+) (\{[^{}]*\})", step)]
 

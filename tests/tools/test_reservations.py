@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchPage
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tools.caveats import reservations
+from tools.caveats import search_caveats
 from tools.registry import Toolbox
 from tools.tool import Data
 
@@ -31,12 +31,12 @@ def lock_of(repo: Repo) -> Path:
 def test_an_answer_behind_the_branch_is_stale_and_names_its_commit(
     toolbox: Toolbox, repo: Repo, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = repo.head()
     fresh = toolbox.call(tool, ALL, client="tests").data
     assert "stale" not in fresh
     repo.commit({"new.md": "# New\n\nMore to search.\n"})
-    with locked(lock_of(repo), 0):
+    with hold_lock(lock_of(repo), 0):
         data = toolbox.call(tool, ALL, client="tests").data
     assert (data["stale"], data["commit"], found(data)) == (True, old, found(fresh))
     data = toolbox.call(tool, ALL, client="tests").data
@@ -63,9 +63,9 @@ def test_documents_that_were_left_out_are_named(toolbox: Toolbox, repo: Repo, to
 def test_a_write_that_cannot_be_found_yet_says_so(
     toolbox: Toolbox, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.storage.write_lock.PATIENCE", 0.05)
+    monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     toolbox.call("search_docs", {"query": "search"}, client="tests")
-    with locked(lock_of(repo), 0):
+    with hold_lock(lock_of(repo), 0):
         data = toolbox.call("tag_document", {"file": "api.md", "tags": ["new"]}, client="tests").data
     assert data["commit"] == repo.head()
     assert data["hints"][0].startswith("Committed, but not searchable yet")
@@ -76,4 +76,4 @@ def test_a_write_that_cannot_be_found_yet_says_so(
 @loop_over("partial", [True, False])
 def test_a_phrase_that_was_not_looked_for_to_the_end_is_said(partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, partial=partial)
-    assert reservations(page) == ({"partial": True} if partial else {})
+    assert search_caveats(page) == ({"partial": True} if partial else {})

@@ -46,7 +46,7 @@ def toolbox(repo: Repo) -> Toolbox:
 
 @pytest.fixture
 def restarted(repo: Repo) -> Callable[[], Ask]:
-    """Calls of a server that was started anew."""
+    """Return calls of a server that was started anew."""
 
     def start() -> Ask:
         workspace = Workspace.open(repo.path, durable=False)
@@ -61,7 +61,7 @@ def restarted(repo: Repo) -> Callable[[], Ask]:
 
 
 def told(answer: Answer) -> dict[str, Any]:
-    """What an answer says, but for what a retry words anew."""
+    """Return an answer without the fields that a retry changes."""
     return {name: value for name, value in answer.data.items() if name not in ("next_step", "repeated")}
 
 

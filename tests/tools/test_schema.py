@@ -48,7 +48,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def lint(schema: dict[str, Any], names: str = "[a-z0-9_]{1,64}") -> None:
-    """What some host refuses: one such schema can cost a server all of its tools."""
+    """Find what some host refuses in a schema: one such schema can cost a server all of its tools."""
     assert schema["type"] == "object"
     assert schema["additionalProperties"] is False
     assert set(schema) <= {"type", "properties", "additionalProperties", "required"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, asked_of, read
+from tools.arguments import InvalidArguments, read, requested_fields
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.document.section_text import read_whole_text
@@ -58,15 +58,15 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked = asked_of(given)
+    asked = requested_fields(given)
     if not asked:
-        return _discovery(context)
+        return _list_types(context)
     if set(asked) == {"doc_type"}:
         return _instructions(context, read(CreateDocumentArguments, asked).doc_type or "")
     return WRITER.run(context, given)
 
 
-def _discovery(context: Context) -> Answer:
+def _list_types(context: Context) -> Answer:
     from templates import DocumentType
     from workspace.snapshot.document_types import read_types
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import asked_of, read, target
+from tools.arguments import read, requested_fields, resolve_target
 from tools.documents import edit_operations
-from tools.documents.edit_operations import PLACEHOLDERS, completed, with_words
+from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
 from tools.task_progress import progress_after
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTIONS = {
     "operation": "; ".join(
-        f"{name}: {edit_operations.in_brief(name).removeprefix('file, ')}"
+        f"{name}: {edit_operations.describe_fields(name).removeprefix('file, ')}"
         for name in edit_operations.SPECIFICATIONS
     ),
     "file": "Path",
@@ -45,7 +45,7 @@ _DESCRIPTIONS = {
 }
 
 
-def _described(name: str, kind: Any) -> tuple[Any, Any]:
+def _describe_field(name: str, kind: Any) -> tuple[Any, Any]:
     return kind, Field(None, description=_DESCRIPTIONS.get(name))
 
 
@@ -55,7 +55,7 @@ EditDocumentArguments = create_model(
     **cast(
         "Any",
         {
-            name: _described(name, kind)
+            name: _describe_field(name, kind)
             for name, kind in {"operation": str | None, **edit_operations.all_fields()}.items()
         },
     ),
@@ -63,25 +63,27 @@ EditDocumentArguments = create_model(
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    operation = edit_operations.likely(given)
+    operation = edit_operations.guess_operation(given)
     if operation is not None:
         return {"operation": operation, **edit_operations.SPECIFICATIONS[operation]}
     return {
         "discovery": "Call with {} to list operations and their fields",
         "single": "Call with {operation, file, ...fields}",
         "batch": "Call with {operations: [{operation, file, ...fields}, ...]}",
-        "operations": {name: edit_operations.in_brief(name) for name in edit_operations.SPECIFICATIONS},
+        "operations": {
+            name: edit_operations.describe_fields(name) for name in edit_operations.SPECIFICATIONS
+        },
     }
 
 
 def _example(given: Given) -> dict[str, Any]:
-    operation = edit_operations.likely(given) or "add_section"
+    operation = edit_operations.guess_operation(given) or "add_section"
     names = [field.name for field in edit_operations.fields_of(operation)]
-    return {"operation": operation, **completed(operation, arguments_of(given, names))}
+    return {"operation": operation, **complete_fields(operation, arguments_of(given, names))}
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked = asked_of(given)
+    asked = requested_fields(given)
     if not asked:
         return Answer(
             {
@@ -94,7 +96,7 @@ def _run(context: Context, given: Given) -> Answer:
             }
         )
     if set(asked) == {"operation"}:
-        operation = edit_operations.meant(asked)
+        operation = edit_operations.resolve_operation(asked)
         return Answer(
             {
                 "operation": operation,
@@ -109,12 +111,12 @@ def _run(context: Context, given: Given) -> Answer:
 
 def _build(context: Context, item: Given) -> Operation:
     checked = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
-    operation = edit_operations.meant(checked)
+    operation = edit_operations.resolve_operation(checked)
     values = {name: value for name, value in checked.items() if name != "operation"}
     fields = {field.name for field in edit_operations.fields_of(operation)}
     section = next((name for name in ("slug", "parent_slug") if name in fields), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
-        path, slug = target(context.snapshot(), file, values.get(section))
+        path, slug = resolve_target(context.snapshot(), file, values.get(section))
         values["file"] = path
         if slug:
             values[section] = slug
@@ -155,10 +157,10 @@ def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep])
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """After a section that is there already: more text for that section, which takes nothing away."""
+    """Return an example that appends to a section that exists already, which removes nothing."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
-        return with_words(example, error, snapshot)
+        return with_existing_text(example, error, snapshot)
     # Only add_section brings content that is not itself what was wrong.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {

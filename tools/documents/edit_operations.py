@@ -1,6 +1,6 @@
-"""The operations of edit_document: their fields, and which of them a call means.
+"""The operations of edit_document: their fields, how a call selects one, and examples after an error.
 
-Examples of edits: the caller's own fields, and for the rest what would have worked.
+An example has the caller's own fields, and for the rest values that would have worked.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def classes() -> Mapping[str, type[DocumentOperation]]:
     return {operation.name: operation for operation in EDIT_OPERATIONS}
 
 
-def in_brief(name: str) -> str:
+def describe_fields(name: str) -> str:
     """Return the fields of an operation on one line: `file, title, parent_slug?`."""
     return ", ".join(SPECIFICATIONS[name])
 
@@ -154,8 +154,8 @@ def all_fields() -> dict[str, Any]:
     return fields
 
 
-def meant(item: Given) -> str:
-    """Return the operation that a call names, else the one that its fields decide.
+def resolve_operation(item: Given) -> str:
+    """Return the operation that a call names, else the one that its fields match.
 
     Raises InvalidArguments.
     """
@@ -178,7 +178,7 @@ def meant(item: Given) -> str:
             )
         return name
     given = {field for field in item if field != "operation"}
-    fitting = _fitting(item, given)
+    fitting = _matching_operations(item, given)
     if len(fitting) > 1:
         implied = [name for name in fitting if (fields := classes()[name].implied_by) and fields <= given]
         fitting = implied if len(implied) == 1 else fitting
@@ -186,18 +186,22 @@ def meant(item: Given) -> str:
         return fitting[0]
     if fitting:
         names = " or ".join(fitting)
-        raise InvalidArguments(f"this could be {names}", fix="Name the 'operation'.", field="operation")
-    raise _unfitting(given)
+        raise InvalidArguments(
+            f"'operation' is required: the given fields match {names}",
+            fix="Name the 'operation'.",
+            field="operation",
+        )
+    raise _mismatch_error(given)
 
 
-def likely(item: Given) -> str | None:
-    """Return the operation that a call seems to mean although it is wrong; None where that cannot be told."""
+def guess_operation(item: Given) -> str | None:
+    """Return the operation that an invalid call most likely means; None if that is ambiguous."""
     name = item.get("operation")
     if isinstance(name, str):
         near = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
         return near[0] if near else None
     given = {field for field in item if field != "operation"}
-    fitting = _fitting(item, given)
+    fitting = _matching_operations(item, given)
     implied = [
         name
         for name in fitting or SPECIFICATIONS
@@ -208,8 +212,8 @@ def likely(item: Given) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fitting(item: Given, given: set[str]) -> list[str]:
-    """The operations that the fields fit; where `slug` tells a task from a section, those that mean one."""
+def _matching_operations(item: Given, given: set[str]) -> list[str]:
+    """Return the operations that the fields match; a `slug` of a task selects those on tasks."""
     fitting = [name for name in SPECIFICATIONS if _fits(name, given)]
     slug = item.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
@@ -223,7 +227,7 @@ def _fits(name: str, given: set[str]) -> bool:
     return required <= given <= {field.name for field in fields} and not given <= {"file", "slug"}
 
 
-def _unfitting(given: set[str]) -> InvalidArguments:
+def _mismatch_error(given: set[str]) -> InvalidArguments:
     known = ["operation", *all_fields()]
     for field in sorted(given - set(known)):
         near = nearest_field(field, known)
@@ -248,7 +252,7 @@ def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
             near = nearest_field(name, list(fields))
             raise InvalidArguments(
                 f"'{name[:80]}' does not belong to {operation}",
-                fix=f"Did you mean '{near[0]}'?" if near else f"Its fields: {in_brief(operation)}.",
+                fix=f"Did you mean '{near[0]}'?" if near else f"Its fields: {describe_fields(operation)}.",
                 field=name,
                 nearest=near,
             )
@@ -316,7 +320,7 @@ _SHOWN_LINES = 20
 _MAX_QUOTE = 200
 
 
-def completed(operation: str, values: Data) -> Data:
+def complete_fields(operation: str, values: Data) -> Data:
     """Return the fields of a call: those given, and placeholders for what it needs beside them."""
     needed = [field.name for field in fields_of(operation) if not field.is_optional]
     if operation in _MEANT and values.keys() <= set(needed):
@@ -325,7 +329,7 @@ def completed(operation: str, values: Data) -> Data:
     return {**{field: placeholders[field] for field in needed}, **values}
 
 
-def with_words(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text are there."""
     operation = example["operation"]
     if classes()[operation].names_task:

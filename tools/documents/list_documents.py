@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Boolean, Integer, read
-from tools.examples import proposed
-from tools.moved import found as found_now
-from tools.moved import told
-from tools.outline import cut_hint, sections_in_brief
+from tools.examples import proposed_names
+from tools.moved import find_for_reading as found_now
+from tools.moved import with_moved_to
+from tools.outline import cut_hint, summarize_sections
 from tools.pages import page_after, read_place, write_place
-from tools.read_context import Pinned
+from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.errors import LimitExceeded
@@ -60,7 +60,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    found = proposed(error)
+    found = proposed_names(error)
     if error.code == "DOCUMENT_NOT_FOUND" and found:
         return {**example, "path": found[0]}
     return example
@@ -68,9 +68,9 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 def _run(context: Context, given: Given) -> Answer:
     asked = read(ListDocumentsArguments, given)
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     snapshot = place.snapshot
-    there = found_now(context, snapshot, _plain(asked.path), None)
+    there = found_now(context, snapshot, _normalize_path(asked.path), None)
     paths = _paths(snapshot, there.file)
     search = [asked.path, asked.type, asked.tag, asked.has_open_tasks]
     last = read_place(asked.cursor, snapshot.tree, search) if asked.cursor is not None else None
@@ -103,10 +103,10 @@ def _run(context: Context, given: Given) -> Answer:
     if next_cursor:
         fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
         step = NextStep("See more with ", place.call("list_documents", **fields, cursor=next_cursor))
-    return Answer(told(there, {**data, "next_step": step}))
+    return Answer(with_moved_to(there, {**data, "next_step": step}))
 
 
-def _plain(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Return a path without what stands for the folder itself; of the whole workspace nothing is left."""
     wanted = path.strip().removeprefix("./").rstrip("/")
     return "" if wanted == "." else wanted
@@ -155,7 +155,7 @@ def _entry(document: Document, values: Values) -> Data:
     }
     if "tags" in values:
         data["tags"] = list(values["tags"])
-    data["sections"] = sections_in_brief(document)
+    data["sections"] = summarize_sections(document)
     if hint := cut_hint(document):
         data["hints"] = [hint]
     tasks = document.all_tasks
@@ -164,7 +164,7 @@ def _entry(document: Document, values: Values) -> Data:
     return data
 
 
-def _next_step(place: Pinned, found: list[Data], has_documents: bool) -> NextStep:
+def _next_step(place: ReadContext, found: list[Data], has_documents: bool) -> NextStep:
     if found:
         return NextStep("Look into one with ", place.call("view_document", file=found[0]["path"]))
     if has_documents:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, asked_of, read, target
-from tools.examples import with_removable
+from tools.arguments import InvalidArguments, read, requested_fields, resolve_target
+from tools.examples import with_dry_run_removal
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 
@@ -43,7 +43,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not asked_of(given):
+    if not requested_fields(given):
         return Answer(
             {
                 "usage": dict(_usage(given)),
@@ -70,13 +70,13 @@ def _build(context: Context, item: Given) -> Operation:
             field="path",
         )
     if asked.path:
-        path, slug = target(context.snapshot(), asked.path, None)
+        path, slug = resolve_target(context.snapshot(), asked.path, None)
         if slug:
             return RemoveSection(file=path, slug=slug)
         return RemoveDocument(path=path)
     if not asked.file:
         raise InvalidArguments("'path' is missing", fix="Give 'path', or 'file' and 'slug'.", field="path")
-    file, slug = target(context.snapshot(), asked.file, asked.slug)
+    file, slug = resolve_target(context.snapshot(), asked.file, asked.slug)
     if not slug:
         raise InvalidArguments(
             "'slug' is missing",
@@ -111,7 +111,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=with_removable,
+    correct=with_dry_run_removal,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, read
-from tools.caveats import reservations
-from tools.errors import pinned
+from tools.caveats import search_caveats
+from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 
@@ -53,8 +53,8 @@ def _run(context: Context, given: Given) -> Answer:
         for hit in page.hits
     ]
     data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
-    data |= reservations(page)
-    at = pinned(asked.ref)
+    data |= search_caveats(page)
+    at = ref_argument(asked.ref)
     if matches:
         first = matches[0]
         step = NextStep("Read it with ", call("view_document", file=first["file"], slug=first["slug"], **at))

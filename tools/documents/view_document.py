@@ -16,23 +16,23 @@ from tools.arguments import (
     Objects,
     read,
     read_operations,
-    target,
+    resolve_target,
     without_nulls,
 )
-from tools.errors import failure
+from tools.errors import error_response
 from tools.examples import with_sections, with_task
-from tools.moved import found, told
+from tools.moved import find_for_reading, with_moved_to
 from tools.outline import (
     MAX_SHOWN,
     cut_hint,
+    extra_titles,
     first_with_text,
     links_data,
-    sections_in_full,
+    list_sections,
     task_data,
-    telling_titles,
 )
-from tools.pages import part_of
-from tools.read_context import Pinned
+from tools.pages import cut_part
+from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
@@ -80,7 +80,7 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 def _run(context: Context, given: Given) -> Answer:
     asked = without_nulls(given)
-    place = Pinned.at(context, _ref(asked))
+    place = ReadContext.at(context, _ref(asked))
     if not set(asked) - {"ref"}:
         return place.explained(_usage(given))
     if OPERATIONS not in asked:
@@ -100,7 +100,7 @@ def _ref(given: Given) -> str | None:
     return read(ViewDocumentArguments, {"ref": given.get("ref")}).ref
 
 
-def _batch(place: Pinned, items: list[dict[str, object]]) -> Answer:
+def _batch(place: ReadContext, items: list[dict[str, object]]) -> Answer:
     if len(items) > MAX_VIEWS:
         raise InvalidArguments(
             f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
@@ -111,29 +111,33 @@ def _batch(place: Pinned, items: list[dict[str, object]]) -> Answer:
         at = place
         try:
             if "ref" in item:
-                at = Pinned.at(place.context, _ref(item))
+                at = ReadContext.at(place.context, _ref(item))
             own = {"commit": at.snapshot.commit} if at is not place else {}
             seen = _view(at, item)
             step = seen["next_step"]
             results.append({"success": True, **seen, "next_step": step.text(), **own})
         except WorkspaceError as error:
             offered = place.context.tools
-            results.append({"success": False, **failure(error, TOOL, item, at.snapshot, offered=offered)})
+            results.append(
+                {"success": False, **error_response(error, TOOL, item, at.snapshot, offered=offered)}
+            )
     data: Data = {"batch_results": results, "commit": place.snapshot.commit}
     if step is not None:
         data["next_step"] = step
     return Answer(data, is_error=step is None)
 
 
-def _view(place: Pinned, item: Given) -> Data:
+def _view(place: ReadContext, item: Given) -> Data:
     asked = read(ViewDocumentArguments, item)
     if not asked.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    there = found(place.context, place.snapshot, *target(place.snapshot, asked.file, asked.slug))
-    return told(there, _shown_at(place, there.file, there.slug, asked))
+    there = find_for_reading(
+        place.context, place.snapshot, *resolve_target(place.snapshot, asked.file, asked.slug)
+    )
+    return with_moved_to(there, _view_at(place, there.file, there.slug, asked))
 
 
-def _shown_at(place: Pinned, file: str, slug: str | None, asked: ViewDocumentArguments) -> Data:
+def _view_at(place: ReadContext, file: str, slug: str | None, asked: ViewDocumentArguments) -> Data:
     document = place.snapshot.document(file)
     if slug is None:
         return _outline(place, document)
@@ -144,8 +148,8 @@ def _shown_at(place: Pinned, file: str, slug: str | None, asked: ViewDocumentArg
     return data if offset else _with_links(place, document, data, whole=asked.include_subsections)
 
 
-def _with_links(place: Pinned, document: Document, data: Data, *, whole: bool) -> Data:
-    """A section's answer with its links, before the next step; with those of all that stands below it."""
+def _with_links(place: ReadContext, document: Document, data: Data, *, whole: bool) -> Data:
+    """Return a section's answer with its links before the next step, those of its subsections included."""
     section = document.section_by_key(data["slug"])
     assert section is not None
     below = document.sections if section.is_preamble else (section, *document.descendants(section))
@@ -158,14 +162,14 @@ def _with_links(place: Pinned, document: Document, data: Data, *, whole: bool) -
     return {**data, "next_step": step}
 
 
-def _outline(place: Pinned, document: Document) -> Data:
+def _outline(place: ReadContext, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title, "type": document.type}
     if document.tags:
         data["tags"] = list(document.tags)
     if document.preamble:
         data["preamble"] = document.preamble.address
-    data["sections"] = sections_in_full(document)
-    if titles := telling_titles(document):
+    data["sections"] = list_sections(document)
+    if titles := extra_titles(document):
         data["titles"] = titles
     links, more = links_data(place, document)
     if links:
@@ -194,13 +198,13 @@ def _outline(place: Pinned, document: Document) -> Data:
     return data
 
 
-def _section(place: Pinned, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
+def _section(place: ReadContext, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
     """Return a section's own text, or all below it too: of the preamble, the whole document."""
     section = resolve_section(document, slug)
     below = len(document.data) if section.is_preamble else section.tree_end
     end = below if whole else section.end
     tokens = place.context.text_tokens
-    text, rest, seen, _ = part_of(document, document.sections, section.start, end, offset, tokens=tokens)
+    text, rest, seen, _ = cut_part(document, document.sections, section.start, end, offset, tokens=tokens)
     place.context.shows(document, seen)
     data: Data = {
         "slug": section.key,
@@ -229,7 +233,7 @@ def _relative(parent: Section, child: Section) -> str:
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(place: Pinned, document: Document, section: Section, *, whole: bool) -> NextStep:
+def _after(place: ReadContext, document: Document, section: Section, *, whole: bool) -> NextStep:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
     if open_task and place.writes("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
@@ -249,7 +253,7 @@ def _after(place: Pinned, document: Document, section: Section, *, whole: bool) 
     return NextStep("Look at other documents with ", place.call("list_documents"))
 
 
-def _task(place: Pinned, document: Document, slug: str) -> Data:
+def _task(place: ReadContext, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),

@@ -1,13 +1,13 @@
-"""What is told of a commit, and of a change that it made.
+"""Descriptions of commits and of the changes that they made.
 
-Blame as an answer: runs of lines that one commit wrote, and what is told of each commit once.
+`blame_data` returns runs of lines that one commit wrote, and describes each commit once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import visible
+from tools.errors import escape_invisible
 from workspace.git.messages import MAX_CLIENT
 
 if TYPE_CHECKING:
@@ -28,32 +28,32 @@ _MOST_SUBJECT = 300
 
 
 def commit_data(told: CommitInfo) -> Data:
-    """Who made a commit, when, and in which words; client, tool and proposal are null for a person's."""
-    subject = visible(told.subject)
+    """Return the author, date and message of a commit; client, tool and proposal are null for a person's."""
+    subject = escape_invisible(told.subject)
     return {
-        "author": {"name": visible(told.author_name), "email": visible(told.author_email)},
+        "author": {"name": escape_invisible(told.author_name), "email": escape_invisible(told.author_email)},
         "date": told.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "client": _shown(told.client),
-        "tool": _shown(told.tool),
-        "proposal": _shown(told.proposal),
+        "client": _shorten(told.client),
+        "tool": _shorten(told.tool),
+        "proposal": _shorten(told.proposal),
         "subject": subject if len(subject) <= _MOST_SUBJECT else subject[:_MOST_SUBJECT] + "…",
     }
 
 
-def _shown(trailer: str | None) -> str | None:
+def _shorten(trailer: str | None) -> str | None:
     """Return a trailer's value as far as one of ours goes: anybody may write a commit."""
-    return None if trailer is None else visible(trailer[:MAX_CLIENT])
+    return None if trailer is None else escape_invisible(trailer[:MAX_CLIENT])
 
 
-class Room:
-    """What is left of a page for diffs: characters to show, and bytes to compare."""
+class DiffBudget:
+    """The space left for diffs on a page: characters to show, and bytes to compare."""
 
     def __init__(self, characters: int) -> None:
         self.characters = characters // 2  # JSON's escapes are left out
         self.bytes = 4 * _MOST_DIFFED
 
 
-def change_data(change: CommitChange, room: Room | None) -> Data:
+def change_data(change: CommitChange, room: DiffBudget | None) -> Data:
     """Return a change, with its address after the commit and, where they differ, the one before it.
 
     `diff` is a unified diff, for which `room` is taken; where there is none, `hint` says why.
@@ -68,7 +68,7 @@ def change_data(change: CommitChange, room: Room | None) -> Data:
 
 
 def diff_data(change: CommitChange, most: int) -> dict[str, str]:
-    """What a commit changed as `diff`, of so many characters at most; or `hint`, which says why not."""
+    """Return the diff of a change as `diff`, of at most `most` characters, or the reason as `hint`."""
     from workspace.diff.unified import format_section_diff
 
     if change.size > _MOST_DIFFED:
@@ -78,7 +78,7 @@ def diff_data(change: CommitChange, most: int) -> dict[str, str]:
     return {"diff": diff}
 
 
-def _diff_in(room: Room, change: CommitChange) -> dict[str, str]:
+def _diff_in(room: DiffBudget, change: CommitChange) -> dict[str, str]:
     """Return the same as far as there is room for it."""
     if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
         return {"hint": "this page is full: ask with a smaller limit to see the diff"}
@@ -117,7 +117,7 @@ def blame_data(
 
 
 def _run(lines: Sequence[BlamedLine], first: int, room: int) -> list[BlamedLine]:
-    """The lines from one on that are of the same commit, at least one, and no more than there is room for."""
+    """Return the following lines of the same commit, at least one, within the character limit."""
     found = [lines[first]]
     left = room - len(lines[first].text)
     for line in lines[first + 1 :]:

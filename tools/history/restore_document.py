@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, asked_of, read, target, without_nulls
+from tools.arguments import InvalidArguments, read, requested_fields, resolve_target, without_nulls
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
@@ -55,7 +55,10 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """An example whose commit, document and section exist; one that is not the caller's own is a dry run."""
+    """Return an example whose commit, document and section exist.
+
+    A dry run if one is not the caller's own.
+    """
     refs = error.details.get("refs")
     near = str(refs[0]) if isinstance(refs, list) and refs else str(snapshot.commit)
     found = example
@@ -75,7 +78,7 @@ _REF_ERRORS = frozenset(
 
 def _run(context: Context, given: Given) -> Answer:
     fields = without_nulls(given)
-    if not asked_of(given):
+    if not requested_fields(given):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
         seen = ", then call with dry_run to see what changes"
         return Answer(
@@ -111,7 +114,7 @@ def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operat
                 field=name,
             )
     commit = find_ref(context.workspace, str(asked.ref))
-    file, slug = target(context.snapshot(), str(asked.file), asked.slug)
+    file, slug = resolve_target(context.snapshot(), str(asked.file), asked.slug)
     if slug:
         return RestoreSection(file=file, slug=slug, commit=commit)
     return RestoreDocument(file=file, commit=commit)

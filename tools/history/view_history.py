@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Boolean, Integer, InvalidArguments, read, target, without_nulls
+from tools.arguments import (
+    REF,
+    Arguments,
+    Boolean,
+    Integer,
+    InvalidArguments,
+    read,
+    resolve_target,
+    without_nulls,
+)
 from tools.examples import with_sections
-from tools.moved import found, told
+from tools.moved import find_for_reading, with_moved_to
 from tools.pages import read_place, write_place
-from tools.read_context import Pinned
+from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.document.addresses import read_fragment
@@ -19,7 +28,7 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.moved import Found
+    from tools.moved import FoundPlace
     from tools.tool import Context, Given
     from workspace.history.commits import CommitChange
 
@@ -65,18 +74,18 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     asked = read(ViewHistoryArguments, given)
     if not asked.file:
-        return _explained(context, given, asked)
+        return _explain(context, given, asked)
     from workspace.texts.text_file import normalize_path
 
     after = None
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     search = ["history", asked.file, asked.slug, asked.blame, place.ref]
     if asked.cursor is not None:
-        place, after = _continued(place, read_place(asked.cursor, None, search))
-    file, slug = target(place.snapshot, normalize_path(place.snapshot, asked.file), asked.slug)
+        place, after = _read_cursor(place, read_place(asked.cursor, None, search))
+    file, slug = resolve_target(place.snapshot, normalize_path(place.snapshot, asked.file), asked.slug)
     if place.snapshot.entry(file) is None:
         check_path(file)
-    there = found(context, place.snapshot, file, slug)
+    there = find_for_reading(context, place.snapshot, file, slug)
     page = _blame(place, there, after) if asked.blame else _changes(place, there, asked, after)
     cursor = None if page.rest is None else write_place(f"{place.snapshot.commit} {page.rest}", None, search)
     step = page.step
@@ -84,11 +93,11 @@ def _run(context: Context, given: Given) -> Answer:
         fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
         step = NextStep("See more with ", place.call("view_history", **fields, cursor=cursor))
     data = {**page.data, "next_cursor": cursor, "commit": place.snapshot.commit, "next_step": step}
-    return Answer(told(there, data))
+    return Answer(with_moved_to(there, data))
 
 
-def _continued(place: Pinned, cursor: str) -> tuple[Pinned, str]:
-    """The commit that the first page began with, whatever was committed since, and where the next one begins.
+def _read_cursor(place: ReadContext, cursor: str) -> tuple[ReadContext, str]:
+    """Return the commit of the first page, and the position of the next page.
 
     Raises StaleCursor once that commit is gone.
     """
@@ -98,20 +107,20 @@ def _continued(place: Pinned, cursor: str) -> tuple[Pinned, str]:
     commit, after = cursor.split(" ")
     if not workspace.git.has(commit):
         raise StaleCursor(
-            "the commit that the cursor was given out for is gone",
+            "the commit of the cursor no longer exists",
             fix="Repeat the call without a cursor.",
         )
     return place._replace(snapshot=workspace.snapshot(commit)), after
 
 
-def _explained(context: Context, given: Given, asked: ViewHistoryArguments) -> Answer:
-    place = Pinned.at(context, asked.ref)
+def _explain(context: Context, given: Given, asked: ViewHistoryArguments) -> Answer:
+    place = ReadContext.at(context, asked.ref)
     if set(without_nulls(given)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
     return place.explained(_usage(given))
 
 
-def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: str | None) -> _Page:
+def _changes(place: ReadContext, there: FoundPlace, asked: ViewHistoryArguments, after: str | None) -> _Page:
     """Return a page of changes, newest first."""
     page = place.context.workspace.history().changes(
         place.snapshot,
@@ -126,18 +135,18 @@ def _changes(place: Pinned, there: Found, asked: ViewHistoryArguments, after: st
     if page.next is not None and not page.complete:
         hints.append("many commits were looked at without filling this page; the cursor goes on from there")
     data: Data = {
-        **_where(there),
-        "history": _told(place.context, page.entries, diff=diff),
+        **_document_and_section(there),
+        "history": _describe_changes(place.context, page.entries, diff=diff),
         **({"hints": hints} if hints else {}),
     }
     return _Page(data, page.next, _after_changes(place, there, page.entries))
 
 
-def _told(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
-    from tools.history.descriptions import Room, change_data
+def _describe_changes(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
+    from tools.history.descriptions import DiffBudget, change_data
     from tools.history.seen import remember_diff
 
-    room = Room(context.text_characters)
+    room = DiffBudget(context.text_characters)
     entries: list[Data] = []
     for change in changes:
         entries.append(data := change_data(change, room if diff else None))
@@ -146,31 +155,33 @@ def _told(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> l
     return entries
 
 
-def _blame(place: Pinned, there: Found, after: str | None) -> _Page:
+def _blame(place: ReadContext, there: FoundPlace, after: str | None) -> _Page:
     """Return a page of lines, with who wrote them."""
     from tools.history.descriptions import blame_data
 
     history = place.context.workspace.history()
     lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)
     data, rest = blame_data(history, lines, int(after or 0), place.context.text_characters // 2)
-    step = NextStep("See how it came to be: ", place.call("view_history", **_asked(there)))
-    return _Page({**_where(there), **data}, rest, step)
+    step = NextStep("See how it came to be: ", place.call("view_history", **_call_fields(there)))
+    return _Page({**_document_and_section(there), **data}, rest, step)
 
 
-def _where(there: Found) -> Data:
+def _document_and_section(there: FoundPlace) -> Data:
     """Return the document and section that are told of; a task's is the one that it stands in."""
     return {"file": there.file, "slug": read_fragment(there.slug).section if there.slug else None}
 
 
-def _asked(there: Found) -> Data:
+def _call_fields(there: FoundPlace) -> Data:
     """Return the same as fields of a call."""
-    return {field: value for field, value in _where(there).items() if value is not None}
+    return {field: value for field, value in _document_and_section(there).items() if value is not None}
 
 
-def _after_changes(place: Pinned, there: Found, changes: Sequence[CommitChange]) -> NextStep:
+def _after_changes(place: ReadContext, there: FoundPlace, changes: Sequence[CommitChange]) -> NextStep:
     newest = changes[0] if changes else None
     if newest is None or newest.old_path is None or newest.parent is None:
-        return NextStep("See who wrote its lines: ", place.call("view_history", **_asked(there), blame=True))
+        return NextStep(
+            "See who wrote its lines: ", place.call("view_history", **_call_fields(there), blame=True)
+        )
     was = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
     if newest.kind == "removed" and place.writes("restore_document"):
         return NextStep("Bring it back: ", place.change("restore_document", **was, ref=newest.parent))

@@ -12,7 +12,7 @@ from workspace.paths import CONTROL
 
 if TYPE_CHECKING:
     from tools.completion import Candidates
-    from tools.resources.contents import Source
+    from tools.resources.contents import ResourceSource
     from tools.tool import Context
 
 _SHOWN = 80  # characters of a name that there is not
@@ -40,11 +40,11 @@ class PromptArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FilledPrompt:
     """A prompt with its arguments filled in: a text, and the source that it speaks of, if it names one."""
 
     text: str
-    source: Source | None = None
+    source: ResourceSource | None = None
     uri: str = ""
 
 
@@ -59,7 +59,7 @@ class Prompt:
     title: str
     description: str
     arguments: tuple[PromptArgument, ...]
-    write: Callable[[Context, Mapping[str, str]], Written]
+    write: Callable[[Context, Mapping[str, str]], FilledPrompt]
     needs: tuple[tuple[str, ...], ...]
 
     def is_offered(self, context: Context) -> bool:
@@ -75,7 +75,7 @@ class Prompt:
         names = [argument.name for argument in self.arguments]
         for name in given:
             if name not in names:
-                raise unknown_argument(name, names)
+                raise unknown_argument_error(name, names)
         found: dict[str, str] = {}
         for argument in self.arguments:
             value = given.get(argument.name, "").strip()
@@ -106,12 +106,12 @@ def choose(prompts: Mapping[str, Prompt], name: str) -> Prompt:
     if prompt is None:
         near = find_nearest(name, prompts) if prompts else []
         shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-        fix = f"Did you mean '{near[0]}'?" if near else "prompts/list names those there are."
-        raise UnknownPrompt(f"no prompt '{shown}'", fix=fix, nearest=near)
+        fix = f"Did you mean '{near[0]}'?" if near else "prompts/list names the prompts."
+        raise UnknownPrompt(f"unknown prompt '{shown}'", fix=fix, nearest=near)
     return prompt
 
 
-def unknown_argument(name: str, known: Sequence[str]) -> InvalidArguments:
+def unknown_argument_error(name: str, known: Sequence[str]) -> InvalidArguments:
     """Return the error for an argument that there is not, with the nearest."""
     near = nearest_field(name, known)
     fix = f"Did you mean '{near[0]}'?" if near else f"Known arguments: {', '.join(known)}."
@@ -119,6 +119,6 @@ def unknown_argument(name: str, known: Sequence[str]) -> InvalidArguments:
     return InvalidArguments(f"unknown argument '{shown}'", fix=fix, field=shown, nearest=near)
 
 
-def numbered(steps: list[str]) -> str:
-    """Steps as a numbered list, a line each."""
+def number_steps(steps: list[str]) -> str:
+    """Return steps as a numbered list, a line each."""
     return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))

@@ -1,14 +1,11 @@
-"""What a proposal changes, a page at a time: as Markdown and as data, which tell the same.
-
-The commits of a proposal, the newest first.
-"""
+"""The changes of a proposal, a page at a time, as Markdown and as equivalent data; and its commits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.history.descriptions import commit_data
-from tools.pages import cut
+from tools.pages import cut_text
 from tools.tool import call
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
-ROOM = 40_000
+MAX_PAGE_CHARACTERS = 40_000
 
 
 """Characters of Markdown, and of data as JSON, on a page of several documents."""
@@ -39,7 +36,7 @@ class NotChanged(WorkspaceError):
     code = "NOT_CHANGED"
 
 
-class Page(NamedTuple):
+class ChangesPage(NamedTuple):
     """Changes as data and as Markdown, and where more begins: a document's number, or a character of one."""
 
     data: Data
@@ -47,10 +44,10 @@ class Page(NamedTuple):
     next: int | None
 
 
-def page_of_all(
-    context: Context, changes: CommitChanges, proposal: str, first: int, room: int = ROOM
-) -> Page:
-    """Return the documents from one on that there is room for; the first is cut if it does not fit alone."""
+def render_changes(
+    context: Context, changes: CommitChanges, proposal: str, first: int, room: int = MAX_PAGE_CHARACTERS
+) -> ChangesPage:
+    """Return the documents from one on that fit; the first is cut if it does not fit alone."""
     from workspace.diff.changes import DocumentKind
     from workspace.diff.formats import format_data, format_markdown
 
@@ -74,7 +71,7 @@ def page_of_all(
         elif one.kind is DocumentKind.ADDED:
             versions = _versions(context, changes, one, None)
             entry |= versions
-            text += _named(versions)
+            text += _describe_versions(versions)
         told.append(entry)
         texts.append(text)
         markdown_left -= size[0]
@@ -83,13 +80,20 @@ def page_of_all(
         if is_cut or min(markdown_left, data_left) <= 0:
             break
     files = list(changes.files) if at >= len(documents) else []
-    return Page({"documents": told, **_files(files)}, "\n".join(texts), at if at < len(documents) else None)
+    return ChangesPage(
+        {"documents": told, **_files(files)}, "\n".join(texts), at if at < len(documents) else None
+    )
 
 
-def page_of_one(
-    context: Context, changes: CommitChanges, file: str, slug: str | None, offset: int, room: int = ROOM
-) -> Page:
-    """Return what changes in one document, or one section of it, and how both versions are read whole.
+def render_change(
+    context: Context,
+    changes: CommitChanges,
+    file: str,
+    slug: str | None,
+    offset: int,
+    room: int = MAX_PAGE_CHARACTERS,
+) -> ChangesPage:
+    """Return the changes of one document or section, and the calls that read both versions.
 
     Raises NotChanged.
     """
@@ -100,14 +104,14 @@ def page_of_one(
         paths = sorted({path for one in changes.documents for path in (one.path, one.old_path) if path})
         raise _not_changed(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
     if slug is not None:
-        one = _narrowed(one, slug)
+        one = _narrow_to_section(one, slug)
     versions = _versions(context, changes, one, slug)
-    text, rest = cut(format_markdown([one], offset + _MOST) + _named(versions), offset, room)
+    text, rest = cut_text(format_markdown([one], offset + _MOST) + _describe_versions(versions), offset, room)
     data = format_data([one], room)
-    return Page({"documents": [{**_entry(one, data), **versions}], "more": data["more"]}, text, rest)
+    return ChangesPage({"documents": [{**_entry(one, data), **versions}], "more": data["more"]}, text, rest)
 
 
-def _narrowed(one: DocumentChange, slug: str) -> DocumentChange:
+def _narrow_to_section(one: DocumentChange, slug: str) -> DocumentChange:
     """Return what happened in a section and below it."""
     from workspace.proposals.review.changes import select_section
 
@@ -142,7 +146,7 @@ def _entry(one: DocumentChange, data: Data) -> Data:
 def _versions(
     context: Context, changes: CommitChanges, one: DocumentChange, slug: str | None
 ) -> dict[str, str]:
-    """The calls that read a document, or a section, before and after: a change tells a few lines of each."""
+    """Return the calls that read a document or section before and after its change."""
     from workspace.diff.changes import DocumentKind
 
     tool = next((name for name in ("view_document", "get_doc") if context.offers(name)), None)
@@ -159,7 +163,7 @@ def _versions(
     return found
 
 
-def _named(versions: Mapping[str, str]) -> str:
+def _describe_versions(versions: Mapping[str, str]) -> str:
     """Return the same calls as lines of the page."""
     lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in versions.items())
     return "\nTo read it whole:\n\n" + "\n".join(lines) + "\n" if versions else ""
@@ -168,16 +172,16 @@ def _named(versions: Mapping[str, str]) -> str:
 def _files(files: Sequence[str]) -> Data:
     if not files:
         return {}
-    from tools.write_target import listed
+    from tools.write_target import list_names
 
-    return {"files": listed(files, _FILES)}
+    return {"files": list_names(files, _FILES)}
 
 
 _MAX_COMMITS = 30
 
 
 def commits_data(context: Context, proposal: Proposal) -> Data:
-    """The commits that a proposal brings, or brought; `more_commits` says that there are older ones."""
+    """Return the commits of a proposal, newest first; `more_commits` reports that older ones are left out."""
     found = context.workspace.reviewing().commits(proposal)
     more = {"more_commits": True} if len(found) > _MAX_COMMITS else {}
     return {"commits": [_commit(one) for one in found[:_MAX_COMMITS]], **more}

@@ -21,7 +21,7 @@ _EACH = 10  # conflicts that an example decides one by one
 CHOICES = tuple(choice.value for choice in ResolutionChoice)
 
 
-class _Decided(Arguments):
+class _Resolution(Arguments):
     """One of the `resolutions`: a conflict as it was shown, and how it is decided.
 
     Without `kind`, all conflicts of a document, or of a section, are meant that no other one decides.
@@ -36,10 +36,10 @@ class _Decided(Arguments):
 
 
 def conflicts_data(conflicts: Sequence[FileConflict], room: int) -> Data:
-    """Conflicts as they are shown: `file`, `kind`, `where` and `part` name one, and its versions follow.
+    """Return conflicts as data: `file`, `kind`, `where` and `part` identify one, and its versions follow.
 
-    Of texts as many characters are shown as there is room; one that is cut has `truncated`. What is left out
-    is counted in `more_conflicts`.
+    Texts are shown up to the character budget; a cut one has `truncated`. Conflicts that are left out are
+    counted in `more_conflicts`.
     """
     shown: list[Data] = []
     for found in conflicts[:_MOST]:
@@ -69,10 +69,10 @@ def _conflict(found: FileConflict, room: int) -> tuple[Data, int]:
     return data, room
 
 
-def deciding(conflicts: Iterable[Data]) -> list[Data]:
-    """The shortest `resolutions` for conflicts that are shown: all for ours, to be changed by who decides.
+def suggest_resolutions(conflicts: Iterable[Data]) -> list[Data]:
+    """Return the shortest `resolutions` for conflicts: all choose ours, for the caller to change.
 
-    Of many conflicts, one for each file.
+    Of many conflicts, one for each file is returned.
     """
     shown = list(conflicts)
     if len(shown) > _EACH:
@@ -81,15 +81,15 @@ def deciding(conflicts: Iterable[Data]) -> list[Data]:
     return [{**{name: data[name] for name in named if name in data}, "choice": "ours"} for data in shown]
 
 
-def going_on(items: Sequence[Any], conflicts: Iterable[Data]) -> list[Data]:
-    """Return the resolutions of a call, of which none is kept, with such for the conflicts that they left."""
-    rest = deciding(conflicts)
-    left = {_named(data) for data in rest}
+def complete_resolutions(items: Sequence[Any], conflicts: Iterable[Data]) -> list[Data]:
+    """Return the resolutions of a call, and suggestions for the conflicts that they leave open."""
+    rest = suggest_resolutions(conflicts)
+    left = {_identify(data) for data in rest}
     given = [{name: value for name, value in item.items() if name not in _SHOWN_ONLY} for item in items]
-    return [*(item for item in given if _named(item) not in left), *rest]
+    return [*(item for item in given if _identify(item) not in left), *rest]
 
 
-def _named(data: Mapping[str, Any]) -> tuple[str, ...]:
+def _identify(data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(data.get(name) or "") for name in ("file", "kind", "where", "part"))
 
 
@@ -101,10 +101,10 @@ def read_resolutions(
     Raises InvalidArguments, which names the wrong one.
     """
     found: dict[str, dict[UnitId, Resolution]] = {}
-    wide: list[tuple[int, _Decided, ResolutionChoice]] = []
+    wide: list[tuple[int, _Resolution, ResolutionChoice]] = []
     for place, item in enumerate(items):
         if not isinstance(item, dict):
-            raise _wrong(place, "is no object")
+            raise _wrong(place, "must be an object")
         fields = {name: value for name, value in without_nulls(item).items() if name not in _SHOWN_ONLY}
         decided = _read(place, fields)
         choice = ResolutionChoice(_known(place, "choice", decided.choice, CHOICES))
@@ -128,7 +128,7 @@ def read_resolutions(
 
 def _decide_all(
     place: int,
-    decided: _Decided,
+    decided: _Resolution,
     choice: ResolutionChoice,
     conflicts: Sequence[FileConflict],
     found: dict[str, dict[UnitId, Resolution]],
@@ -154,13 +154,13 @@ _KINDS = tuple(kind.value for kind in UnitKind)
 _SHOWN_ONLY = frozenset((*_VERSIONS, "name", "truncated"))
 
 
-def _read(place: int, fields: Mapping[str, object]) -> _Decided:
+def _read(place: int, fields: Mapping[str, object]) -> _Resolution:
     from pydantic import ValidationError
 
     try:
-        return _Decided.model_validate(fields)
+        return _Resolution.model_validate(fields)
     except ValidationError as error:
-        told = explain(error.errors(include_url=False)[0], _Decided)
+        told = explain(error.errors(include_url=False)[0], _Resolution)
         raise _wrong(place, told.message, told.fix) from error
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read, without_nulls
-from tools.errors import visible
-from tools.proposals.descriptions import announced, commit_of, first_open
+from tools.errors import escape_invisible
+from tools.proposals.descriptions import announce, commit_of, latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import actor_of, beginning, looking_back, overlaps_of
+from tools.write_target import actor_of, ended_proposal_step, first_write_step, overlaps_of
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _example(given: Given) -> dict[str, Any]:
 def _run(context: Context, given: Given) -> Answer:
     asked = read(CreateProposalArguments, given)
     if asked.title is None or asked.description is None:
-        return _explained(context, given, asked)
+        return _explain(context, given, asked)
     proposing = context.workspace.proposing()
     proposal = proposing.open(
         asked.title,
@@ -61,40 +61,40 @@ def _run(context: Context, given: Given) -> Answer:
     data: Data = {
         "created": True,
         "proposal": proposal.id,
-        "title": visible(words.title),
+        "title": escape_invisible(words.title),
         "branch": words.branch,
         "target": words.target,
         "state": proposal.state.value,
         "overlaps": overlaps_of(context, proposal.id),
         "commit": commit_of(context, proposal),
-        "next_step": beginning(context, proposal.id)
+        "next_step": first_write_step(context, proposal.id)
         if proposal.is_open
-        else looking_back(context, proposal.id),
+        else ended_proposal_step(context, proposal.id),
     }
     hints: list[str] = []
     if asked.submit and proposal.tip != proposal.words.base:
-        pull_request, hints = announced(proposing, proposal)
+        pull_request, hints = announce(proposing, proposal)
         data |= pull_request
-    if same := _of_the_same_title(proposing.all(), proposal):
+    if same := _with_same_title(proposing.all(), proposal):
         hints.append(f"open proposals with the same title: {', '.join(same)}")
     if hints:
         data["hints"] = hints
     return Answer(data)
 
 
-def _explained(context: Context, given: Given, asked: CreateProposalArguments) -> Answer:
+def _explain(context: Context, given: Given, asked: CreateProposalArguments) -> Answer:
     """Return the answer to a call with too little to open a proposal: how to call, and what is open."""
     data: Data = {"usage": dict(_usage(given))}
     if without_nulls(given):
         missing = [name for name in ("title", "description") if getattr(asked, name) is None]
         data |= {"created": False, "missing": missing}
-    data["open"] = first_open(context.workspace.proposing().all(), _SHOWN)
+    data["open"] = latest_open(context.workspace.proposing().all(), _SHOWN)
     fields = {"title": _TITLE, "description": _DESCRIPTION, **arguments_of(given, ("title", "description"))}
     step = NextStep("Open one with ", call("create_proposal", **fields))
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})
 
 
-def _of_the_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
+def _with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
     title = proposal.words.title.casefold()
     others = (one for one in proposals if one.is_open and one.id != proposal.id)
     return [one.id for one in others if one.words.title.casefold() == title][:_SHOWN]

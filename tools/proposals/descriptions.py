@@ -1,6 +1,6 @@
-"""What is told of a proposal: who, since when, in which state, what is odd, and what its state allows.
+"""Descriptions of a proposal: its author, dates, state, problems, and allowed actions.
 
-What became of a proposal on a forge when it was submitted, as an answer tells it.
+`announce` describes the result of submitting it to a forge.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tools.errors import visible
-from tools.pages import cut
+from tools.errors import escape_invisible
+from tools.pages import cut_text
 from tools.tool import call
 from workspace.publishing.after_commit import attempt
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Author
     from workspace.proposals.proposal import Comment, Proposal
 
-MAX_WORDS = 2_000
+MAX_TEXT = 2_000
 
 
 """Characters of a comment or review that are shown."""
 
 
-def in_brief(proposal: Proposal) -> Data:
+def summarize_proposal(proposal: Proposal) -> Data:
     """Return a proposal as a list shows it."""
     words = proposal.words
     return {
         "proposal": proposal.id,
-        "title": visible(words.title),
+        "title": escape_invisible(words.title),
         "state": proposal.state.value,
         "author": author_data(words.author),
         "target": words.target,
         "branch": words.branch,
-        "opened": date(words.opened),
-        "updated": date(words.updated),
+        "opened": format_time(words.opened),
+        "updated": format_time(words.updated),
     }
 
 
-def head(proposal: Proposal) -> Data:
+def describe_proposal(proposal: Proposal) -> Data:
     """Return what is said of a proposal on every page, with what is odd about it."""
-    data = in_brief(proposal)
+    data = summarize_proposal(proposal)
     hints = []
     if proposal.is_rewritten:
-        hints.append("the branch was rewritten: it no longer has a commit that it was known to have")
+        hints.append("the branch was rewritten: a commit that it contained is missing")
     if proposal.state.value == "gone":
-        hints.append("the branch was deleted: make it again from a commit that it had, or close the proposal")
+        hints.append("the branch was deleted: create it again at one of its commits, or close the proposal")
     if proposal.is_ahead:
         hints.append("the branch went on after it was merged; open another proposal for what came since")
     if proposal.unreadable:
@@ -63,7 +63,7 @@ def head(proposal: Proposal) -> Data:
 
 
 def commit_of(context: Context, proposal: Proposal) -> str | None:
-    """The commit at which a proposal is; without its branch the one that merged it, else the served tip."""
+    """Return the commit of a proposal; without its branch the merge commit, else the served tip."""
     landed = proposal.landing.commit if proposal.landing is not None else None
     return proposal.tip or landed or context.workspace.tip()
 
@@ -72,10 +72,10 @@ def author_data(author: Author) -> Data:
     """Return who spoke, and how that is known: `client` and `token` are names, null where there is none."""
     from workspace.proposals.events import KnownBy
 
-    label = visible(author.label) or None
+    label = escape_invisible(author.label) or None
     return {
-        "name": visible(author.name),
-        "email": visible(author.email),
+        "name": escape_invisible(author.name),
+        "email": escape_invisible(author.email),
         "known_by": author.known_by.value,
         "client": label if author.known_by is KnownBy.CLIENT else None,
         "token": label if author.known_by is KnownBy.TOKEN else None,
@@ -87,25 +87,25 @@ def comment_data(comment: Comment, proposal: str) -> Data:
     return {
         "comment": comment.id,
         "author": author_data(comment.author),
-        "time": date(comment.time),
-        **shown_words(comment.text, proposal, comment.id),
+        "time": format_time(comment.time),
+        **shorten_text(comment.text, proposal, comment.id),
     }
 
 
-def shown_words(text: str, proposal: str, id: str) -> Data:
+def shorten_text(text: str, proposal: str, id: str) -> Data:
     """Return what somebody said, as far as it is shown; where it goes on, `rest` is the call for that."""
-    shown, rest = cut(visible(text), 0, MAX_WORDS)
+    shown, rest = cut_text(escape_invisible(text), 0, MAX_TEXT)
     if rest is None:
         return {"text": shown}
     return {"text": shown, "rest": str(call("view_proposal", proposal=proposal, comment=id, offset=rest))}
 
 
-def date(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Return a time in UTC, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def possible(proposal: Proposal) -> tuple[str, ...]:
+def allowed_actions(proposal: Proposal) -> tuple[str, ...]:
     """Return the actions that a proposal's state allows, the likeliest first."""
     from workspace.proposals.proposal import ProposalState
 
@@ -122,16 +122,16 @@ def possible(proposal: Proposal) -> tuple[str, ...]:
             return ("submit", "comment", "refresh", "approve", "request_changes", "merge", "edit", "close")
 
 
-def first_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
+def latest_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
     """Return the open proposals that were opened last, by id and title."""
     found = [one for one in proposals if one.is_open]
-    return [{"proposal": one.id, "title": visible(one.words.title)} for one in found[:most]]
+    return [{"proposal": one.id, "title": escape_invisible(one.words.title)} for one in found[:most]]
 
 
-def announced(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
-    """`pull_request` with its `url`, `number` and whether it is `new`, and hints of what did not work.
+def announce(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+    """Return `pull_request` with its `url`, `number` and whether it is `new`, and hints about failures.
 
-    Both are empty where no forge is asked for. A forge that fails undoes nothing.
+    Both are empty if no forge is configured. A failure of the forge undoes nothing.
     """
     found = attempt(
         partial(proposing.announce, proposal),
@@ -141,15 +141,15 @@ def announced(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, lis
     if found is None:
         return {}, []
     if found.error is not None:
-        return {"pull_request": None}, [visible(f"{found.error.message}. {found.error.fix}")]
+        return {"pull_request": None}, [escape_invisible(f"{found.error.message}. {found.error.fix}")]
     data: Data = {
         "pull_request": {
             "forge": found.forge,
             "number": found.number,
-            "url": visible(found.url),
+            "url": escape_invisible(found.url),
             "new": found.is_new,
         }
     }
     if found.unsent is None:
         return data, []
-    return data, [visible(f"the words of the proposal wait here: {found.unsent.message}")]
+    return data, [escape_invisible(f"the proposal's discussion was not sent: {found.unsent.message}")]

@@ -1,6 +1,7 @@
-"""A proposal as a page of Markdown, which says what the data says.
+"""A proposal as a page of Markdown, equivalent to its data.
 
-Words of people and documents are quoted, escaped or fenced, so that they cannot be read as the page's own.
+Words of people and documents are quoted, escaped or fenced, so that they cannot be mistaken for the page's
+own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SHOWN_LINES = 12
 _LONGEST = 400
 
 
-def page_of(data: Data, changes: str) -> str:
+def render_page(data: Data, changes: str) -> str:
     """Return the page for a view's data, whose changes are given as Markdown."""
     parts = [
         *_head(data),
@@ -39,16 +40,16 @@ def page_of(data: Data, changes: str) -> str:
 def _head(data: Data) -> Iterator[str]:
     author = data["author"]
     by = author["client"] or author["name"]
-    yield f"# {_plain(data['title'])}\n\n"
-    yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_plain(by)}, "
+    yield f"# {_escape(data['title'])}\n\n"
+    yield f"Proposal `{data['proposal']}`: {data['state'].replace('_', ' ')}. By {_escape(by)}, "
     into = "merged" if data["state"] == "merged" else "to be merged"
     yield f"{data['opened']}, {into} into `{data['target']}`; branch `{data['branch']}`.\n"
     if behind := data.get("behind"):
         yield f"{data['target']} is {behind} commit{'s' * (behind != 1)} ahead of it.\n"
     for hint in data.get("hints", ()):
-        yield f"\nNote: {_plain(hint)}.\n"
+        yield f"\nNote: {_escape(hint)}.\n"
     if data.get("description"):
-        yield f"\n{_quoted(data['description'])}\n{_rest(data.get('description_rest'))}"
+        yield f"\n{_quote(data['description'])}\n{_rest(data.get('description_rest'))}"
 
 
 def _missing(data: Data) -> Iterator[str]:
@@ -57,7 +58,7 @@ def _missing(data: Data) -> Iterator[str]:
     yield "\n## What is missing\n\n"
     for block in data["missing"]:
         only = " (stops clients only)" if block.get("only_clients") else ""
-        yield f"- {_plain(block['message'])}{only}\n"
+        yield f"- {_escape(block['message'])}{only}\n"
     for demand in data.get("demands", ()):
         by = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
         has, needs = len(demand["approved_by"]), demand["approvals_needed"]
@@ -78,7 +79,7 @@ def _unreviewed(data: Data) -> Iterator[str]:
             yield f"\n{change['kind'].replace('_', ' ')}: {_code(address)}\n"
             for version in ("before", "after"):
                 if change.get(version):
-                    yield f"\n{version}:\n\n{_fenced(change[version])}\n"
+                    yield f"\n{version}:\n\n{_fence(change[version])}\n"
             if change.get("is_cut"):
                 yield "\n(cut)\n"
     if more := data["unreviewed"]["more"]:
@@ -95,7 +96,7 @@ def _checks(data: Data) -> Iterator[str]:
         yield f"- {check['name']}: {'passed' if check['passed'] else 'failed'}\n"
         for problem in check["problems"]:
             where = f"{_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
-            yield f"  - {where}{_plain(problem['message'])} ({problem['rule']})\n"
+            yield f"  - {where}{_escape(problem['message'])} ({problem['rule']})\n"
         if more := check.get("more"):
             yield f"  - and {more} more\n"
 
@@ -110,7 +111,7 @@ def _conflicts(data: Data) -> Iterator[str]:
         yield f"\n### {found['kind']} {_code(found['where'])} of {_code(found['file'])}{part}\n"
         for version in ("base", "ours", "theirs"):
             text = found[version]
-            yield f"\n{version}: not there\n" if text is None else f"\n{version}:\n\n{_fenced(text)}\n"
+            yield f"\n{version}: not there\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
         if found.get("truncated"):
             yield "\n(cut)\n"
     if more := data.get("more_conflicts"):
@@ -121,7 +122,7 @@ def _overlaps(data: Data) -> Iterator[str]:
     if data.get("overlaps"):
         yield "\n## Overlaps with other open proposals\n\n"
         for found in data["overlaps"]:
-            yield f"- `{found['proposal']}` {_plain(found['title'])}: {_codes(found['addresses'])}\n"
+            yield f"- `{found['proposal']}` {_escape(found['title'])}: {_codes(found['addresses'])}\n"
 
 
 def _reviews(data: Data) -> Iterator[str]:
@@ -132,7 +133,7 @@ def _reviews(data: Data) -> Iterator[str]:
             yield f"- {review['verdict'].replace('_', ' ')} by {_who(review)}, {review['time']}, on "
             yield f"{review['commit'][:7]}{holds}\n"
             if review["text"]:
-                yield f"\n{_quoted(review['text'], '  ')}\n{_rest(review.get('rest'), '  ')}\n"
+                yield f"\n{_quote(review['text'], '  ')}\n{_rest(review.get('rest'), '  ')}\n"
         if rest := data.get("reviews_rest"):
             yield f"\nAll {data['reviews_total']} of them: {rest}\n"
 
@@ -142,7 +143,8 @@ def _commits(data: Data) -> Iterator[str]:
         yield "\n## Commits\n\n"
         for commit in data["commits"]:
             who = commit["client"] or commit["author"]["name"]
-            yield f"- {commit['commit'][:7]} {_plain(commit['subject'])} ({_plain(who)}, {commit['date']})\n"
+            subject = _escape(commit["subject"])
+            yield f"- {commit['commit'][:7]} {subject} ({_escape(who)}, {commit['date']})\n"
         if data.get("more_commits"):
             yield "- and older ones\n"
 
@@ -150,7 +152,7 @@ def _commits(data: Data) -> Iterator[str]:
 def _changes(data: Data, changes: str) -> Iterator[str]:
     yield "\n## Changes\n"
     if "reason" in data["changes"]:
-        yield f"\n{_plain(data['changes']['reason'])}.\n"
+        yield f"\n{_escape(data['changes']['reason'])}.\n"
     yield f"\n{changes}" if changes else "\nNone.\n"
     if files := data["changes"].get("files"):
         yield f"\nOther files: {_codes(files)}\n"
@@ -164,10 +166,10 @@ def _comments(data: Data) -> Iterator[str]:
     for thread in data["comments"]:
         yield f"\n- `{thread['comment']}` {_who(thread)}, {thread['time']}{_where(thread)}\n"
         if thread.get("quote"):
-            yield f"\n{_quoted(thread['quote'], '  > ')}\n"
-        yield f"\n{_quoted(thread['text'], '  ')}\n{_rest(thread.get('rest'), '  ')}"
+            yield f"\n{_quote(thread['quote'], '  > ')}\n"
+        yield f"\n{_quote(thread['text'], '  ')}\n{_rest(thread.get('rest'), '  ')}"
         for reply in thread["replies"]:
-            yield f"\n  - {_who(reply)}, {reply['time']}\n\n{_quoted(reply['text'], '    ')}\n"
+            yield f"\n  - {_who(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
             yield _rest(reply.get("rest"), "    ")
         if rest := thread.get("replies_rest"):
             yield f"\n  And {thread['more_replies']} more answers: {rest}\n"
@@ -196,19 +198,19 @@ def _address(at: Data) -> str:
 
 def _who(said: Data) -> str:
     author = said["author"]
-    name = _plain(author["name"] or author["email"] or "someone")
+    name = _escape(author["name"] or author["email"] or "someone")
     if author["token"]:
-        return f"{name} (token {_plain(author['token'])})"
-    return f"{_plain(author['client'])} (client)" if author["client"] else name
+        return f"{name} (token {_escape(author['token'])})"
+    return f"{_escape(author['client'])} (client)" if author["client"] else name
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text on one line, none of which is markup."""
     shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return _MARKUP.sub(r"\\\g<0>", shown.replace("\n", " "))
 
 
-def _quoted(text: str, indent: str = "") -> str:
+def _quote(text: str, indent: str = "") -> str:
     return "\n".join(f"{indent}> {line}" for line in text.split("\n"))
 
 
@@ -226,8 +228,8 @@ def _codes(names: Iterable[str]) -> str:
     return ", ".join(_code(name) for name in names)
 
 
-def _fenced(text: str) -> str:
-    """Return a text in a fence of more backticks than it holds anywhere (CommonMark 0.31 §4.5)."""
+def _fence(text: str) -> str:
+    """Return a text in a fence of more backticks than any run in it (CommonMark 0.31 §4.5)."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = text.rstrip("\n").split("\n")

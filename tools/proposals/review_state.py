@@ -1,15 +1,15 @@
-"""Where a review stands: conflicts, checks, verdicts, and what is missing before the merge."""
+"""The state of a review: conflicts, checks, verdicts, and missing merge requirements."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import visible
-from tools.proposals.comments import fitting
+from tools.errors import escape_invisible
+from tools.proposals.comments import select_fitting
 from tools.proposals.conflicts import conflicts_data
-from tools.proposals.descriptions import author_data, date, shown_words
+from tools.proposals.descriptions import author_data, format_time, shorten_text
 from tools.tool import call
-from tools.write_target import listed
+from tools.write_target import list_names
 from workspace.proposals.approvals import find_void_reason
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _UNREVIEWED_LENGTH = 6_000  # characters
 
 
 def review_state(context: Context, proposal: Proposal) -> Data:
-    """What a merge would do now, and what stands in its way; nothing but the verdicts where it has ended."""
+    """Return what a merge would do now and what blocks it; only the verdicts if the proposal has ended."""
     data: Data = {}
     void: Mapping[str, Void] = {}
     if proposal.is_open:
@@ -58,7 +58,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     last_first = (
         review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MOST_REVIEWS - 1 : -1]
     )
-    data["reviews"] = fitting(last_first, _REVIEWS_ROOM)[::-1]
+    data["reviews"] = select_fitting(last_first, _REVIEWS_ROOM)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
         data["reviews_total"] = len(proposal.reviews)
         data["reviews_rest"] = str(call("view_proposal", proposal=proposal.id, reviews=True))
@@ -68,23 +68,23 @@ def review_state(context: Context, proposal: Proposal) -> Data:
 def block_data(block: MergeBlocker) -> Data:
     """Return why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
     only = {"only_clients": True} if block.only_clients else {}
-    return {"code": block.code, "message": visible(block.message), **only}
+    return {"code": block.code, "message": escape_invisible(block.message), **only}
 
 
 def _changes_data(changes: CommitChanges) -> Data:
     from workspace.diff.formats import format_data
 
-    return {**format_data(changes.documents, _UNREVIEWED_LENGTH), "files": listed(changes.files)}
+    return {**format_data(changes.documents, _UNREVIEWED_LENGTH), "files": list_names(changes.files)}
 
 
 def _demand(demand: Demand) -> Data:
     return {
         "rule": demand.number,
-        "paths": listed(demand.paths),
+        "paths": list_names(demand.paths),
         "approvals_needed": demand.approvals_needed,
-        "approved_by": listed(demand.approved_by),
-        "approvers": listed(demand.approvers),
-        "may_merge": listed(demand.may_merge),
+        "approved_by": list_names(demand.approved_by),
+        "approvers": list_names(demand.approvers),
+        "may_merge": list_names(demand.may_merge),
         "checks_failed": list(demand.checks_failed),
         "met": demand.is_met,
     }
@@ -98,9 +98,9 @@ def _check(check: CheckResult) -> Data:
         "problems": [
             {
                 "rule": problem.rule,
-                "address": visible(problem.address),
+                "address": escape_invisible(problem.address),
                 "line": problem.line,
-                "message": visible(problem.message),
+                "message": escape_invisible(problem.message),
             }
             for problem in shown
         ],
@@ -116,9 +116,9 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) 
         "review": review.id,
         "verdict": review.verdict.value,
         "author": author_data(review.author),
-        "time": date(review.time),
+        "time": format_time(review.time),
         "commit": review.commit,
-        **shown_words(review.text, proposal, review.id),
+        **shorten_text(review.text, proposal, review.id),
         "holds": void is None,
         **({"void": void.value} if void is not None else {}),
     }

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import Arguments, InvalidArguments, Objects, read, target, without_nulls
-from tools.errors import failure, visible
-from tools.proposals.descriptions import announced, commit_of, first_open, possible
+from tools.arguments import Arguments, InvalidArguments, Objects, read, resolve_target, without_nulls
+from tools.errors import error_response, escape_invisible
+from tools.proposals.descriptions import allowed_actions, announce, commit_of, latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import actor_of, overlaps_of
-from tools.writer import arguments_of, follow
+from tools.writer import arguments_of, follow_commit
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
@@ -83,13 +83,13 @@ _ALL = (
 ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL}
 
 
-def meant(given: Mapping[str, object]) -> Action | None:
+def resolve_action(given: Mapping[str, object]) -> Action | None:
     """Return the action that a call names, or that its fields decide; None if they leave it open.
 
     Raises InvalidArguments for one that is not known, for a field of another one, and for a missing one.
     """
     name = given.get("action")
-    action = _named(name) if isinstance(name, str) and name else _decided(given)
+    action = _named(name) if isinstance(name, str) and name else _decide_by_fields(given)
     if action is None:
         return None
     known = {"proposal", "action", "idempotency_key", *action.needs, *action.may_have}
@@ -110,7 +110,7 @@ def meant(given: Mapping[str, object]) -> Action | None:
     return action
 
 
-def likely(given: Mapping[str, object]) -> Action | None:
+def guess_action(given: Mapping[str, object]) -> Action | None:
     """Return the action that a wrong call most likely means."""
     name = given.get("action")
     if isinstance(name, str) and name:
@@ -124,22 +124,24 @@ def _named(name: str) -> Action:
     if found is None:
         near = find_nearest(name, ACTIONS)
         fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(ACTIONS)}."
-        raise InvalidArguments(f"no action '{name[:100]}'", fix=fix, field="action", nearest=near)
+        raise InvalidArguments(f"unknown action '{name[:100]}'", fix=fix, field="action", nearest=near)
     return found
 
 
-def _decided(given: Mapping[str, object]) -> Action | None:
+def _decide_by_fields(given: Mapping[str, object]) -> Action | None:
     found = [action for action in _ALL if set(action.decisive) & given.keys()]
     if len(found) > 1:
         names = " or ".join(action.name for action in found)
-        raise InvalidArguments(f"the fields fit {names}", fix="Give 'action'.", field="action")
+        raise InvalidArguments(
+            f"'action' is required: the given fields match {names}", fix="Give 'action'.", field="action"
+        )
     return found[0] if found else None
 
 
 _TOOL = "update_proposal"
 
 
-SEEN = ("commit", "target_commit")
+SEEN_COMMITS = ("commit", "target_commit")
 
 
 """What conflicts are shown with, and their resolutions sent with: the commits that they are of."""
@@ -186,7 +188,7 @@ def _comment(
     if file is not None:
         at = proposal.landing.tip if proposal.landing is not None else proposal.tip
         snapshot = context.workspace.snapshot(at) if at is not None else context.snapshot()
-        file, slug = target(snapshot, file, slug)
+        file, slug = resolve_target(snapshot, file, slug)
     return proposing.comment(
         proposal.id,
         actor_of(context, _TOOL),
@@ -207,9 +209,11 @@ def _refresh(
 
     items = asked.resolutions or ()
     seen = {
-        field: value.strip().lower() for field in SEEN if (value := getattr(asked, field)) and value.strip()
+        field: value.strip().lower()
+        for field in SEEN_COMMITS
+        if (value := getattr(asked, field)) and value.strip()
     }
-    missing = next((field for field in SEEN if field not in seen), None)
+    missing = next((field for field in SEEN_COMMITS if field not in seen), None)
     if items and missing is not None:
         raise InvalidArguments(
             f"resolutions are given, and no '{missing}'",
@@ -264,7 +268,7 @@ class UpdateProposalArguments(Arguments):
 
 
 def _usage(given: Given) -> Mapping[str, object]:
-    action = likely(given)
+    action = guess_action(given)
     if action is not None:
         fields = ", ".join(part for part in ("proposal, action", action.fields) if part)
         return {"action": action.name, "fields": fields, "about": action.about}
@@ -277,7 +281,7 @@ def _usage(given: Given) -> Mapping[str, object]:
 
 
 def _example(given: Given) -> dict[str, Any]:
-    action = likely(given) or ACTIONS["submit"]
+    action = guess_action(given) or ACTIONS["submit"]
     example = {"proposal": _ID, **arguments_of(given, ("proposal",)), "action": action.name}
     example |= dict.fromkeys(action.needs, _WORDS)
     if action.name == "edit":
@@ -286,7 +290,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """An example for a proposal that there is; where it is not the caller's own, one that decides nothing."""
+    """Return an example for a proposal that exists; if it is not the caller's own, one without a decision."""
     candidates = error.details.get("candidates")
     found = candidates if isinstance(candidates, list) else []
     if error.code == "PROPOSAL_NOT_FOUND" and found:
@@ -315,22 +319,22 @@ def _run(context: Context, given: Given) -> Answer:
     asked = read(UpdateProposalArguments, fields)
     proposing = context.workspace.proposing()
     if asked.proposal is None:
-        return _explained(context, proposing, fields)
+        return _explain(context, proposing, fields)
     proposal = proposing.one(asked.proposal)
-    action = meant(fields)
+    action = resolve_action(fields)
     if action is None:
-        return _possible(context, proposal)
+        return _explain_actions(context, proposal)
     from workspace.merge.commits import MergeConflict
 
     try:
         acted = act(context, proposal, action.name, asked)
     except MergeConflict as error:
-        return _in_conflict(context, proposal, error, fields)
+        return _conflict_error(context, proposal, error, fields)
     except WorkspaceError as error:
-        is_of_them = error.details.get("field") in ("resolutions", *SEEN)
+        is_of_them = error.details.get("field") in ("resolutions", *SEEN_COMMITS)
         if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_of_them):
             raise
-        return _misdecided(context, proposal, error, fields)
+        return _invalid_resolution_error(context, proposal, error, fields)
     return _answer(context, action, acted)
 
 
@@ -340,7 +344,7 @@ def _answer(context: Context, action: Action, acted: ActionResult) -> Answer:
     data: Data = {
         "proposal": proposal.id,
         "action": action.name,
-        "title": visible(proposal.words.title),
+        "title": escape_invisible(proposal.words.title),
         "state": proposal.state.value,
         "changed": acted.is_new,
         # Words have commits of their own, which no call takes.
@@ -353,11 +357,11 @@ def _answer(context: Context, action: Action, acted: ActionResult) -> Answer:
         data["overlaps"] = overlaps_of(context, proposal.id)
     hints: list[str] = []
     if action.name == "submit":
-        pull_request, hints = announced(context.workspace.proposing(), proposal)
+        pull_request, hints = announce(context.workspace.proposing(), proposal)
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.words.target
-        hints += follow(context, acted.commit)
+        hints += follow_commit(context, acted.commit)
     if hints:
         data["hints"] = hints
     return Answer({**data, "next_step": _next_step(context, action.name, acted)})
@@ -383,11 +387,11 @@ def _next_step(context: Context, action: str, acted: ActionResult) -> NextStep:
             return NextStep("See where it stands, and what is missing to merge it, with ", view)
 
 
-def _explained(context: Context, proposing: ProposalActions, given: Given) -> Answer:
+def _explain(context: Context, proposing: ProposalActions, given: Given) -> Answer:
     """Return the answer to a call that names no proposal: the actions, and the proposals to choose from."""
     if set(given) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
-    found = first_open(proposing.all(), _SHOWN)
+    found = latest_open(proposing.all(), _SHOWN)
     data: Data = {
         "usage": dict(_usage(given)),
         "open": found,
@@ -399,9 +403,9 @@ def _explained(context: Context, proposing: ProposalActions, given: Given) -> An
     )
 
 
-def _possible(context: Context, proposal: Proposal) -> Answer:
+def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     """Return the answer to a call that names no action: those that the proposal's state allows."""
-    names = possible(proposal)
+    names = allowed_actions(proposal)
     data: Data = {
         "proposal": proposal.id,
         "state": proposal.state.value,
@@ -413,12 +417,12 @@ def _possible(context: Context, proposal: Proposal) -> Answer:
     return Answer({**data, "next_step": NextStep("Call with one of them, such as ", step)})
 
 
-def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
-    """The error of a merge or refresh that cannot decide: the conflicts, and a call that decides them."""
-    from tools.proposals.conflicts import conflicts_data, deciding, going_on
+def _conflict_error(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
+    """Return the error of a merge or refresh with conflicts, and a call that resolves them."""
+    from tools.proposals.conflicts import complete_resolutions, conflicts_data, suggest_resolutions
     from workspace.proposals.actions.refresh import ConflictChanged
 
-    is_refresh = likely(given) is ACTIONS["refresh"]
+    is_refresh = guess_action(given) is ACTIONS["refresh"]
     commit, target, left = error.tip, error.theirs, error.conflicts
     if not is_refresh:  # a merge has them the other way round
         commit, target = target, commit
@@ -427,7 +431,7 @@ def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, giv
     is_changed = isinstance(error, ConflictChanged)
     items = [] if is_changed or not is_refresh else read(UpdateProposalArguments, given).resolutions or []
     seen = {"commit": commit, "target_commit": target}
-    data = failure(error, TOOL, given, None, offered=context.tools)
+    data = error_response(error, TOOL, given, None, offered=context.tools)
     data |= {
         "error": "the proposal and its target changed the same parts differently: nothing was merged",
         "fix": "Refresh the proposal with a resolution for each conflict: ours is the proposal's version, "
@@ -436,7 +440,9 @@ def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, giv
         **shown,
         **seen,
     }
-    resolutions = going_on(items, shown["conflicts"]) if items else deciding(shown["conflicts"])
+    resolutions = (
+        complete_resolutions(items, shown["conflicts"]) if items else suggest_resolutions(shown["conflicts"])
+    )
     data["example"] = {"proposal": proposal.id, "action": "refresh"}
     if resolutions:
         data["example"] |= {"resolutions": resolutions, **seen}
@@ -448,20 +454,22 @@ def _in_conflict(context: Context, proposal: Proposal, error: MergeConflict, giv
     return Answer(data, is_error=True)
 
 
-def _misdecided(context: Context, proposal: Proposal, error: WorkspaceError, given: Given) -> Answer:
+def _invalid_resolution_error(
+    context: Context, proposal: Proposal, error: WorkspaceError, given: Given
+) -> Answer:
     """Return the error of a refresh with a decision that cannot be, and a call that decides all conflicts."""
-    from tools.proposals.conflicts import conflicts_data, deciding
+    from tools.proposals.conflicts import conflicts_data, suggest_resolutions
 
     target = context.workspace.git.tip(proposal.words.target)
     conflicts = context.workspace.reviewing().conflicts(proposal, target)
-    data = failure(error, TOOL, given, None, offered=context.tools)
+    data = error_response(error, TOOL, given, None, offered=context.tools)
     seen = {"commit": commit_of(context, proposal), "target_commit": target}
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:
         # Shown anew: what the call was made on may be another by now.
         shown = conflicts_data(conflicts, context.text_characters // 2)
         data |= shown
-        example |= {"resolutions": deciding(shown["conflicts"]), **seen}
+        example |= {"resolutions": suggest_resolutions(shown["conflicts"]), **seen}
     return Answer({**data, **seen, "example": example}, is_error=True)
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, target
-from tools.errors import visible
-from tools.pages import cut, read_place, write_place
-from tools.proposals.descriptions import head, in_brief, possible
+from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, resolve_target
+from tools.errors import escape_invisible
+from tools.pages import cut_text, read_place, write_place
+from tools.proposals.descriptions import allowed_actions, describe_proposal, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import beginning, overlaps_of
+from tools.write_target import first_write_step, overlaps_of
 from tools.writer import arguments_of
 from workspace.nearest import find_nearest
 
@@ -43,7 +43,7 @@ def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mappin
         fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(STATES)}."
         raise InvalidArguments(f"no state '{state[:50]}'", fix=fix, field="state", nearest=near)
     every = context.workspace.proposing().all()
-    found = [one for one in every if _is(one, state)]
+    found = [one for one in every if _has_state(one, state)]
     search = ["proposals", state]
     first = 0
     if asked.cursor is not None:
@@ -54,7 +54,7 @@ def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mappin
     is_end = first + len(page) >= len(found)
     cursor = None if is_end else write_place(_place(page[-1]), None, search)
     data: Data = {
-        "proposals": [in_brief(one) for one in page],
+        "proposals": [summarize_proposal(one) for one in page],
         "total": len(found),
         "states": {name: sum(one.state.value == name for one in every) for name in STATES if name != "any"},
         "next_cursor": cursor,
@@ -64,7 +64,7 @@ def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mappin
     return Answer({**data, "next_step": _after_list(context, page, cursor, asked)})
 
 
-def _is(proposal: Proposal, state: str) -> bool:
+def _has_state(proposal: Proposal, state: str) -> bool:
     """Return True if a proposal is listed; "open" are all that have not ended, as on the command line."""
     if state == "open":
         return proposal.is_open
@@ -182,10 +182,10 @@ def _run(context: Context, given: Given) -> Answer:
             field="state",
         )
     if asked.comment or asked.reviews or asked.comments or (asked.offset is not None and not asked.file):
-        return _words(context, proposal, asked)
+        return _view_discussion(context, proposal, asked)
     if asked.file:
-        return _part(context, proposal, asked)
-    return _whole(context, proposal, asked)
+        return _view_part(context, proposal, asked)
+    return _view_whole(context, proposal, asked)
 
 
 def _check_list(asked: ViewProposalArguments) -> None:
@@ -197,7 +197,7 @@ def _check_list(asked: ViewProposalArguments) -> None:
             )
 
 
-def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+def _view_discussion(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
     """Return what is said of it, without what it changes."""
     from tools.proposals import discussion
 
@@ -213,27 +213,27 @@ def _words(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
     return discussion.view_description(context, proposal, asked.offset or 0)
 
 
-def _room(context: Context, data: Data) -> int:
+def _remaining_budget(context: Context, data: Data) -> int:
     """Return the room for changes beside what else is told, all of which goes out as data and as Markdown."""
-    from tools.proposals.changes import ROOM
+    from tools.proposals.changes import MAX_PAGE_CHARACTERS
     from tools.proposals.comments import size_of
 
-    return max(_LEAST_ROOM, min(ROOM, context.text_characters // 2 - size_of(data)))
+    return max(_LEAST_ROOM, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - size_of(data)))
 
 
-def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    from tools.proposals.changes import commits_data, page_of_all
+def _view_whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+    from tools.proposals.changes import commits_data, render_changes
     from tools.proposals.comments import comments_cursor, comments_page
     from tools.proposals.discussion import comments_call
-    from tools.proposals.page import page_of
+    from tools.proposals.page import render_page
     from tools.proposals.review_state import review_state
 
     changes = context.workspace.reviewing().changes(proposal)
     search = ["changes", proposal.id, changes.base, changes.tip]
     first = int(read_place(asked.cursor, None, search)) if asked.cursor is not None else 0
-    data = head(proposal)
+    data = describe_proposal(proposal)
     if first == 0:
-        data["description"], rest = cut(visible(proposal.words.description), 0, _DESCRIPTION)
+        data["description"], rest = cut_text(escape_invisible(proposal.words.description), 0, _DESCRIPTION)
         if rest is not None:
             data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=rest))
         data |= review_state(context, proposal)
@@ -245,11 +245,11 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
         if said.next is not None:
             after = comments_cursor(proposal, everywhere, said.next)
             data["comments_rest"] = str(comments_call(proposal, everywhere, after))
-    page = page_of_all(context, changes, proposal.id, first, _room(context, data))
+    page = render_changes(context, changes, proposal.id, first, _remaining_budget(context, data))
     cursor = None if page.next is None else write_place(str(page.next), None, search)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
-        data["changes"]["reason"] = visible(changes.reason)
+        data["changes"]["reason"] = escape_invisible(changes.reason)
     if cursor is not None:
         step = NextStep("See more of it with ", call("view_proposal", proposal=proposal.id, cursor=cursor))
     elif first > 0:
@@ -259,26 +259,26 @@ def _whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -
     else:
         step = _after_one(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
-    return Answer(data, text=page_of(data, page.markdown))
+    return Answer(data, text=render_page(data, page.markdown))
 
 
-def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    from tools.proposals.changes import page_of_one
+def _view_part(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+    from tools.proposals.changes import render_change
     from tools.proposals.comments import comments_cursor, comments_page
     from tools.proposals.discussion import comments_call
-    from tools.proposals.page import page_of
+    from tools.proposals.page import render_page
 
     changes = context.workspace.reviewing().changes(proposal)
     file, slug = str(asked.file), asked.slug
     if changes.tip is not None:
-        file, slug = target(context.workspace.snapshot(changes.tip), file, slug)
+        file, slug = resolve_target(context.workspace.snapshot(changes.tip), file, slug)
     place = (file, slug or None)
     said = comments_page(context, proposal, 0, asked.limit, place, _COMMENTS_ROOM)
-    data = {**head(proposal), "file": file, "slug": slug, "comments": said.threads}
+    data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": said.threads}
     if said.next is not None:
         after = comments_cursor(proposal, place, said.next)
         data["comments_rest"] = str(comments_call(proposal, place, after))
-    page = page_of_one(context, changes, file, slug, asked.offset or 0, _room(context, data))
+    page = render_change(context, changes, file, slug, asked.offset or 0, _remaining_budget(context, data))
     named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next is not None:
         step = NextStep("Read on with ", call("view_proposal", **named, offset=page.next))
@@ -290,7 +290,7 @@ def _part(context: Context, proposal: Proposal, asked: ViewProposalArguments) ->
         step = NextStep("See all of it with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next, "commit": commit, "next_step": step}
-    return Answer(data, text=page_of(data, page.markdown))
+    return Answer(data, text=render_page(data, page.markdown))
 
 
 def _after_one(context: Context, proposal: Proposal, data: Data) -> NextStep:
@@ -300,21 +300,21 @@ def _after_one(context: Context, proposal: Proposal, data: Data) -> NextStep:
         return NextStep("A person acts on it with docyard proposals; see the others with ", view)
     act: Data = {"proposal": proposal.id}
     if data.get("conflicts"):
-        from tools.proposals.conflicts import deciding
+        from tools.proposals.conflicts import suggest_resolutions
 
         seen = {"commit": proposal.tip, "target_commit": data["target_commit"]}
-        act |= {"action": "refresh", "resolutions": deciding(data["conflicts"]), **seen}
+        act |= {"action": "refresh", "resolutions": suggest_resolutions(data["conflicts"]), **seen}
         return NextStep("Decide the conflicts with ", call("update_proposal", **act))
     missing = data.get("missing", ())
     if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
-        return beginning(context, proposal.id)
+        return first_write_step(context, proposal.id)
     if any(block["code"] == "NEEDS_REFRESH" for block in missing):
         return NextStep("Bring both together with ", call("update_proposal", **act, action="refresh"))
     if proposal.state.value == "draft":
         return NextStep("Ask for a review with ", call("update_proposal", **act, action="submit"))
     if proposal.is_open and not missing and not data.get("demands"):
         return NextStep("Merge it with ", call("update_proposal", **act, action="merge", commit=proposal.tip))
-    if "comment" in possible(proposal) and proposal.state.value != "merged":
+    if "comment" in allowed_actions(proposal) and proposal.state.value != "merged":
         return NextStep("Say something: ", call("update_proposal", **act, action="comment", text="…"))
     return NextStep("See the others with ", view)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, read
-from tools.pages import shown_title
-from tools.read_context import Pinned
-from tools.reading.texts import marked_as_error, name_of, with_text
+from tools.pages import shorten_title
+from tools.read_context import ReadContext
+from tools.reading.texts import error_marker, section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
@@ -50,21 +50,21 @@ def _run(context: Context, given: Given) -> Answer:
     from workspace.texts.tokens import get_tokenizer
 
     asked = read(ListSectionsArguments, given)
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
     text, outline, entry, _ = opened
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     search = ["sections", text.path, entry.address if entry else None]
     first = int(read_place(asked.cursor, text.blob, search)) if asked.cursor else 0
-    page = _fitting(entries[first : first + asked.limit], context.text_characters)
+    page = _select_fitting(entries[first : first + asked.limit], context.text_characters)
     last = first + len(page)
     data: Data = {
-        "sections": [name_of(item) for item in page],
+        "sections": [section_name(item) for item in page],
         "count": len(entries),
         "type": "toc",
         "path": text.path,
         "note": _note(len(entries), first, last),
-        "outline": [_described(text, item) for item in page],
+        "outline": [_describe_entry(text, item) for item in page],
         "tokenizer": get_tokenizer(),
     }
     if last < len(entries):
@@ -72,19 +72,19 @@ def _run(context: Context, given: Given) -> Answer:
     return opened.answer(place, data, _next_step(place, text, page, asked, data.get("cursor")))
 
 
-def _fitting(entries: Sequence[OutlineEntry], most: int) -> Sequence[OutlineEntry]:
+def _select_fitting(entries: Sequence[OutlineEntry], most: int) -> Sequence[OutlineEntry]:
     """Return so many of the entries as have at most so many characters, at least one."""
-    sizes = accumulate(2 * len(name_of(entry)) + len(shown_title(entry.title)) for entry in entries)
+    sizes = accumulate(2 * len(section_name(entry)) + len(shorten_title(entry.title)) for entry in entries)
     return entries[: max(sum(size <= most for size in sizes), 1)]
 
 
-def _described(text: TextFile, entry: OutlineEntry) -> Data:
+def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
     """Return an entry of the outline; `tokens` are those of what read_section gives for it."""
     from workspace.texts.tokens import count_tokens
 
     return {
-        "address": name_of(entry),
-        "title": shown_title(entry.title),
+        "address": section_name(entry),
+        "title": shorten_title(entry.title),
         "level": max(entry.level, 1),
         "number": entry.number,
         "tokens": count_tokens(text.text(entry.start, entry.tree_end)),
@@ -100,7 +100,7 @@ def _note(count: int, first: int, last: int) -> str:
 
 
 def _next_step(
-    place: Pinned,
+    place: ReadContext,
     text: TextFile,
     page: Sequence[OutlineEntry],
     asked: ListSectionsArguments,
@@ -116,7 +116,7 @@ def _next_step(
         )
     first = next((entry for entry in page if entry.level), page[0])
     return NextStep(
-        "Read one: ", place.call("read_section", file_path=text.path, section_heading=name_of(first))
+        "Read one: ", place.call("read_section", file_path=text.path, section_heading=section_name(first))
     )
 
 
@@ -129,6 +129,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_text,
-    shape_error=marked_as_error,
+    correct=with_existing_text,
+    shape_error=error_marker,
 )

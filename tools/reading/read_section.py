@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
-from tools.pages import shown_title
-from tools.read_context import Pinned
-from tools.reading.texts import name_of, with_text, without_section
+from tools.pages import shorten_title
+from tools.read_context import ReadContext
+from tools.reading.texts import missing_section_fields, section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.pages import Part
-    from tools.reading.texts import Opened
+    from tools.pages import TextPart
+    from tools.reading.texts import OpenedText
     from tools.tool import Context, Given
     from workspace.texts.headings import OutlineEntry
 
@@ -50,12 +50,12 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    from tools.pages import lines_shown, part_of
+    from tools.pages import cut_part, shown_lines
     from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
     asked = read(ReadSectionArguments, given)
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     opened = open_text(context.workspace.moves, place.snapshot, asked.file_path, asked.section_heading)
     text, outline, entry, _ = opened
     if entry is None:
@@ -67,7 +67,7 @@ def _run(context: Context, given: Given) -> Answer:
         )
     offset = asked.offset or 0
     limit = context.text_tokens
-    part = part_of(text, outline.entries, entry.start, entry.tree_end, offset, tokens=limit)
+    part = cut_part(text, outline.entries, entry.start, entry.tree_end, offset, tokens=limit)
     before = text.text(entry.start, entry.tree_end)[:offset] if offset else ""
     if offset and not part.text:
         raise InvalidArguments(
@@ -75,12 +75,12 @@ def _run(context: Context, given: Given) -> Answer:
             fix="Leave out 'offset' to read from its beginning.",
             field="offset",
         )
-    first, last = lines_shown(entry.first_line, before, part.text)
+    first, last = shown_lines(entry.first_line, before, part.text)
     data: Data = {
         "content": part.text,
         "type": "section",
-        "section": name_of(entry),
-        "heading": shown_title(entry.title),
+        "section": section_name(entry),
+        "heading": shorten_title(entry.title),
         "number": entry.number,
         "heading_level": min(max(entry.level, 1), _DEEPEST),
         "tokens": count_tokens(part.text),
@@ -96,14 +96,18 @@ def _run(context: Context, given: Given) -> Answer:
     return opened.answer(place, data, _next_step(place, opened, entry, part))
 
 
-def _next_step(place: Pinned, opened: Opened, entry: OutlineEntry, part: Part[OutlineEntry]) -> NextStep:
+def _next_step(
+    place: ReadContext, opened: OpenedText, entry: OutlineEntry, part: TextPart[OutlineEntry]
+) -> NextStep:
     path = opened.text.path
     if part.rest is not None:
-        rest = place.rest("read_section", file_path=path, section_heading=name_of(entry), offset=part.rest)
+        rest = place.rest(
+            "read_section", file_path=path, section_heading=section_name(entry), offset=part.rest
+        )
         return NextStep("Read the rest with ", rest)
     if following := next((item for item in opened.outline.entries if item.start >= entry.tree_end), None):
         return NextStep(
-            "Read on: ", place.call("read_section", file_path=path, section_heading=name_of(following))
+            "Read on: ", place.call("read_section", file_path=path, section_heading=section_name(following))
         )
     if len(opened.outline.entries) == 1 and place.context.offers("list_documents"):
         return NextStep("Look at others with ", place.call("list_documents"), ": this is all of the file")
@@ -119,6 +123,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=with_text,
-    shape_error=without_section,
+    correct=with_existing_text,
+    shape_error=missing_section_fields,
 )

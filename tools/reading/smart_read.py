@@ -18,16 +18,16 @@ from tools.arguments import (
     Natural,
     read,
 )
-from tools.pages import shown_title
-from tools.read_context import Pinned
-from tools.reading.texts import MAX_ADDRESS, marked_as_error, name_of, with_text
+from tools.pages import shorten_title
+from tools.read_context import ReadContext
+from tools.reading.texts import MAX_ADDRESS, error_marker, section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.reading.texts import Opened
+    from tools.reading.texts import OpenedText
     from tools.tool import Context, Given
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -78,7 +78,7 @@ def _example(given: Given) -> dict[str, Any]:
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     if error.code == "UNKNOWN_STYLE":
         example = {**example, "summary_style": "structured"}
-    return with_text(example, error, snapshot)
+    return with_existing_text(example, error, snapshot)
 
 
 def _run(context: Context, given: Given) -> Answer:
@@ -94,10 +94,10 @@ def _run(context: Context, given: Given) -> Answer:
             fix="Leave out 'offset', or send mode: \"full\".",
             field="offset",
         )
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
     if opened.entry is not None and opened.moved_to is None:
-        path, address = opened.text.path, name_of(opened.entry)
+        path, address = opened.text.path, section_name(opened.entry)
         section = place.call("read_section", file_path=path, section_heading=address)
         raise InvalidArguments(
             "'file_path' names a section, and files are read here",
@@ -114,12 +114,12 @@ def _run(context: Context, given: Given) -> Answer:
     return opened._replace(entry=None).answer(place, data | {"tokenizer": get_tokenizer()}, step)
 
 
-def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data, NextStep]:
+def _full(place: ReadContext, opened: OpenedText, offset: int, tokens: int) -> tuple[Data, NextStep]:
     """Return the text from a character on, as much of it as one answer takes, and the next step.
 
     `tokens` are those of all of it.
     """
-    from tools.pages import part_of
+    from tools.pages import cut_part
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened
@@ -130,7 +130,7 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
             field="offset",
         )
     limit = place.context.text_tokens
-    part = part_of(text, outline.entries, 0, len(text.data), offset, tokens=limit)
+    part = cut_part(text, outline.entries, 0, len(text.data), offset, tokens=limit)
     is_whole = part.rest is None and not offset
     data: Data = {
         "content": part.text,
@@ -147,7 +147,7 @@ def _full(place: Pinned, opened: Opened, offset: int, tokens: int) -> tuple[Data
     return data, _after_full(place, opened)
 
 
-def _after_full(place: Pinned, opened: Opened) -> NextStep:
+def _after_full(place: ReadContext, opened: OpenedText) -> NextStep:
     text, outline, _, _ = opened
     slug = outline.entries[-1].address if outline.entries else ""
     if text.document is not None and place.writes("edit_document") and 0 < len(slug) <= MAX_ADDRESS:
@@ -159,7 +159,7 @@ def _after_full(place: Pinned, opened: Opened) -> NextStep:
     return NextStep("See the addresses of its sections with ", listed)
 
 
-def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[Data, NextStep]:
+def _summary(place: ReadContext, opened: OpenedText, asked: SmartReadArguments) -> tuple[Data, NextStep]:
     from workspace.texts.summaries import wording
     from workspace.texts.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
@@ -169,7 +169,7 @@ def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[
     title = text.document.title if text.document is not None and text.document.has_title else ""
     included, excluded = wording.measure_coverage(summary)
     data: Data = {
-        "_preamble": wording.format_preamble(text, summary, shown_title(title)),
+        "_preamble": wording.format_preamble(text, summary, shorten_title(title)),
         "content": summary.content,
         "type": "summary",
         "style": summary.style,
@@ -200,7 +200,7 @@ def _summary(place: Pinned, opened: Opened, asked: SmartReadArguments) -> tuple[
 
 def _sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, so many as an answer takes."""
-    headers = [name_of(entry) for entry in summary.named[:MAX_HEADERS]]
+    headers = [section_name(entry) for entry in summary.named[:MAX_HEADERS]]
     named = len(summary.named)
     if named == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
@@ -214,14 +214,14 @@ def _sections(summary: Summary) -> Data:
     return {"count": summary.sections, "headers": headers, "note": note}
 
 
-def _after_summary(place: Pinned, opened: Opened, summary: Summary) -> NextStep:
+def _after_summary(place: ReadContext, opened: OpenedText, summary: Summary) -> NextStep:
     """Return the call for the longest section: most of what the summary leaves out stands there."""
     text, outline, _, _ = opened
     if len(outline.entries) == 1:
         whole = place.call("smart_read", file_path=text.path, mode="full")
         return NextStep("Read it in full with ", whole)
     longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = place.call("read_section", file_path=text.path, section_heading=name_of(longest))
+    section = place.call("read_section", file_path=text.path, section_heading=section_name(longest))
     return NextStep("Read the section that you need, such as the longest: ", section)
 
 
@@ -235,5 +235,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=_correct,
-    shape_error=marked_as_error,
+    shape_error=error_marker,
 )

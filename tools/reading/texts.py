@@ -1,8 +1,7 @@
-"""Which text, and which section of it, a call means: where it stands, or where it has moved to.
+"""The text and the section that a call names, at their current or moved location.
 
-What the tools that read texts have in common when a call fails: the fields of an error, and an example.
-
-How answers name a section: in few characters, whatever its heading holds.
+`with_existing_text` and the error fields serve all tools that read texts. `section_name` names a section in
+few characters, whatever its heading contains.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
-from tools.examples import proposed
-from tools.moved import Found, moved, told
+from tools.examples import proposed_names
+from tools.moved import FoundPlace, find_moved, with_moved_to
 from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
@@ -22,8 +21,8 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tools.pages import Part
-    from tools.read_context import Pinned
+    from tools.pages import TextPart
+    from tools.read_context import ReadContext
     from tools.tool import Context, Given
     from workspace.history.moves import Moves
     from workspace.snapshot.snapshot import Snapshot
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from workspace.texts.text_file import TextFile
 
 
-class Opened(NamedTuple):
+class OpenedText(NamedTuple):
     """A text with its outline, the section that was asked for, and where this has moved to if it has."""
 
     text: TextFile
@@ -39,13 +38,15 @@ class Opened(NamedTuple):
     entry: OutlineEntry | None
     moved_to: dict[str, Any] | None
 
-    def answer(self, place: Pinned, data: Data, step: NextStep) -> Answer:
+    def answer(self, place: ReadContext, data: Data, step: NextStep) -> Answer:
         """Return an answer that says what was read at which commit, and where that has moved to if it has."""
         ref = {} if place.ref is None else {"ref": place.ref}
-        there = Found(self.text.path, self.entry.address if self.entry else None, self.moved_to)
-        return Answer(told(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step}))
+        there = FoundPlace(self.text.path, self.entry.address if self.entry else None, self.moved_to)
+        return Answer(
+            with_moved_to(there, {**data, "commit": place.snapshot.commit, **ref, "next_step": step})
+        )
 
-    def shows(self, context: Context, part: Part[OutlineEntry]) -> None:
+    def shows(self, context: Context, part: TextPart[OutlineEntry]) -> None:
         """Note that the caller has seen a part of the text, so that it may be overwritten."""
         document = self.text.document
         if document is not None:
@@ -53,10 +54,12 @@ class Opened(NamedTuple):
             context.shows(document, [section for section in seen if section is not None])
 
 
-def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted: str | None = None) -> Opened:
-    """The text at a path or an address, and the section that is wanted of it or that the address names.
+def open_text(
+    moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted: str | None = None
+) -> OpenedText:
+    """Return the text at a path or an address, and the section of it that was named.
 
-    Raises what reading and finding raise where history knows no other place for it.
+    Raises the errors of reading and finding if history has no other location for it.
     """
     from workspace.texts.finder import find_entry
     from workspace.texts.outline import read_outline
@@ -67,29 +70,31 @@ def open_text(moves: Callable[[], Moves], snapshot: Snapshot, file: str, wanted:
     try:
         text = read_text(snapshot, path)
     except DocumentNotFound:
-        there = _moved(moves, snapshot, path, wanted)
+        there = _find_moved(moves, snapshot, path, wanted)
         if there is None:
             raise
         text, wanted, moved_to = read_text(snapshot, there.file), there.slug, there.moved_to
     outline = read_outline(text)
     if wanted is None:
-        return Opened(text, outline, None, moved_to)
+        return OpenedText(text, outline, None, moved_to)
     try:
-        return Opened(text, outline, find_entry(text, outline, wanted), moved_to)
+        return OpenedText(text, outline, find_entry(text, outline, wanted), moved_to)
     except SectionNotFound:
-        there = _moved(moves, snapshot, text.path, wanted)
+        there = _find_moved(moves, snapshot, text.path, wanted)
         if there is None or there.slug is None:
             raise
         if there.file != text.path:
             text = read_text(snapshot, there.file)
             outline = read_outline(text)
-        return Opened(text, outline, find_entry(text, outline, there.slug), there.moved_to)
+        return OpenedText(text, outline, find_entry(text, outline, there.slug), there.moved_to)
 
 
-def _moved(moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: str | None) -> Found | None:
+def _find_moved(
+    moves: Callable[[], Moves], snapshot: Snapshot, path: str, wanted: str | None
+) -> FoundPlace | None:
     """Return where history knows it to be now; None where it knows of nothing."""
     try:
-        return moved(moves, snapshot, path, wanted)
+        return find_moved(moves, snapshot, path, wanted)
     except DocumentNotFound:  # what reading said of it is nearer to what was asked
         return None
 
@@ -119,23 +124,23 @@ _PATH = "file_path"
 _HEADING = "section_heading"
 
 
-def marked_as_error(given: Given) -> Mapping[str, object]:
+def error_marker(given: Given) -> Mapping[str, object]:
     """Return the field by which a reader of the contract knows an error."""
     return {"type": "error"}
 
 
-def without_section(given: Given) -> Mapping[str, object]:
-    """The fields of an error where a section was asked for: no content, and the section as it was asked."""
+def missing_section_fields(given: Given) -> Mapping[str, object]:
+    """Return the fields of an error about a section: no content, and the section as it was requested."""
     asked = given.get(_HEADING)
     return {"content": "", "type": "error", "section": asked[:500] if isinstance(asked, str) else ""}
 
 
-def with_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose file can be read at the tip and whose section is in it.
 
     A `ref` stays only where the error itself names sections that are there.
     """
-    found = proposed(error)
+    found = proposed_names(error)
     if _HEADING in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and found:
         return {**example, _HEADING: found[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
@@ -183,6 +188,6 @@ MAX_ADDRESS = 1_000
 """Characters of an address that an answer repeats."""
 
 
-def name_of(entry: OutlineEntry) -> str:
+def section_name(entry: OutlineEntry) -> str:
     """Return what read_section takes for a section: its address, or its number where that is far too long."""
     return entry.address if len(entry.address) <= MAX_ADDRESS else entry.number

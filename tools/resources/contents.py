@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from tools.examples import proposed
-from tools.moved import found
-from tools.pages import part_of
+from tools.examples import proposed_names
+from tools.moved import find_for_reading
+from tools.pages import cut_part
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
@@ -51,7 +51,7 @@ class InvalidUri(WorkspaceError):
     code = "INVALID_URI"
 
 
-class Target(NamedTuple):
+class UriTarget(NamedTuple):
     """What a URI names: a document's path, a section's address or all of it, a commit or the tip."""
 
     path: str
@@ -66,7 +66,7 @@ def write_uri(path: str, section: str | None = None, ref: str | None = None) -> 
     return f"{_START}/{quote(path, safe=_IN_PATH)}{query}{fragment}"
 
 
-def read_uri(uri: str, paths: Container[str]) -> Target:
+def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     """Return what a URI names; `paths` are the documents that there are. Raises InvalidUri.
 
     A host that fills `{+path}` leaves `#` and `?` in a path as they are (RFC 6570 §3.2.3). Where that makes
@@ -79,7 +79,7 @@ def read_uri(uri: str, paths: Container[str]) -> Target:
     rest = uri[len(_START) :].removeprefix("/")
     before, _, fragment = rest.partition("#")
     path, _, query = before.partition("?")
-    target = Target(_decoded(path), _decoded(fragment) or None)
+    target = UriTarget(_decode(path), _decode(fragment) or None)
     if target.path not in paths and (fragment or query) and (loose := _read_loosely(rest, paths)):
         return loose
     if not target.path:
@@ -87,14 +87,14 @@ def read_uri(uri: str, paths: Container[str]) -> Target:
     return target._replace(ref=_ref(query))
 
 
-def _read_loosely(rest: str, paths: Container[str]) -> Target | None:
+def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
     """Return what a URI names whose path holds `#` or `?` as they are; None if that is no document."""
     before, mark, after = rest.rpartition(_REF)
-    if mark and (path := _decoded(before)) in paths:
+    if mark and (path := _decode(before)) in paths:
         ref, _, fragment = after.partition("#")
-        return Target(path, _decoded(fragment) or None, _decoded(ref) or None)
-    path, section = split_address(_decoded(rest), paths)
-    return Target(path, section or None) if path in paths else None
+        return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
+    path, section = split_address(_decode(rest), paths)
+    return UriTarget(path, section or None) if path in paths else None
 
 
 def _ref(query: str) -> str | None:
@@ -104,10 +104,10 @@ def _ref(query: str) -> str | None:
     name, _, value = query.partition("=")
     if name != "ref" or "&" in value:
         raise InvalidUri("the query of the URI holds something else than a ref", fix="Write ?ref=main.")
-    return _decoded(value) or None
+    return _decode(value) or None
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _decoded(text: str) -> str:
 _NAMED = 10
 
 
-class Place(NamedTuple):
+class ResourcePlace(NamedTuple):
     """Where a URI leads at a commit; `section` None is the whole document."""
 
     snapshot: Snapshot
@@ -144,30 +144,30 @@ class Place(NamedTuple):
         return self.document.data[start:end]
 
 
-class Source(NamedTuple):
+class ResourceSource(NamedTuple):
     """A text as a host attaches it; `rest` are the URIs of the next sections, where it had to be cut."""
 
-    place: Place
+    place: ResourcePlace
     text: str
     is_cut: bool
     rest: tuple[str, ...]
 
 
-def read_resource(context: Context, uri: str) -> Source:
+def read_resource(context: Context, uri: str) -> ResourceSource:
     """Return the exact source of what a URI names, as much of it as one answer takes.
 
     Raises what `locate` does.
     """
     place = locate(context, uri)
     document = place.document
-    part = part_of(document, document.sections, *place.span, tokens=context.text_tokens)
+    part = cut_part(document, document.sections, *place.span, tokens=context.text_tokens)
     ref = read_uri(uri, place.snapshot.documents).ref
     following = part.following[:_NAMED] if part.rest is not None else ()
     rest = tuple(write_uri(document.path, section.key, ref) for section in following)
-    return Source(place, part.text, part.rest is not None, rest)
+    return ResourceSource(place, part.text, part.rest is not None, rest)
 
 
-def locate(context: Context, uri: str) -> Place:
+def locate(context: Context, uri: str) -> ResourcePlace:
     """Return what a URI names, or where that has moved to.
 
     Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with `nearest`: the URIs
@@ -179,18 +179,18 @@ def locate(context: Context, uri: str) -> Place:
     if target.path not in snapshot.documents:
         check_path(target.path)
     try:
-        where = found(context, snapshot, target.path, target.section)
+        where = find_for_reading(context, snapshot, target.path, target.section)
         document = snapshot.document(where.file)
         section = resolve_section(document, where.slug) if where.slug else None
     except WorkspaceError as error:
         error.details["nearest"] = _nearest(error, target)
         raise
-    return Place(snapshot, document, section, where.moved_to)
+    return ResourcePlace(snapshot, document, section, where.moved_to)
 
 
-def _nearest(error: WorkspaceError, target: Target) -> list[str]:
-    """The URIs of an error's candidates: paths of documents, or addresses in the one that was named."""
-    known = proposed(error)[:_NAMED]
+def _nearest(error: WorkspaceError, target: UriTarget) -> list[str]:
+    """Return the URIs of an error's candidates: paths of documents, or addresses in the named one."""
+    known = proposed_names(error)[:_NAMED]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
         return [write_uri(target.path, name, target.ref) for name in known]
     return [write_uri(name, None, target.ref) for name in known]

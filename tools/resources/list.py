@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.pages import page_after, read_place, shown_title, write_place
+from tools.pages import page_after, read_place, shorten_title, write_place
 from tools.resources.contents import SCHEME, write_uri
 from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
@@ -27,7 +27,7 @@ class Resource(NamedTuple):
     size: int
 
 
-class Page(NamedTuple):
+class ResourcePage(NamedTuple):
     """A part of the list, and the cursor of the next one."""
 
     resources: tuple[Resource, ...]
@@ -35,7 +35,7 @@ class Page(NamedTuple):
     snapshot: Snapshot
 
 
-class Template(NamedTuple):
+class ResourceTemplate(NamedTuple):
     """A form of URIs (RFC 6570)."""
 
     uri: str
@@ -44,7 +44,7 @@ class Template(NamedTuple):
     description: str
 
 
-DOCUMENT = Template(
+DOCUMENT = ResourceTemplate(
     f"{SCHEME}:///{{+path}}{{?ref}}",
     "document",
     "A document",
@@ -52,14 +52,14 @@ DOCUMENT = Template(
     "newest commit is read.",
 )
 # {#section} would let the slashes of an address stand, but readers of templates refuse it beside {+path}.
-SECTION = Template(
+SECTION = ResourceTemplate(
     f"{SCHEME}:///{{+path}}#{{section}}",
     "section",
     "A section of a document",
     "The Markdown source of a section with its subsections. section is its address, such as install/linux; "
     "_preamble is what stands before the first heading.",
 )
-SECTION_AT = Template(
+SECTION_AT = ResourceTemplate(
     f"{SCHEME}:///{{+path}}?ref={{ref}}#{{section}}",
     "section_at",
     "A section as it was",
@@ -68,7 +68,7 @@ SECTION_AT = Template(
 TEMPLATES = (DOCUMENT, SECTION, SECTION_AT)
 
 
-def list_resources(context: Context, cursor: str | None) -> Page:
+def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     """Return a page of the documents at the tip. Those whose text cannot be read are left out.
 
     Raises InvalidCursor, and StaleCursor once the documents are not those that the cursor was given out for.
@@ -78,7 +78,7 @@ def list_resources(context: Context, cursor: str | None) -> Page:
     paths = page_after(list(snapshot.documents), last)
     found = [resource for path in paths[:PAGE] if (resource := _resource(snapshot, path)) is not None]
     more = write_place(paths[PAGE - 1], snapshot.tree, _LIST) if len(paths) > PAGE else None
-    return Page(tuple(found), more, snapshot)
+    return ResourcePage(tuple(found), more, snapshot)
 
 
 def _resource(snapshot: Snapshot, path: str) -> Resource | None:
@@ -86,4 +86,4 @@ def _resource(snapshot: Snapshot, path: str) -> Resource | None:
         document = snapshot.document(path)
     except (LimitExceeded, NotADocument):
         return None
-    return Resource(write_uri(path), path, shown_title(document.title), len(document.data))
+    return Resource(write_uri(path), path, shorten_title(document.title), len(document.data))

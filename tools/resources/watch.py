@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.resources.contents import InvalidUri, Place, locate, read_uri
+from tools.resources.contents import InvalidUri, ResourcePlace, locate, read_uri
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class TooManyWatched(WorkspaceError):
     code = "TOO_MANY_WATCHED"
 
 
-class Mark(NamedTuple):
+class WatchedState(NamedTuple):
     """What stood at a URI: its document's path and blob, and a digest of its own bytes."""
 
     path: str
@@ -33,7 +33,7 @@ class Mark(NamedTuple):
     digest: bytes
 
 
-class Changes(NamedTuple):
+class ResourceChanges(NamedTuple):
     """The URIs whose bytes differ from what they were, and whether documents were added or removed."""
 
     updated: tuple[str, ...]
@@ -49,7 +49,7 @@ class Watch:
     def __init__(self, context: Callable[[], Context]) -> None:
         self._context = context
         self._counts: Counter[str] = Counter()
-        self._marks: dict[str, Mark | None] = {}
+        self._marks: dict[str, WatchedState | None] = {}
         self._tree: str | None = None
         self._listed: tuple[str, ...] | None = None
         self._lock = threading.Lock()
@@ -107,12 +107,12 @@ class Watch:
                     del self._counts[uri]
                     self._marks.pop(uri, None)
 
-    def look(self) -> Changes:
+    def look(self) -> ResourceChanges:
         """Return what has changed since the last look."""
         context = self._context()
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
-            return Changes((), False)
+            return ResourceChanges((), False)
         paths = tuple(snapshot.documents)  # which may take long, and what waits for the lock may not
         with self._lock:
             self._tree = snapshot.tree
@@ -122,14 +122,14 @@ class Watch:
                 self._listed = paths
         updated: list[str] = []
         for uri, before in marks.items():
-            now = before if before and _stands(snapshot, before) else _found(context, uri)
+            now = before if before and _is_unchanged(snapshot, before) else _find(context, uri)
             with self._lock:
                 if self._marks.get(uri) is not before:
                     continue
                 self._marks[uri] = now
             if (before and before.digest) != (now and now.digest):
                 updated.append(uri)
-        return Changes(tuple(updated), is_other)
+        return ResourceChanges(tuple(updated), is_other)
 
     def _look_again(self, snapshot: Snapshot) -> None:
         """See to it that the next look compares: this was noted of another commit than was seen last."""
@@ -137,12 +137,12 @@ class Watch:
             self._tree = None
 
 
-def _mark(place: Place) -> Mark:
+def _mark(place: ResourcePlace) -> WatchedState:
     digest = hashlib.sha256(place.data).digest()
-    return Mark(place.document.path, place.snapshot.blob(place.document.path), digest)
+    return WatchedState(place.document.path, place.snapshot.blob(place.document.path), digest)
 
 
-def _found(context: Context, uri: str) -> Mark | None:
+def _find(context: Context, uri: str) -> WatchedState | None:
     """Return what stands at a URI now; None if that cannot be read."""
     try:
         return _mark(locate(context, uri))
@@ -150,7 +150,7 @@ def _found(context: Context, uri: str) -> Mark | None:
         return None
 
 
-def _stands(snapshot: Snapshot, mark: Mark) -> bool:
+def _is_unchanged(snapshot: Snapshot, mark: WatchedState) -> bool:
     """Return True if the document of a mark is as it was."""
     entry = snapshot.entry(mark.path)
     return entry is not None and entry.id == mark.blob and mark.path in snapshot.documents

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
 from tools.examples import with_chunk
-from tools.pages import CHARACTERS_PER_TOKEN, fitting
-from tools.read_context import Pinned
+from tools.pages import CHARACTERS_PER_TOKEN, count_fitting
+from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
@@ -62,14 +62,14 @@ def _example(given: Given) -> dict[str, Any]:
 
 def _run(context: Context, given: Given) -> Answer:
     asked = read(GetDocArguments, given)
-    place = Pinned.at(context, asked.ref)
+    place = ReadContext.at(context, asked.ref)
     passage = context.index.get(asked.chunk_id, asked.context, ref=asked.ref)
     if asked.offset:
-        passage = _continued(passage, asked.offset, asked.context)
-    passage = _within(passage, context.text_tokens)
+        passage = _continue_target(passage, asked.offset, asked.context)
+    passage = _fit_within(passage, context.text_tokens)
     text = passage.text(lambda chunk: _rest(place, chunk).text())
     data: Data = {
-        "chunks": [_shown(chunk) for chunk in passage.chunks],
+        "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
         "next_step": _next_step(place, passage),
     }
@@ -84,7 +84,7 @@ def _run(context: Context, given: Given) -> Answer:
     return Answer(data, text=text)
 
 
-def _continued(passage: Passage, offset: int, context: int) -> Passage:
+def _continue_target(passage: Passage, offset: int, context: int) -> Passage:
     """Return the target alone from a character on. Raises InvalidArguments."""
     if context:
         raise InvalidArguments(
@@ -98,13 +98,13 @@ def _continued(passage: Passage, offset: int, context: int) -> Passage:
             fix="Leave out 'offset' to read from the beginning.",
             field="offset",
         )
-    return passage.continued(offset)
+    return passage.continue_from(offset)
 
 
-def _within(passage: Passage, tokens: int) -> Passage:
+def _fit_within(passage: Passage, tokens: int) -> Passage:
     """Return as much of a passage as has at most so many tokens, with what is written around its chunks."""
     text = passage.text()
-    most = fitting(text, 0, tokens)
+    most = count_fitting(text, 0, tokens)
     if most == len(text):
         return passage
     from workspace.texts.tokens import count_tokens
@@ -112,7 +112,7 @@ def _within(passage: Passage, tokens: int) -> Passage:
     overhead = sum(_overhead(chunk) for chunk in passage.chunks)
     least = len(passage.chunks) * _LEAST_SHOWN
     for _ in range(_MEASUREMENTS):
-        shorter = passage.shortened(max(most - overhead, least))
+        shorter = passage.shorten(max(most - overhead, least))
         found = count_tokens(shorter.text()) + overhead // CHARACTERS_PER_TOKEN
         if found <= tokens or most - overhead <= least:
             break
@@ -120,7 +120,7 @@ def _within(passage: Passage, tokens: int) -> Passage:
     return shorter
 
 
-def _shown(chunk: PassageChunk) -> Data:
+def _describe_chunk(chunk: PassageChunk) -> Data:
     data: Data = {
         "chunk_id": chunk.chunk_id,
         "position": chunk.position,
@@ -134,12 +134,12 @@ def _shown(chunk: PassageChunk) -> Data:
 
 
 def _overhead(chunk: PassageChunk) -> int:
-    """At least the characters of a chunk's delimiter, and of what is said where it is cut."""
+    """Return the minimal number of characters of a chunk's delimiter and its truncation note."""
     return 2 * len(chunk.chunk_id) + _SAID
 
 
-def _remember(place: Pinned, passage: Passage) -> None:
-    """The client has seen the chunks that were shown whole."""
+def _remember(place: ReadContext, passage: Passage) -> None:
+    """Remember the chunks that were shown in full."""
     document = place.snapshot.document(passage.target.path)
     whole = [
         document.section_by_key(chunk.key) for chunk in passage.chunks if not (chunk.is_cut or chunk.start)
@@ -147,19 +147,19 @@ def _remember(place: Pinned, passage: Passage) -> None:
     place.context.shows(document, [section for section in whole if section is not None])
 
 
-def _rest(place: Pinned, chunk: PassageChunk) -> NextStep:
+def _rest(place: ReadContext, chunk: PassageChunk) -> NextStep:
     """Return how to read the rest of a chunk that was cut, from the commit that was read."""
     return NextStep("Read the rest with ", place.rest("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end))
 
 
-def _next_step(place: Pinned, passage: Passage) -> NextStep:
-    step = _onwards(place, passage)
+def _next_step(place: ReadContext, passage: Passage) -> NextStep:
+    step = _following_call(place, passage)
     if passage.moved is None:
         return step
     return NextStep(f"Use '{passage.target.chunk_id}' from now on, where this has moved. ", step)
 
 
-def _onwards(place: Pinned, passage: Passage) -> NextStep:
+def _following_call(place: ReadContext, passage: Passage) -> NextStep:
     target, last = passage.target, passage.chunks[-1]
     cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut is not None:
@@ -175,7 +175,7 @@ def _onwards(place: Pinned, passage: Passage) -> NextStep:
 
 
 def _error_text(error: WorkspaceError) -> str:
-    """Plain words, as the contract asks; a message that ends a sentence itself is complete."""
+    """Return the error as plain text, as the contract requires; a complete sentence stays unchanged."""
     if error.message.endswith("."):
         return error.message
     return f"{error.message[:1].upper()}{error.message[1:]}. {error.fix}".strip()

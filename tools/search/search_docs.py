@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
-from tools.caveats import reservations
-from tools.errors import pinned
+from tools.caveats import search_caveats
+from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
 from workspace.config.taxonomy import BUILT_IN, KEY
@@ -57,7 +57,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    asked, filters = _asked(context, given)
+    asked, filters = _parse_arguments(context, given)
     page = context.index.search(
         asked.query,
         limit=asked.limit,
@@ -83,11 +83,11 @@ def _run(context: Context, given: Given) -> Answer:
         "commit": page.commit,
         "next_step": _next_step(page, asked),
     }
-    data |= reservations(page)
+    data |= search_caveats(page)
     return Answer(data)
 
 
-def _asked(context: Context, given: Given) -> tuple[SearchDocsArguments, dict[str, str]]:
+def _parse_arguments(context: Context, given: Given) -> tuple[SearchDocsArguments, dict[str, str]]:
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
     keys = context.index.keys() if given.keys() - fields.keys() else BUILT_IN
@@ -122,7 +122,7 @@ def _hit(hit: Hit, commit: str | None) -> Data:
 
 def _next_step(page: SearchPage, asked: SearchDocsArguments) -> NextStep:
     """Return the call that reads the section that answers best, else a search that finds something."""
-    at = pinned(asked.ref)
+    at = ref_argument(asked.ref)
     if page.hits:
         more = "; more with cursor: next_cursor" if page.next_cursor else ""
         return NextStep("Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **at), more)
@@ -155,9 +155,9 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
     """Return the property of a key: an enum of its values, if they are known and there are some to list."""
-    from index.storage.metadata import one_line
+    from index.storage.metadata import sanitize_line
 
-    described = one_line(description or "") or f"Filter results by {key}."
+    described = sanitize_line(description or "") or f"Filter results by {key}."
     if values:
         return {"type": "string", "description": described, "enum": list(values)}
     hint = "" if values is None else f" {_NOT_LISTED}"

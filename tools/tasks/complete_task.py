@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import asked_of, read
+from tools.arguments import read, requested_fields
 from tools.examples import with_task
 from tools.next_steps import list_call
-from tools.task_progress import named_task, next_step_after, progress_after
+from tools.task_progress import next_step_after, progress_after, resolve_task
 from tools.tool import Answer, NextStep, Tool
 from tools.writer import WriteFields, Writer, arguments_of
 
@@ -40,7 +40,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not asked_of(given):
+    if not requested_fields(given):
         listing = list_call(context, has_open_tasks=True)
         step = (
             NextStep("See where tasks are open with ", listing)
@@ -55,7 +55,7 @@ def _build(context: Context, item: Given) -> Operation:
     from workspace.edits import CompleteTask
 
     asked = read(CompleteTaskArguments, item)
-    file, slug = named_task(context, asked.file, asked.slug)
+    file, slug = resolve_task(context, asked.file, asked.slug)
     return CompleteTask(file=file, slug=slug, note=asked.note)
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import asked_of, read
+from tools.arguments import read, requested_fields
 from tools.examples import with_task
-from tools.task_progress import named_task, next_step_after, progress_after
+from tools.task_progress import next_step_after, progress_after, resolve_task
 from tools.tool import Answer, NextStep, Tool
 from tools.writer import WriteFields, Writer, arguments_of
 
@@ -38,7 +38,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not asked_of(given):
+    if not requested_fields(given):
         step = "Call with the file and slug of a task"
         if context.offers("view_document"):
             step += "; view_document {file} shows a document's tasks"
@@ -51,7 +51,7 @@ def _build(context: Context, item: Given) -> Operation:
     from workspace.edits import ReopenTask
 
     asked = read(ReopenTaskArguments, item)
-    file, slug = named_task(context, asked.file, asked.slug)
+    file, slug = resolve_task(context, asked.file, asked.slug)
     return ReopenTask(file=file, slug=slug)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Boolean, InvalidArguments, Strings, asked_of, read, target
+from tools.arguments import Boolean, InvalidArguments, Strings, read, requested_fields, resolve_target
 from tools.examples import with_document
 from tools.next_steps import list_call
 from tools.tool import Answer, NextStep, Tool, call
@@ -46,7 +46,7 @@ def _example(given: Given) -> dict[str, Any]:
 
 
 def _run(context: Context, given: Given) -> Answer:
-    if not asked_of(given):
+    if not requested_fields(given):
         listing = list_call(context)
         step = NextStep(
             *(("Find a document with ", listing) if listing else ("Call with a file and its tags",))
@@ -63,7 +63,7 @@ def _build(context: Context, item: Given) -> Operation:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
     if asked.tags is None:
         raise InvalidArguments("'tags' is missing", fix='Give a list, such as ["backend"].', field="tags")
-    file, _ = target(context.snapshot(), asked.file, None)
+    file, _ = resolve_target(context.snapshot(), asked.file, None)
     return TagDocument(
         file=file, tags=tuple(asked.tags), remove=bool(asked.remove), replace=bool(asked.replace)
     )

@@ -108,19 +108,19 @@ class Paper:
     def markdown(self, source: str) -> None:
         """Markdown: rendered where a person looks, as it is in a pipe."""
         from docyard.terminal.console import show_markdown
-        from tools.errors import visible
+        from tools.errors import escape_invisible
 
         if is_terminal(sys.stdout):
             show_markdown(source)
         else:
-            print(visible(source))
+            print(escape_invisible(source))
 
 
 def _shown(piece: Piece | str) -> tuple[str, str]:
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     text, style = (piece, "") if isinstance(piece, str) else piece
-    return visible(text.replace("\n", " ")).expandtabs(), style
+    return escape_invisible(text.replace("\n", " ")).expandtabs(), style
 
 
 MOST = 10_000_000

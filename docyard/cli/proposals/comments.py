@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from docyard.cli.proposals.changes import Paper, Piece
 from docyard.proposals.view import VOID
 from docyard.wording import counted, short, when, who
-from tools.proposals.descriptions import author_data, date
+from tools.proposals.descriptions import author_data, format_time
 from workspace.proposals.approvals import Void, find_void_reason
 from workspace.proposals.events import ReviewDecision
 
@@ -110,7 +110,7 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, An
     return {
         "id": review.id,
         "author": author_data(review.author),
-        "time": date(review.time),
+        "time": format_time(review.time),
         "verdict": review.verdict.value,
         "text": review.text,
         "commit": review.commit,
@@ -134,7 +134,7 @@ def _comment_data(comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
         "author": author_data(comment.author),
-        "time": date(comment.time),
+        "time": format_time(comment.time),
         "text": comment.text,
         "commit": comment.commit,
     }

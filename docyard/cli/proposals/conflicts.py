@@ -202,14 +202,14 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
 
 def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
     """Return the units that a name means. Raises click.UsageError if there is none."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
     meant = [pair for pair in units if name in _names(*pair)]
     if not meant:
         from workspace.nearest import find_nearest
 
-        known = [visible(conflict_name(*pair)) for pair in units]
+        known = [escape_invisible(conflict_name(*pair)) for pair in units]
         close = (find_nearest(name, known) or known)[:_LISTED]
         listed = f"there is {joined(close)}" if close else "there is none at all"
         raise click.UsageError(f"no conflict is called '{name[:200]}'; {listed}")
@@ -218,11 +218,11 @@ def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, Unit
 
 def _names(path: str, unit: UnitId) -> Iterator[str]:
     """Yield what a conflict can be called: its name, also as a terminal shows it, its address, its file."""
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     whole = conflict_name(path, unit)
     yield whole
-    yield visible(whole)
+    yield escape_invisible(whole)
     yield path
     if unit.where:
         yield f"{path}#{unit.where}"

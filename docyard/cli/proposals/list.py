@@ -39,9 +39,14 @@ def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
 
 def listed(one: Proposal) -> dict[str, Any]:
     """Return what every answer says of a proposal, as data."""
-    from tools.proposals.descriptions import in_brief
+    from tools.proposals.descriptions import summarize_proposal
 
-    return {**in_brief(one), "tip": one.tip, "comments": comments_of(one), "approvals": len(one.approvals)}
+    return {
+        **summarize_proposal(one),
+        "tip": one.tip,
+        "comments": comments_of(one),
+        "approvals": len(one.approvals),
+    }
 
 
 def show_list(
@@ -58,10 +63,10 @@ def show_list(
 
 
 def _cells(one: Proposal) -> tuple[str, ...]:
-    from tools.proposals.descriptions import date
+    from tools.proposals.descriptions import format_time
 
     words = one.words
-    return one.id, one.state.value, date(words.updated), who(words.author), words.title, words.branch
+    return one.id, one.state.value, format_time(words.updated), who(words.author), words.title, words.branch
 
 
 def _show_entry(paper: Paper, one: Proposal) -> None:

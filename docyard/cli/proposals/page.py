@@ -18,7 +18,7 @@ from docyard.cli.proposals.conflicts import conflict_name
 from docyard.cli.proposals.list import STYLES, listed
 from docyard.proposals.view import View, token_needed
 from docyard.wording import counted, in_words, joined, short, when, who
-from tools.proposals.descriptions import date
+from tools.proposals.descriptions import format_time
 from tools.proposals.review_state import block_data
 from workspace.proposals.proposal import ProposalState
 
@@ -199,7 +199,7 @@ def page_data(view: View, *, diff: bool, comments: bool) -> dict[str, Any]:
                 "commit": told.commit,
                 "subject": told.subject,
                 "author": told.author_name,
-                "time": date(told.time),
+                "time": format_time(told.time),
                 "client": told.client,
             }
             for told, _ in view.commits

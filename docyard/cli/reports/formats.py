@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from docyard import __version__
-from tools.errors import visible
+from tools.errors import escape_invisible
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
 
@@ -115,7 +115,7 @@ _OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 def as_text(report: Report) -> str:
     """Return the report as text; characters that a terminal would obey or hide are written out."""
-    return "\n".join(map(visible, _plain_lines(report)))
+    return "\n".join(map(escape_invisible, _plain_lines(report)))
 
 
 def _plain_lines(report: Report) -> Iterator[str]:
@@ -174,12 +174,14 @@ def _lines(report: Report) -> Iterator[str]:
             properties["col"] = finding.column
             properties["endColumn"] = max(finding.column, finding.end_column - 1)
         properties["title"] = finding.rule
-        said = ",".join(f"{name}={_property(visible(str(value)))}" for name, value in properties.items())
+        said = ",".join(
+            f"{name}={_property(escape_invisible(str(value)))}" for name, value in properties.items()
+        )
         text = finding.message + (f". {finding.suggestion}" if finding.suggestion else "")
-        yield f"::{_COMMANDS[finding.severity]} {said}::{_data(visible(text))}"
+        yield f"::{_COMMANDS[finding.severity]} {said}::{_data(escape_invisible(text))}"
     if report.left_out:
         yield f"{report.left_out:,} more are not shown."
-    yield visible(summary(report))
+    yield escape_invisible(summary(report))
 
 
 def _data(text: str) -> str:
@@ -236,7 +238,7 @@ def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
         "ruleId": finding.rule,
         "ruleIndex": _INDEX[finding.rule],
         "level": finding.severity.value,
-        "message": {"text": visible(text)},
+        "message": {"text": escape_invisible(text)},
         "locations": [
             {
                 "physicalLocation": {

@@ -37,7 +37,7 @@ def command(
         raise click.UsageError("--markdown and --json exclude each other: choose one")
     from docyard.cli.proposals.actions import place_in
     from docyard.cli.proposals.changes import Paper, changes_data, changes_markdown, narrowed, show_changes
-    from tools.errors import visible
+    from tools.errors import escape_invisible
 
     workspace = open_workspace(repo, branch)
     with console.progress("Comparing"):
@@ -47,7 +47,7 @@ def command(
     if as_json:
         console.print_json({"proposal": one.id, **changes_data(found), "commit": found.tip})
     elif markdown:
-        print(visible(changes_markdown(found)))
+        print(escape_invisible(changes_markdown(found)))
     else:
         show_changes(Paper(), found)
     return Exit.DONE

@@ -11,7 +11,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from docyard.web.asked import Asked
-    from tools.moved import Found
+    from tools.moved import FoundPlace
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
@@ -64,12 +64,12 @@ def section_of(asked: Asked) -> str:
     return asked.query.get("section", "").strip().removeprefix("#")[:_LONGEST]
 
 
-def moved_from(asked: Asked, path: str, section: str) -> Found | None:
+def moved_from(asked: Asked, path: str, section: str) -> FoundPlace | None:
     """Return where an address leads that names nothing any more; None if that is not known."""
-    from tools.moved import moved
+    from tools.moved import find_moved
 
     try:
-        return moved(asked.workspace.moves, asked.snapshot, path, section or None)
+        return find_moved(asked.workspace.moves, asked.snapshot, path, section or None)
     except WorkspaceError:  # the page's own error says more
         return None
 

@@ -16,7 +16,7 @@ from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from docyard.web.asked import Asked
-    from index.link_graph.backlinks import Linked
+    from index.link_graph.backlinks import DocumentLink
     from workspace.document.document import Document
     from workspace.history.commits import CommitChange
     from workspace.proposals.proposal import Proposal
@@ -138,7 +138,7 @@ class Surroundings:
 
 
 def _backlinks(asked: Asked, document: Document) -> Backlinks:
-    from index.link_graph.backlinks import backlinks
+    from index.link_graph.backlinks import resolve_backlinks
     from workspace.links.world import OverlayFileTree
 
     graph, snapshot = asked.index.links, asked.snapshot
@@ -151,8 +151,8 @@ def _backlinks(asked: Asked, document: Document) -> Backlinks:
     if records is None:
         raise _NotYet("the links are being read", fix="Ask again in a moment.")
     others = [record for record in records if record[0] != document.path]
-    found = backlinks(OverlayFileTree(snapshot), document, others[:_MOST_SOURCES], own=False)
-    places: dict[tuple[str, str | None], list[Linked]] = {}
+    found = resolve_backlinks(OverlayFileTree(snapshot), document, others[:_MOST_SOURCES], own=False)
+    places: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in found:
         places.setdefault((link.source, link.section), []).append(link)
     left = _READ
@@ -166,7 +166,7 @@ def _backlinks(asked: Asked, document: Document) -> Backlinks:
     return Backlinks(tuple(shown), len(places), len(others) > _MOST_SOURCES)
 
 
-def _told(snapshot: Snapshot, links: list[Linked]) -> Backlink:
+def _told(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
     first = links[0]
     source = snapshot.document(first.source)
     section = source.section_by_key(first.section) if first.section else None
@@ -174,7 +174,7 @@ def _told(snapshot: Snapshot, links: list[Linked]) -> Backlink:
     return Backlink(first.source, source.title, first.section or "", crumbs, first.to or "", len(links))
 
 
-def _named(links: list[Linked]) -> Backlink:
+def _named(links: list[DocumentLink]) -> Backlink:
     """Return a place in a document that takes long to read, by the names that it is known by without that."""
     first, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.analysis import TOKEN
-from index.fences import fences
+from index.fences import find_fences
 from workspace.document.headings import PREAMBLE
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
@@ -74,7 +74,7 @@ def blocks(snippet: str, matcher: Matcher) -> list[Block]:
     """Return the blocks of a snippet (`index.snippets` made it), in order."""
     found: list[Block] = []
     at = 0
-    for fence in fences(snippet, 0, len(snippet)):
+    for fence in find_fences(snippet, 0, len(snippet)):
         found += _prose(snippet[at : fence.start], matcher)
         code = snippet[fence.body : fence.end].rstrip("\n")
         if code.strip():

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from index.artifacts import manifest as manifests
-from index.artifacts.artifact import open_artifact, problems
+from index.artifacts.artifact import find_problems, open_artifact
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.service import SearchIndex
@@ -27,7 +27,7 @@ QUERIES = ("retries", "rate limit", "RateLimitError", "backoff", '"exponential b
 
 
 def lists(index: SearchIndex) -> list[object]:
-    """What an index answers, but for the commit."""
+    """Return the answers of an index without the commit."""
     pages = [index.search(query) for query in QUERIES]
     pages += [index.search("errors", filters=filters) for filters in ({"type": "runbook"}, {"tags": "sdk"})]
     pages += [index.search("errors", path=path) for path in ("guides", "notes")]
@@ -68,7 +68,7 @@ def test_without_its_key_the_index_is_built_from_the_documents(
     def never(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact that is not ours was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.open_parts", never)
+    monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
     opened = open_artifact(artifact, given)
     assert not opened.trusted
     assert lists(FrozenIndex(opened)) == lists(index)
@@ -150,18 +150,18 @@ def test_a_foreign_pickle_in_the_folder_is_never_opened(artifact: Path, key: byt
 
 
 def test_problems_lists_every_file_that_is_wrong(artifact: Path, key: bytes) -> None:
-    assert problems(artifact) == problems(artifact, key) == []
-    assert problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
+    assert find_problems(artifact) == find_problems(artifact, key) == []
+    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
     damaged = [file for file in files(artifact) if file.parent != artifact]
     assert len(damaged) >= 3
     for file in damaged:
         put(file, file.read_bytes()[:-1] + b"?")
-    told = problems(artifact)
+    told = find_problems(artifact)
     assert len(told) == len(damaged)
     assert all(str(artifact) not in line for line in told)
     (artifact / METADATA).unlink()
     with pytest.raises(NotAnArtifact):
-        problems(artifact)
+        find_problems(artifact)
 
 
 def test_a_schema_is_told_only_what_may_be_shown(build_out: Build, out: Path) -> None:

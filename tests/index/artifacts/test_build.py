@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.build import LOCK, ArtifactUnwritable, BuildBusy, Built, OutOccupied, build
-from index.artifacts.contents import Choice, UnreadableFolder, of_commit, of_folder
+from index.artifacts.build import LOCK, ArtifactBuild, ArtifactUnwritable, BuildBusy, OutOccupied, build
+from index.artifacts.contents import Choice, UnreadableFolder, contents_of_commit, contents_of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
-from index.artifacts.objects import FEW, keep
+from index.artifacts.objects import FEW, choose_packs
 from index.service import SearchIndex
-from index.storage.locking import locked
+from index.storage.locking import hold_lock
 from tests.index.lists import QUERIES, List
 from tests.index.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
@@ -37,8 +37,8 @@ def out(tmp_path: Path) -> Path:
 
 def built(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
-) -> Built:
-    contents = of_commit(GitReader(repo.path), repo.head(), "docs", Choice())
+) -> ArtifactBuild:
+    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Choice())
     return build(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ def of(out: Path, key: bytes | None = KEY) -> Mapping[str, List]:
 
 
 def facts(out: Path) -> dict[str, object]:
-    """What `metadata.json` says, but for the time."""
+    """Return `metadata.json` without the time."""
     told = json.loads((out / "metadata.json").read_bytes())
     del told["stats"]["indexed_at"]
     return dict(told)
@@ -94,7 +94,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
     one = built(repo, tmp_path / "one")
-    two = build(of_folder(copy, Choice()), tmp_path / "two", key=KEY)
+    two = build(contents_of_folder(copy, Choice()), tmp_path / "two", key=KEY)
     assert one.tree == two.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
     assert two.metadata.stats.source_commit is None
@@ -102,7 +102,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
 
 def test_progress_is_told_of_both_kinds_of_work(repo: Repo, out: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    contents = of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Choice())
+    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Choice())
     build(contents, out, progress=lambda *report: told.append(report), durable=False)
     assert {message for _, _, message in told} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= done <= total for done, total, _ in told)
@@ -201,10 +201,10 @@ def test_packs_are_joined_when_there_are_many(repo: Repo, out: Path) -> None:
 
 def test_which_packs_stay() -> None:
     half, less = frozenset({"a", "b"}), frozenset({"c", "d", "e"})
-    assert keep({"half": half, "less": less}, {"a", "c"}) == ["half"]
-    assert keep({"none": frozenset()}, {"a"}) == []
+    assert choose_packs({"half": half, "less": less}, {"a", "c"}) == ["half"]
+    assert choose_packs({"none": frozenset()}, {"a"}) == []
     many = {f"{number:02}": frozenset({f"x{number}"}) for number in range(FEW)} | {"big": half}
-    assert keep(many, {*half, *(f"x{number}" for number in range(FEW))}) == ["big"]
+    assert choose_packs(many, {*half, *(f"x{number}" for number in range(FEW))}) == ["big"]
 
 
 def test_documents_that_moved_are_listed(repo: Repo, out: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_wrong_manifest_is_named_before_anything_is_written(repo: Repo, out: P
 
 
 def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, tmp_path: Path) -> None:
-    contents = of_folder(repo.path, Choice())
+    contents = contents_of_folder(repo.path, Choice())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
         build(contents, out, key=KEY)
@@ -262,7 +262,7 @@ def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, t
 def test_two_builders_of_one_folder_do_not_meet(repo: Repo, out: Path) -> None:
     built(repo, out)
     before = read_metadata_bytes(out)
-    with locked(out / LOCK, 0), pytest.raises(BuildBusy):
+    with hold_lock(out / LOCK, 0), pytest.raises(BuildBusy):
         built(repo, out)
     assert read_metadata_bytes(out) == before
     assert built(repo, out).indexed == 0
@@ -283,7 +283,7 @@ def test_of_builders_at_once_each_ends_whole_or_is_refused(repo: Repo, out: Path
     for thread in threads:
         thread.join()
     assert len(ended) == 6
-    assert any(isinstance(one, Built) for one in ended)
+    assert any(isinstance(one, ArtifactBuild) for one in ended)
     assert open_artifact(out, KEY).trusted
     assert not (out / LOCK).exists()
 

@@ -13,9 +13,9 @@ from index.artifacts.contents import (
     Choice,
     EmptyCorpus,
     UnreadableFolder,
-    compose,
-    of_commit,
-    of_folder,
+    build_tree,
+    contents_of_commit,
+    contents_of_folder,
 )
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
@@ -56,8 +56,8 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Path) -> None:
-    commit = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
-    folder = of_folder(written(tmp_path / "copy"), Choice())
+    commit = contents_of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    folder = contents_of_folder(written(tmp_path / "copy"), Choice())
     assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
     assert list(commit.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
     assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
@@ -70,7 +70,7 @@ def test_a_folder_and_its_commit_have_the_same_contents(repo: Repo, tmp_path: Pa
 
 def test_only_what_was_committed_counts(repo: Repo) -> None:
     repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
-    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Choice())
     assert found.read("docs/guide.md") == b"# Guide\n"
     assert "docs/new.md" not in found.documents
 
@@ -78,7 +78,10 @@ def test_only_what_was_committed_counts(repo: Repo) -> None:
 def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"docs/guide.md": "# Changed\n"})
-    assert of_commit(GitReader(repo.path), first, "site", Choice()).read("docs/guide.md") == b"# Guide\n"
+    assert (
+        contents_of_commit(GitReader(repo.path), first, "site", Choice()).read("docs/guide.md")
+        == b"# Guide\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,18 +96,18 @@ def test_an_older_commit_is_read_as_it_was(repo: Repo) -> None:
     ],
 )
 def test_the_choice(repo: Repo, choice: Choice, expected: list[str]) -> None:
-    assert list(of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
+    assert list(contents_of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
 
 
 def test_a_manifest_above_the_folder_still_governs_it(repo: Repo) -> None:
-    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice(below="docs/go"))
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Choice(below="docs/go"))
     assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
 def test_documents_that_moved_are_told(repo: Repo) -> None:
     repo.git("mv", "docs/guide.md", "docs/handbook.md")
     repo.commit({})
-    assert of_commit(GitReader(repo.path), repo.head(), "site", Choice()).moves == {
+    assert contents_of_commit(GitReader(repo.path), repo.head(), "site", Choice()).moves == {
         "docs/guide.md": "docs/handbook.md"
     }
 
@@ -112,12 +115,12 @@ def test_documents_that_moved_are_told(repo: Repo) -> None:
 @pytest.mark.parametrize("choice", [Choice(below="other"), Choice(exclude=(Glob.compile("*"),))])
 def test_without_a_document_there_is_nothing_to_build(repo: Repo, choice: Choice) -> None:
     with pytest.raises(EmptyCorpus):
-        of_commit(GitReader(repo.path), repo.head(), "site", choice)
+        contents_of_commit(GitReader(repo.path), repo.head(), "site", choice)
 
 
 def test_an_empty_folder_is_nothing_to_build_from(tmp_path: Path) -> None:
     with pytest.raises(EmptyCorpus):
-        of_folder(tmp_path, Choice())
+        contents_of_folder(tmp_path, Choice())
 
 
 def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_links_lead_nowhere_and_what_is_no_file_is_left_alone(tmp_path: Path) ->
     (folder / "above").symlink_to(tmp_path)
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.md")
-    assert list(of_folder(folder, Choice()).documents) == [
+    assert list(contents_of_folder(folder, Choice()).documents) == [
         "README.md",
         "docs/go/intro.markdown",
         "docs/guide.md",
@@ -139,7 +142,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
     (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
-    assert "drafts/idea.md" in of_folder(folder, Choice()).documents
+    assert "drafts/idea.md" in contents_of_folder(folder, Choice()).documents
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -147,7 +150,7 @@ def test_settings_behind_a_link_are_not_read(tmp_path: Path) -> None:
 def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
-    found = of_folder(folder, Choice())
+    found = contents_of_folder(folder, Choice())
     assert name not in found.documents
     assert "README.md" in found.documents
     assert found.left_out == (escape_path(name),)
@@ -156,9 +159,9 @@ def test_a_name_that_not_every_system_can_store_is_left_out(tmp_path: Path, name
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_a_name_that_no_answer_can_hold_is_left_out_of_a_commit_and_told(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
-    found = of_commit(GitReader(repo.path), commit, "site", Choice())
+    found = contents_of_commit(GitReader(repo.path), commit, "site", Choice())
     assert found.left_out == ("docs/line\\nbreak.md",)
-    assert of_commit(GitReader(repo.path), commit, "site", Choice("docs/go")).left_out == ()
+    assert contents_of_commit(GitReader(repo.path), commit, "site", Choice("docs/go")).left_out == ()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
@@ -173,17 +176,17 @@ def test_a_folder_that_cannot_be_read_stops_only_what_might_need_it(
         os.chdir(part)
     Path("deep.md").write_text("# Deep\n")
     choice = Choice(exclude=(Glob.compile("ddd*"),))
-    assert "README.md" in of_folder(folder, choice).documents
+    assert "README.md" in contents_of_folder(folder, choice).documents
 
 
 def test_a_document_that_is_left_out_is_told(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
-    assert of_folder(folder, Choice()).left_out == ("CON.md",)
+    assert contents_of_folder(folder, Choice()).left_out == ("CON.md",)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    found = of_folder(written(tmp_path / "site"), Choice())
+    found = contents_of_folder(written(tmp_path / "site"), Choice())
     (tmp_path / "site" / "README.md").unlink()
     with pytest.raises(UnreadableFolder) as caught:
         found.read("README.md")
@@ -192,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
-    found = of_commit(GitReader(repo.path), repo.head(), "site", Choice())
+    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", Choice())
     blob = found.documents["docs/guide.md"]
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository, match=r"docs/guide\.md"):
@@ -201,12 +204,14 @@ def test_an_object_that_is_lost_is_named_by_its_document(repo: Repo) -> None:
 
 def test_a_folder_in_the_place_of_the_settings_is_left_out(tmp_path: Path) -> None:
     Repo(tmp_path).write({"docyard.toml/odd.md": "# Odd\n", "plain.md": "# Plain\n"})
-    assert list(of_folder(tmp_path, Choice()).documents) == ["plain.md"]
+    assert list(contents_of_folder(tmp_path, Choice()).documents) == ["plain.md"]
 
 
 def test_the_tree_is_the_one_that_git_makes(repo: Repo) -> None:
     listed = [line.split() for line in repo.git("ls-tree", "-r", "HEAD").splitlines()]
-    assert compose({path: id for _, _, id, path in listed}).id == repo.git("rev-parse", "HEAD^{tree}").strip()
+    assert (
+        build_tree({path: id for _, _, id, path in listed}).id == repo.git("rev-parse", "HEAD^{tree}").strip()
+    )
 
 
 @given(st.sets(paths.map(lambda path: f"{path}/x.md"), min_size=1, max_size=20))
@@ -214,7 +219,7 @@ def test_a_tree_holds_the_files_it_was_made_of(
     tmp_path_factory: pytest.TempPathFactory, names: set[str]
 ) -> None:
     files = {name: hash_blob(name.encode()) for name in names}
-    tree = compose(files)
+    tree = build_tree(files)
     out = tmp_path_factory.mktemp("tree")
     (out / "objects" / "pack").mkdir(parents=True)
     objects = [PackedObject("tree", id, data) for id, data in tree.trees.items()]

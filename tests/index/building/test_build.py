@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from index.building import build as building
-from index.building.build import build
-from index.building.builder import Builder, Built, build_segments
-from index.page import Page, Unreadable
-from index.segments.generation import Part
+from index.building.build import build_in_processes
+from index.building.builder import Builder, BuiltSegments, build_segments
+from index.page import IndexedDocument, UnreadableDocument
+from index.segments.generation import SegmentReader
 from index.segments.merge import merge
 from tests.index.pages import page, segment
 from tests.index.segments.test_merge import alike
@@ -30,16 +30,18 @@ SOURCE = Numbered(300)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def whole(built: Built) -> bool:
+def whole(built: BuiltSegments) -> bool:
     """Whether these are the documents of the source, each once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
-    wanted = segment(found for found in pages if isinstance(found, Page))
-    lost = {found.path: found.blob for found in pages if isinstance(found, Unreadable)}
-    return built.unreadable == lost and alike(merge([Part.of(one) for one in built.segments]), wanted)
+    wanted = segment(found for found in pages if isinstance(found, IndexedDocument))
+    lost = {found.path: found.blob for found in pages if isinstance(found, UnreadableDocument)}
+    return built.unreadable == lost and alike(
+        merge([SegmentReader.of(one) for one in built.segments]), wanted
+    )
 
 
 def test_segments_stay_in_memory_without_a_folder() -> None:
-    built = build(SOURCE, None)
+    built = build_in_processes(SOURCE, None)
     assert len(built.segments) == 1
     assert built.segments[0].stamp is None
     assert whole(built)
@@ -56,8 +58,8 @@ def test_a_segment_is_written_whenever_enough_postings_are_held(tmp_path: Path) 
 
 
 def test_nothing_makes_no_segment(tmp_path: Path) -> None:
-    assert build_segments([], tmp_path) == Built((), {})
-    assert build(Numbered(0), tmp_path, processes=2) == Built((), {})
+    assert build_segments([], tmp_path) == BuiltSegments((), {})
+    assert build_in_processes(Numbered(0), tmp_path, processes=2) == BuiltSegments((), {})
 
 
 @loop_over("paths", ["ba", "aa"])
@@ -67,7 +69,7 @@ def test_pages_come_in_order(paths: Sequence[str]) -> None:
 
 
 def test_the_garbage_collector_runs_again_after_a_failure() -> None:
-    def pages() -> Iterator[Page]:
+    def pages() -> Iterator[IndexedDocument]:
         assert not gc.isenabled()
         yield page("a.md", "# A\n")
         raise KeyError("lost")
@@ -80,7 +82,7 @@ def test_the_garbage_collector_runs_again_after_a_failure() -> None:
 @pytest.mark.process
 def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    built = build(SOURCE, tmp_path, processes=2, progress=lambda *found: told.append(found))
+    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *found: told.append(found))
     assert whole(built)
     assert {f"MAIN_{one.id}.flat" for one in built.segments} == {file.name for file in tmp_path.iterdir()}
     assert all(one.is_untouched() and one.checksum for one in built.segments)
@@ -95,7 +97,7 @@ def test_what_a_child_does_not_finish_is_done_here(
 ) -> None:
     if number == signal.SIGSTOP:
         monkeypatch.setattr("index.building.worker._PATIENCE", 3.0)
-    assert whole(build(Failing(300, signal=number), tmp_path, processes=2))
+    assert whole(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
 
 
 def test_without_room_for_another_process_one_builds_alone(
@@ -105,13 +107,13 @@ def test_without_room_for_another_process_one_builds_alone(
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
-    assert whole(build(SOURCE, tmp_path, processes=3))
+    assert whole(build_in_processes(SOURCE, tmp_path, processes=3))
 
 
 @pytest.mark.process
 def test_a_failure_here_ends_the_children(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
-        build(Lost(300), tmp_path, processes=2)
+        build_in_processes(Lost(300), tmp_path, processes=2)
     assert multiprocessing.active_children() == []
 
 
@@ -120,20 +122,20 @@ def test_a_process_that_another_one_started_builds_alone(
 ) -> None:
     monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
     monkeypatch.setattr(building, "ALONE", 1)
-    assert len(build(SOURCE, tmp_path).segments) == 1
+    assert len(build_in_processes(SOURCE, tmp_path).segments) == 1
 
 
 @pytest.mark.process
 def test_children_write_nothing_to_the_standard_output(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert whole(build(Chatty(300), tmp_path, processes=2))
+    assert whole(build_in_processes(Chatty(300), tmp_path, processes=2))
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that builds for ever, after its child has begun to do so too."""
+    """Return a process that builds for ever, after its child has begun to do so too."""
     (tmp_path / "index").mkdir()
     code = (
         # What a shell runs in the background ignores Ctrl-C, and so would this.

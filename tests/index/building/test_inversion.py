@@ -1,4 +1,4 @@
-"""Inversion: the posting lists of pages are what `section_terms` says of each section."""
+"""Inversion: the posting lists of pages are what `weigh_section_terms` says of each section."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_WEIGHT, section_terms
+from index.analysis import MAX_WEIGHT, weigh_section_terms
 from index.building import inversion
 from index.building.inversion import Inversion
-from index.building.vocabulary import shared
-from index.page import Page
-from index.segments.segment import Inverted
+from index.building.vocabulary import shared_vocabulary
+from index.page import IndexedDocument
+from index.segments.segment import PostingLists
 from workspace.document.document import Document
 
 HEADINGS = ["# Retry guide", "# Why", "## Retry", "## Not the `limit`", "### b-a a/b", "#### 使用"]
@@ -33,16 +33,16 @@ FACETS = st.dictionaries(
 )
 
 
-def page_of(text: str, facets: dict[str, tuple[str, ...]] | None = None) -> Page:
+def page_of(text: str, facets: dict[str, tuple[str, ...]] | None = None) -> IndexedDocument:
     document = Document.parse(text.encode("utf-8", "surrogateescape"), "a.md")
-    return Page("a.md", "0" * 40, document.title, facets or {}, document.data, document.sections)
+    return IndexedDocument("a.md", "0" * 40, document.title, facets or {}, document.data, document.sections)
 
 
 PAGES = st.lists(st.builds(page_of, TEXTS, FACETS), max_size=6)
 
 
-def weights_of(inverted: Inverted) -> list[dict[bytes, int]]:
-    """The weight of each key in each section."""
+def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
+    """Return the weight of each key in each section."""
     sections: list[dict[bytes, int]] = [{} for _ in inverted.lengths]
     for place, key in enumerate(inverted.terms):
         found = slice(inverted.starts[place], inverted.starts[place + 1])
@@ -52,9 +52,9 @@ def weights_of(inverted: Inverted) -> list[dict[bytes, int]]:
     return sections
 
 
-def expected(pages: list[Page]) -> list[dict[bytes, int]]:
+def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
     return [
-        {b"\0" + term.encode(): weight for term, weight in section_terms(page, section).items()}
+        {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
         for page in pages
         for section in page.by_key
@@ -63,7 +63,7 @@ def expected(pages: list[Page]) -> list[dict[bytes, int]]:
 
 @given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
 def test_lists_are_what_the_sections_hold_in_whichever_batches(
-    pages: list[Page], size: int, limit: int, at_once: int
+    pages: list[IndexedDocument], size: int, limit: int, at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inversion, "AT_ONCE", at_once)
@@ -84,7 +84,7 @@ def test_lists_are_what_the_sections_hold_in_whichever_batches(
 
 
 @given(PAGES)
-def test_a_vocabulary_serves_many_inversions(pages: list[Page]) -> None:
+def test_a_vocabulary_serves_many_inversions(pages: list[IndexedDocument]) -> None:
     for page in pages:
         inversion = Inversion()
         inversion.add(page)
@@ -92,13 +92,13 @@ def test_a_vocabulary_serves_many_inversions(pages: list[Page]) -> None:
 
 
 def test_what_is_longer_than_a_batch_leaves_no_words_behind() -> None:
-    known = shared().size
+    known = shared_vocabulary().size
     inversion = Inversion(batch=1)
     inversion.add(page_of("first of all"))
-    first = shared().size
+    first = shared_vocabulary().size
     inversion.add(page_of("second to none"))
     inversion.finish()
-    assert known <= shared().size == first
+    assert known <= shared_vocabulary().size == first
 
 
 def test_nothing_gives_nothing() -> None:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import BREAK, STOP_WORDS, raw_tokens, terms_of_raw
-from index.analysis.expansion import terms_of_raws
+from index.analysis import BREAK, STOP_WORDS, expand_raw, split_raw_tokens
+from index.analysis.expansion import expand_raws
 from index.building import vocabulary
-from index.building.vocabulary import Vocabulary, shared
+from index.building.vocabulary import Vocabulary, shared_vocabulary
 
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
 
 
 def read(known: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
-    """The terms of each raw token."""
+    """Return the terms of each raw token."""
     terms, counts = known.terms(known.numbers(raws), stop_words=stop_words)
     keys = [key.removeprefix(b"\0").decode() for key in known.keys(terms.astype(np.int64))]
     ends = np.cumsum(counts).tolist()
@@ -30,8 +30,8 @@ def read(known: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list
 def test_raw_tokens_lead_to_their_terms_however_often_they_are_asked_for(batches: list[list[bytes]]) -> None:
     known = Vocabulary()
     for texts in batches:
-        raws = raw_tokens(texts)
-        expected = [terms_of_raw(raw) for raw in raws]
+        raws = split_raw_tokens(texts)
+        expected = [expand_raw(raw) for raw in raws]
         spoken = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
         assert read(known, raws, stop_words=False) == spoken
         assert list(map(sorted, read(known, raws, stop_words=True))) == list(map(sorted, expected))
@@ -42,9 +42,9 @@ def test_a_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def analyse(raws: Sequence[bytes]) -> list[list[str]]:
         asked.extend(raws)
-        return terms_of_raws(raws)
+        return expand_raws(raws)
 
-    monkeypatch.setattr(vocabulary, "terms_of_raws", analyse)
+    monkeypatch.setattr(vocabulary, "expand_raws", analyse)
     known = Vocabulary()
     for _ in range(3):
         known.numbers([b"retries", BREAK, b"Retry", b"retries"])
@@ -77,8 +77,8 @@ def test_threads_share_one_vocabulary() -> None:
 def test_the_process_forgets_a_full_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Vocabulary(limit=2000)
     monkeypatch.setattr(vocabulary, "_shared", full)
-    assert shared() is full
+    assert shared_vocabulary() is full
     full.numbers([b"word%d" % number for number in range(10)])
     assert full.is_full
-    assert shared() is not full
-    assert shared() is shared()
+    assert shared_vocabulary() is not full
+    assert shared_vocabulary() is shared_vocabulary()

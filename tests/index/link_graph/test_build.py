@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from index.link_graph import build
-from index.link_graph.build import Reading, read_rows
-from index.link_graph.store import Row
+from index.link_graph.build import LinkReader, read_rows
+from index.link_graph.store import DocumentRow
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
@@ -26,12 +26,12 @@ def test_wherever_they_are_read_the_rows_are_the_same(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
-    found, documents = Reading.of(snapshot), list(snapshot.documents.items())
+    found, documents = LinkReader.of(snapshot), list(snapshot.documents.items())
     here = sorted(read_rows(found, documents), key=lambda row: row.path)
     assert len(here) == len(FILES)
     monkeypatch.setattr(build, "ALONE", 1)
     told: list[tuple[int, int]] = []
-    elsewhere: list[Row] = list(
+    elsewhere: list[DocumentRow] = list(
         read_rows(
             found, documents, lambda done, total, _: told.append((done, total)), is_waited_for=is_waited_for
         )
@@ -49,6 +49,6 @@ def test_what_cannot_be_read_may_link_anywhere_and_what_is_no_text_nowhere(repo:
         }
     )
     snapshot = Workspace.open(repo.path).snapshot()
-    found = Reading.of(snapshot)
+    found = LinkReader.of(snapshot)
     assert found.record("big.md", snapshot.documents["big.md"]).is_open
     assert not found.record("pointer.md", snapshot.documents["pointer.md"]).is_open

@@ -15,7 +15,7 @@ import pytest
 from index.link_graph.graph import LinkGraph
 from index.link_graph.store import LinkStore
 from index.service import SearchIndex
-from index.storage.location import Home
+from index.storage.location import IndexLocation
 from tests.repositories import Repo, normal
 from workspace.workspace import Workspace
 
@@ -38,7 +38,7 @@ def workspace(repo: Repo) -> Workspace:
 
 
 def opened(workspace: Workspace) -> LinkGraph:
-    """The graph as another process would open it."""
+    """Return the graph as another process would open it."""
     return SearchIndex(workspace).links
 
 
@@ -57,8 +57,8 @@ def known(graph: LinkGraph, workspace: Workspace, commit: str | None = None) -> 
 
 
 def fresh(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
-    """The same, read in memory from nothing."""
-    graph = LinkGraph(workspace, Home(lambda: "memory", lambda name: []))
+    """Return the same, read in memory from nothing."""
+    graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
         graph.follow(workspace.snapshot(commit))
         return known(graph, workspace, commit)
@@ -114,7 +114,7 @@ def test_an_edit_is_followed_when_the_graph_is_asked(
     repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})
     assert sources(graph, workspace, "a.md") == ["a.md", "docs/c.md", "new.md"]
     with closing(LinkStore(file_of(repo))) as store:
-        standing = store.standing()
+        standing = store.read_state()
         assert standing is not None
         assert standing.commit == repo.head()
 
@@ -226,7 +226,7 @@ def test_where_nothing_can_be_written_it_is_kept_elsewhere(workspace: Workspace,
 def test_where_no_place_is_private_it_is_kept_in_memory(workspace: Workspace, tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
-    graph = LinkGraph(workspace, Home(lambda: "x", lambda name: [blocked]))
+    graph = LinkGraph(workspace, IndexLocation(lambda: "x", lambda name: [blocked]))
     with closing(graph):
         graph.follow(workspace.snapshot())
         assert known(graph, workspace) == fresh(workspace)

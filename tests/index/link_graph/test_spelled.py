@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.link_graph.records import (
-    Record,
-    keys_of_link,
-    keys_of_path,
-    name_in,
-    names_meaning,
-    naming,
-    record_of,
+    LinkRecord,
+    destination_name,
+    link_keys,
+    make_name_test,
+    make_record,
+    matching_names,
+    path_keys,
 )
 from tests.examples import examples
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, meant, rules, texts
@@ -28,25 +28,25 @@ def test_what_a_link_means_is_found_under_its_keys(links: LinkRules, document: t
     path, data = document
     world = Paths((*PATHS, *SOURCES), links)
     parsed = Document.parse(data, path)
-    record = record_of(parsed, links)
+    record = make_record(parsed, links)
     for kind, destination, target in meant(world, parsed):
-        assert set(keys_of_link(kind, destination, path, links)) & set(keys_of_path(target))
+        assert set(link_keys(kind, destination, path, links)) & set(path_keys(target))
         if target != path:
-            assert record.keys(path, links) & set(keys_of_path(target)), (destination, target)
+            assert record.keys(path, links) & set(path_keys(target)), (destination, target)
         if not world.is_folder(target):
-            assert naming(target)(destination), (destination, target)
-            assert name_in(destination) in {None, *names_meaning(target)}, (destination, target)
+            assert make_name_test(target)(destination), (destination, target)
+            assert destination_name(destination) in {None, *matching_names(target)}, (destination, target)
 
 
 @given(rules, sourced)
 @settings(max_examples=examples(50), deadline=None)
 def test_a_record_is_read_as_it_was_written(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    record = record_of(Document.parse(data, path), links)
-    assert Record.read(record.written()) == record
+    record = make_record(Document.parse(data, path), links)
+    assert LinkRecord.from_bytes(record.to_bytes()) == record
 
 
 def test_a_destination_without_end_makes_its_document_a_candidate_for_everything() -> None:
-    record = record_of(Document.parse(b"[x](" + b"a" * 5_000 + b".md)", "from.md"), LinkRules())
+    record = make_record(Document.parse(b"[x](" + b"a" * 5_000 + b".md)", "from.md"), LinkRules())
     assert record.is_open
-    assert record.keys("from.md", LinkRules()) & set(keys_of_path("any/other.md"))
+    assert record.keys("from.md", LinkRules()) & set(path_keys("any/other.md"))

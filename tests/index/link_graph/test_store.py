@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from index.link_graph.store import LinkStore, Row, Standing
+from index.link_graph.store import DocumentRow, GraphState, LinkStore
 from index.port import BaseMoved
 from index.storage.manifest import IndexDamaged
 
-ONE, TWO = Standing("1" * 40, "a" * 40, "rules"), Standing("2" * 40, "b" * 40, "rules")
+ONE, TWO = GraphState("1" * 40, "a" * 40, "rules"), GraphState("2" * 40, "b" * 40, "rules")
 ROWS = [
-    Row(f"{n}.md", f"{n:040}", b"[false,[]]" * n, frozenset({n, n * n, 7, 2**62 + n})) for n in range(1, 40)
+    DocumentRow(f"{n}.md", f"{n:040}", b"[false,[]]" * n, frozenset({n, n * n, 7, 2**62 + n}))
+    for n in range(1, 40)
 ]
 KEYS = sorted({key for row in ROWS for key in row.keys})
 
@@ -29,7 +30,7 @@ def fill(file: Path) -> None:
 
 
 def contents(store: LinkStore) -> object:
-    return store.standing(), [store.linking([key]) for key in KEYS]
+    return store.read_state(), [store.linking([key]) for key in KEYS]
 
 
 def test_what_was_put_there_is_found(file: Path) -> None:
@@ -51,14 +52,14 @@ def test_rows_move_with_what_they_stand_for(file: Path) -> None:
         with pytest.raises(BaseMoved):
             store.replace(ONE, [], ONE)
     with closing(LinkStore(file)) as again:
-        assert again.standing() == TWO
+        assert again.read_state() == TWO
         assert [item.path for item in again.linking([16])[1]] == ["1.md", "16.md"]
 
 
 def test_a_change_that_fails_leaves_no_trace(file: Path) -> None:
     fill(file)
 
-    def failing() -> list[Row]:
+    def failing() -> list[DocumentRow]:
         raise RuntimeError("while rows are read")
 
     with closing(LinkStore(file)) as store:

@@ -8,7 +8,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.ranking.evaluation import BEST, WHOLE, Mask, Weighted, evaluate, holding, ready, score
+from index.ranking.evaluation import (
+    BEST,
+    WHOLE,
+    Mask,
+    WeightedTerm,
+    evaluate,
+    intersect,
+    make_postings,
+    score,
+)
 from tests.loops import loop_over
 
 Scored = list[tuple[int, int]]
@@ -16,14 +25,14 @@ PRUNED = WHOLE + 1
 """A segment of this size is not scored whole, however few of its sections have terms."""
 
 
-def weighted(weight: int, impacts: dict[int, int]) -> Weighted:
+def weighted(weight: int, impacts: dict[int, int]) -> WeightedTerm:
     numbers = sorted(impacts)
     values = np.array([impacts[number] for number in numbers], np.uint16)
-    postings = ready(np.array(numbers, np.uint32), values)
-    return Weighted(weight, postings, weight * postings.top)
+    postings = make_postings(np.array(numbers, np.uint32), values)
+    return WeightedTerm(weight, postings, weight * postings.top)
 
 
-def sums(terms: list[Weighted]) -> dict[int, int]:
+def sums(terms: list[WeightedTerm]) -> dict[int, int]:
     scores: dict[int, int] = {}
     for weight, postings, _ in terms:
         for number, impact in zip(postings.ids.tolist(), postings.impacts.tolist(), strict=True):
@@ -31,7 +40,7 @@ def sums(terms: list[Weighted]) -> dict[int, int]:
     return scores
 
 
-def all_scored(terms: list[Weighted], mask: Mask | None) -> Scored:
+def all_scored(terms: list[WeightedTerm], mask: Mask | None) -> Scored:
     found = sums(terms).items()
     return sorted(
         (pair for pair in found if mask is None or mask[pair[0]]), key=lambda pair: (-pair[1], pair[0])
@@ -39,7 +48,7 @@ def all_scored(terms: list[Weighted], mask: Mask | None) -> Scored:
 
 
 def evaluated(
-    terms: list[Weighted], k: int, mask: Mask | None = None, floor: int = 1, *, size: int
+    terms: list[WeightedTerm], k: int, mask: Mask | None = None, floor: int = 1, *, size: int
 ) -> Scored:
     numbers, scores = evaluate(terms, size, k, mask, floor)
     found = zip(numbers.tolist(), scores.tolist(), strict=True)
@@ -55,20 +64,20 @@ MASKS = st.none() | st.lists(st.booleans(), min_size=61, max_size=61).map(np.arr
 
 @given(TERMS, st.integers(1, 70), MASKS, SIZES)
 def test_the_best_are_those_of_adding_everything(
-    terms: list[Weighted], k: int, mask: Mask | None, size: int
+    terms: list[WeightedTerm], k: int, mask: Mask | None, size: int
 ) -> None:
     assert evaluated(terms, k, mask, size=size) == all_scored(terms, mask)[:k]
 
 
 @given(TERMS, st.integers(1, 70), MASKS, st.integers(1, 70_000_000), SIZES)
 def test_nothing_at_the_floor_or_above_it_is_left_out(
-    terms: list[Weighted], k: int, mask: Mask | None, floor: int, size: int
+    terms: list[WeightedTerm], k: int, mask: Mask | None, floor: int, size: int
 ) -> None:
     expected = [pair for pair in all_scored(terms, mask) if pair[1] >= floor]
     assert evaluated(terms, k, mask, floor, size=size) == expected[:k]
 
 
-def random_terms(chance: Random, size: int) -> list[Weighted]:
+def random_terms(chance: Random, size: int) -> list[WeightedTerm]:
     terms = []
     for _ in range(chance.randint(1, 6)):
         numbers = chance.sample(range(size), chance.choice((1, 50, 64, 65, 400, size // 2, size)))
@@ -102,7 +111,7 @@ def test_no_terms_find_nothing() -> None:
 
 
 @given(TERMS, st.sets(st.integers(0, 70)))
-def test_scoring_some_sections(terms: list[Weighted], numbers: set[int]) -> None:
+def test_scoring_some_sections(terms: list[WeightedTerm], numbers: set[int]) -> None:
     some = sorted(numbers)
     known = sums(terms)
     assert score(terms, np.array(some, np.uint32)).scores.tolist() == [
@@ -113,4 +122,4 @@ def test_scoring_some_sections(terms: list[Weighted], numbers: set[int]) -> None
 @given(st.lists(st.sets(st.integers(0, 40)), min_size=1, max_size=5))
 def test_holding_is_the_intersection(sets: list[set[int]]) -> None:
     lists = [np.array(sorted(numbers), np.uint32) for numbers in sets]
-    assert holding(lists).tolist() == sorted(set.intersection(*sets))
+    assert intersect(lists).tolist() == sorted(set.intersection(*sets))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.page import Page, Record
+from index.page import IndexedDocument, SectionRecord
 from index.port import Query
-from index.query import required_terms, verifier
+from index.query import make_phrase_filter, required_terms
 from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
-from index.ranking.results import best
+from index.ranking.results import top_results
 from tests.examples import examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
 from tests.index.plain import Entry, entries_of, ranked
@@ -30,18 +30,18 @@ def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit:
 
 
 def given_by(
-    pages: Mapping[str, Page], statistics: Statistics, query: Query, offset: int, limit: int
+    pages: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
 ) -> Shown:
-    def read(record: Record) -> bytes:
+    def read(record: SectionRecord) -> bytes:
         return pages[record.path].data[record.body : record.end]
 
-    found = best(
+    found = top_results(
         statistics,
         query,
         offset=offset,
         limit=limit,
         required=[term for phrase in query.phrases for term in required_terms(phrase)],
-        verify=verifier(query.phrases, read) if query.phrases else None,
+        verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
     )
     return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
 
@@ -55,7 +55,7 @@ def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     whole, lasting = request.param
     for module in ("index.ranking.evaluation", "index.ranking.blocks"):
         monkeypatch.setattr(f"{module}.WHOLE", whole)
-    monkeypatch.setattr("index.ranking.blocks.LASTING", lasting)
+    monkeypatch.setattr("index.ranking.blocks.LARGE_SEGMENT", lasting)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
@@ -101,7 +101,7 @@ def test_equal_scores_of_many_parts_are_ordered_by_address(limit: int) -> None:
         index.change(page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
     statistics = Statistics(index.parts)
-    found = best(statistics, Query({"wombat": 1}), limit=limit)
+    found = top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
     assert found.more == (limit < 120)
 

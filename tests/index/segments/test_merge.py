@@ -7,8 +7,8 @@ from random import Random
 
 import numpy as np
 
-from index.segments.generation import Part
-from index.segments.merge import FEW, LARGE, Size, choose, compact, merge
+from index.segments.generation import SegmentReader
+from index.segments.merge import FEW, LARGE, Size, choose_segments, compact, merge
 from index.segments.segment import Segment
 from tests.index.pages import Growing, page, random_page, segment
 from tests.loops import loop_over
@@ -54,46 +54,46 @@ def test_values_are_counted_in_what_lives(seed: int) -> None:
 
 
 def test_a_term_that_only_dead_sections_have_is_gone() -> None:
-    part = Part.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
-    merged = merge([part.without([0])])
+    part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
+    merged = merge([part.with_dead_pages([0])])
     assert merged.term_keys() == [b"\0yak"]
     assert merged.pages == merged.size == 1
 
 
 def test_sections_die_with_their_page() -> None:
-    part = Part.of(
+    part = SegmentReader.of(
         segment([page("a.md", "# A\n\n## B\n"), page("b.md", ""), page("c.md", "# C\n\n## D\n\n## E\n")])
     )
     assert (part.pages, part.size, part.dead.tolist()) == (3, 5, [])
-    assert part.without([]) is part
-    part = part.without([2]).without([1]).without([2])
+    assert part.with_dead_pages([]) is part
+    part = part.with_dead_pages([2]).with_dead_pages([1]).with_dead_pages([2])
     assert part.dead.tolist() == [2, 3, 4]
     assert part.dead_pages == {1, 2}
     assert (part.pages, part.size) == (1, 2)
     assert part.total == part.segment.lengths[:2].sum()
     assert part.find("c.md") is None
     assert part.find("a.md") == 0
-    assert Part.of(part.segment, [2, 1]).dead.tolist() == part.dead.tolist()
+    assert SegmentReader.of(part.segment, [2, 1]).dead.tolist() == part.dead.tolist()
 
 
 def test_few_segments_are_left_alone() -> None:
-    assert choose([]) == set()
-    assert choose([Size(100_000, 0), *[Size(5, 0)] * FEW]) == set()
+    assert choose_segments([]) == set()
+    assert choose_segments([Size(100_000, 0), *[Size(5, 0)] * FEW]) == set()
 
 
 def test_small_segments_are_swallowed_while_the_next_is_not_much_larger() -> None:
     sizes = [Size(LARGE, 0), Size(9, 0), Size(900, 0), Size(20, 3), Size(10, 1), Size(100_000, 0), Size(8, 0)]
-    assert choose(sizes) == {1, 3, 4, 6}
+    assert choose_segments(sizes) == {1, 3, 4, 6}
 
 
 def test_segments_that_are_mostly_dead_are_written_anew_however_large() -> None:
-    assert choose([Size(50_000, 50_001), Size(50_000, 50_000), Size(3, 4)]) == {0, 2}
+    assert choose_segments([Size(50_000, 50_001), Size(50_000, 50_000), Size(3, 4)]) == {0, 2}
 
 
 def test_more_than_a_few_small_segments_never_stay() -> None:
     sizes = [Size(16 * 3**power, 0) for power in range(12)]
     small = [number for number, size in enumerate(sizes) if size.live <= LARGE]
-    chosen = choose(sizes)
+    chosen = choose_segments(sizes)
     assert chosen < set(small)
     assert len(small) - len(chosen) + 1 <= FEW
 
@@ -111,7 +111,7 @@ def test_few_segments_stay_after_many_commits(base: list[int], commits: int) -> 
         sizes[old] = Size(sizes[old].live - new, sizes[old].dead + new)
         sizes.append(Size(new, 0))
         added += new
-        if chosen := choose(sizes):
+        if chosen := choose_segments(sizes):
             merged = sum(sizes[number].live for number in chosen)
             sizes = [size for number, size in enumerate(sizes) if number not in chosen] + [Size(merged, 0)]
             copied += merged
@@ -120,14 +120,14 @@ def test_few_segments_stay_after_many_commits(base: list[int], commits: int) -> 
 
 
 def test_compacting_drops_what_is_dead_and_keeps_the_rest() -> None:
-    parts = [Part.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
+    parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
     assert compact(parts) == tuple(parts)
-    assert compact([parts[0], parts[1].without([0])]) == (parts[0],)
+    assert compact([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
     assert compact([]) == ()
 
 
 def test_compacting_gives_one_part_for_those_it_merged() -> None:
-    parts = [Part.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(FEW + 1)]
+    parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(FEW + 1)]
     [part] = compact(parts)
     assert [part.segment.path(number) for number in range(part.pages)] == [f"{n}.md" for n in range(FEW + 1)]
     assert part.dead_pages == frozenset()

@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from index.analysis import section_terms
-from index.page import Page, Record
-from index.segments.arrays import Flat
+from index.analysis import weigh_section_terms
+from index.page import IndexedDocument, SectionRecord
+from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
-from index.storage.manifest import IndexDamaged, Stamp
+from index.storage.manifest import FileStamp, IndexDamaged
 from tests.index.pages import PATHS, page, random_page, segment
 from tests.loops import loop_over
 
@@ -43,7 +43,7 @@ Text.
 """
 
 
-def some_pages() -> list[Page]:
+def some_pages() -> list[IndexedDocument]:
     chance = Random(5)
     pages = [random_page(chance, path, chance.randrange(12)) for path in PATHS]
     return [
@@ -66,13 +66,13 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
     return found if request.param == "memory" else found.save(tmp_path)
 
 
-def in_order() -> list[Page]:
+def in_order() -> list[IndexedDocument]:
     return sorted(some_pages(), key=lambda page: page.path)
 
 
-def expected() -> list[Record]:
+def expected() -> list[SectionRecord]:
     return [
-        Record(
+        SectionRecord(
             page.path,
             section.key,
             page.blob,
@@ -127,7 +127,7 @@ def test_pages_are_found_with_their_sections(made: Segment) -> None:
 
 
 def test_lists_hold_what_the_sections_say(made: Segment) -> None:
-    said = [section_terms(page, section) for page in in_order() for section in page.by_key]
+    said = [weigh_section_terms(page, section) for page in in_order() for section in page.by_key]
     everywhere = Counter(term for terms in said for term in terms)
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
     for term in everywhere:
@@ -172,7 +172,7 @@ def test_a_saved_segment_is_the_one_in_memory(tmp_path: Path) -> None:
     assert memory.stamp is memory.checksum is None
     assert memory.is_untouched()
     file = tmp_path / file_name(saved.id)
-    assert saved.stamp == Stamp.of(file)
+    assert saved.stamp == FileStamp.of(file)
     assert saved.is_untouched()
     data = file.read_bytes()
     assert saved.checksum is not None
@@ -186,7 +186,7 @@ def test_arrays_that_do_not_fit_each_other_are_damage(name: str) -> None:
     made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):
-            Segment("0", Flat({**made.arrays, name: array}, {"total": made.total}))
+            Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total}))
     without = {other: array for other, array in made.arrays.items() if other != name}
     with pytest.raises(IndexDamaged):
-        Segment("0", Flat(without, {"total": made.total}))
+        Segment("0", FlatArrays(without, {"total": made.total}))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from index.port import State
-from index.segments.generation import Generation, Part
+from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
-from index.storage.manifest import IndexDamaged, Manifest, Stamp, read_manifest, write_manifest
+from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
 from index.whoosh_engine.codec import write_toc
 from tests.index.pages import page, segment
 
@@ -25,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def part(path: str, text: str = "# Title\n\n## Section\n") -> Part:
-    return Part.of(segment([page(path, text)]))
+def part(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
+    return SegmentReader.of(segment([page(path, text)]))
 
 
-def state(parts: Iterable[Part], commit: str = "c0ffee") -> State:
+def state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
     parts = list(parts)
     return State(
         commit,
@@ -41,12 +41,14 @@ def state(parts: Iterable[Part], commit: str = "c0ffee") -> State:
     )
 
 
-def commit(store: Store, previous: Generation | None, parts: Iterable[Part], name: str = "one") -> Generation:
+def commit(
+    store: Store, previous: IndexSnapshot | None, parts: Iterable[SegmentReader], name: str = "one"
+) -> IndexSnapshot:
     parts = list(parts)
     return store.commit(previous, parts, state(parts, name), write_toc)
 
 
-def paths(generation: Generation) -> list[str]:
+def paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
         part.segment.path(page)
         for part in generation.parts
@@ -59,7 +61,7 @@ def paths(generation: Generation) -> list[str]:
 def test_what_is_committed_is_read(folder: Path, durable: bool) -> None:
     store = Store(folder, durable)
     first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0].without([0]), first.parts[1], part("c.md")], "two")
+    second = commit(store, first, [first.parts[0].with_dead_pages([0]), first.parts[1], part("c.md")], "two")
     for reader in (store, Store(folder)):
         read = reader.read()
         assert read.number == second.number == first.number + 1
@@ -104,7 +106,7 @@ def test_only_what_the_last_commit_names_stays(folder: Path) -> None:
 def test_known_segments_are_not_opened_again(folder: Path) -> None:
     store = Store(folder)
     first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0], first.parts[1].without([0]), part("c.md")])
+    second = commit(store, first, [first.parts[0], first.parts[1].with_dead_pages([0]), part("c.md")])
     read = Store(folder).read(first)
     assert read.parts[0] is first.parts[0]
     assert read.parts[1].segment is first.parts[1].segment
@@ -159,7 +161,7 @@ def test_a_reader_follows_a_writer_that_sweeps_meanwhile(
     check = Manifest.check
     commits = [lambda: commit(store, first, [part("b.md")], "two")]
 
-    def late(manifest: Manifest, *arguments: Any) -> Stamp:
+    def late(manifest: Manifest, *arguments: Any) -> FileStamp:
         while commits:
             commits.pop()()
         return check(manifest, *arguments)

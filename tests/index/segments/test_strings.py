@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.segments.arrays import Pool, Strings, decoded, encoded, gather, join, offsets, ranges
+from index.segments.arrays import StringPool, StringPoolBuilder, decode, encode, gather, join, offsets, ranges
 from tests.loops import loop_over
 
 POOL = st.lists(st.binary(max_size=6), max_size=12)
 
 
-def pool(strings: list[bytes]) -> Pool:
-    made = Strings()
+def pool(strings: list[bytes]) -> StringPool:
+    made = StringPoolBuilder()
     made.extend(strings)
-    return Pool(*made.arrays())
+    return StringPool(*made.arrays())
 
 
 @given(POOL)
@@ -44,15 +44,15 @@ def test_strings_that_begin_alike_are_listed(strings: set[bytes], prefix: bytes)
 def test_pools_are_joined_and_gathered(pools: list[list[bytes]], data: st.DataObject) -> None:
     made = []
     for strings in pools:
-        one = Strings()
+        one = StringPoolBuilder()
         one.extend(strings)
         made.append(one.arrays())
     everything = [string for strings in pools for string in strings]
     joined = join(made)
-    assert Pool(*joined).all() == everything
+    assert StringPool(*joined).all() == everything
     order = data.draw(st.lists(st.integers(0, len(everything) - 1))) if everything else []
     gathered = gather(*joined, np.array(order, np.int64))
-    assert Pool(*gathered).all() == [everything[number] for number in order]
+    assert StringPool(*gathered).all() == [everything[number] for number in order]
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), max_size=8))
@@ -67,15 +67,15 @@ def test_ranges_follow_each_other(found: list[tuple[int, int]]) -> None:
 
 @given(st.lists(st.text(st.characters(codec=None), max_size=4)))
 def test_stored_strings_keep_their_order_and_any_character(texts: list[str]) -> None:
-    assert [decoded(encoded(text)) for text in texts] == texts
-    assert [decoded(data) for data in sorted(map(encoded, texts))] == sorted(texts)
-    assert [pool([encoded(text)]).text(0) for text in texts] == texts
+    assert [decode(encode(text)) for text in texts] == texts
+    assert [decode(data) for data in sorted(map(encode, texts))] == sorted(texts)
+    assert [pool([encode(text)]).text(0) for text in texts] == texts
 
 
 @loop_over("wrong", [[], [1], [0, 2], [0, 4]])
 def test_offsets_that_do_not_fit_are_refused(wrong: list[int]) -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        Pool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
+        StringPool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
 
 
 def test_a_pool_holds_four_gigabytes() -> None:

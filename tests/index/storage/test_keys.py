@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import KEY_BYTES, stored_key, user_key
+from index.storage.keys import KEY_BYTES, load_or_create_key, load_user_key
 from tests.repositories import Repo
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "key"
-    key = stored_key(file)
-    assert key == stored_key(file) == file.read_bytes()
+    key = load_or_create_key(file)
+    assert key == load_or_create_key(file) == file.read_bytes()
     assert key is not None
     assert len(key) == KEY_BYTES
     assert [entry.name for entry in file.parent.iterdir()] == ["key"]
@@ -24,9 +24,9 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
 
 def test_a_key_that_others_may_read_is_not_used(tmp_path: Path) -> None:
     file = tmp_path / "key"
-    stored_key(file)
+    load_or_create_key(file)
     file.chmod(0o644)
-    assert stored_key(file) is None
+    assert load_or_create_key(file) is None
 
 
 def test_a_link_or_a_key_of_another_length_is_not_used(tmp_path: Path) -> None:
@@ -34,16 +34,16 @@ def test_a_link_or_a_key_of_another_length_is_not_used(tmp_path: Path) -> None:
     real.write_bytes(b"x" * KEY_BYTES)
     real.chmod(0o600)
     (tmp_path / "link").symlink_to(real)
-    assert stored_key(tmp_path / "link") is None
+    assert load_or_create_key(tmp_path / "link") is None
     real.write_bytes(b"short")
-    assert stored_key(real) is None
+    assert load_or_create_key(real) is None
 
 
 def test_without_a_home_a_key_lives_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    user_key.cache_clear()
-    assert user_key() == user_key()
+    load_user_key.cache_clear()
+    assert load_user_key() == load_user_key()
 
 
 @pytest.mark.process

@@ -18,11 +18,11 @@ from index.storage.metadata import (
     InvalidMetadata,
     Metadata,
     corpus_description,
-    describe,
-    facet,
+    describe_index,
+    find_problems,
     is_listable,
+    make_facet,
     parse_metadata,
-    problems,
     read_metadata,
     write_metadata,
 )
@@ -205,7 +205,7 @@ def test_another_minor_version_is_read_with_what_it_adds(version: str) -> None:
     "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
 )
 def test_a_time_in_utc_is_accepted(time: str) -> None:
-    assert problems(json.dumps(_with("stats.indexed_at", time)).encode()) == []
+    assert find_problems(json.dumps(_with("stats.indexed_at", time)).encode()) == []
 
 
 def test_a_whole_number_may_be_written_with_a_fraction_of_nothing() -> None:
@@ -303,7 +303,7 @@ def test_a_breach_is_named_by_its_field(field: str, value: object) -> None:
 @loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
 def test_what_is_required_is_missed(field: str) -> None:
     without = {key: value for key, value in VALID.items() if key != field}
-    assert [problem.field for problem in problems(json.dumps(without).encode())] == [field]
+    assert [problem.field for problem in find_problems(json.dumps(without).encode())] == [field]
 
 
 def test_every_breach_is_listed() -> None:
@@ -320,7 +320,7 @@ def test_every_breach_is_listed() -> None:
         "stats": {"total_chunks": -1, "indexed_at": "", "source_commit": "abc"},
         "embedding": {"provider": "p", "model": "m", "dimensions": 0},
     }
-    found = problems(json.dumps(wrong).encode())
+    found = find_problems(json.dumps(wrong).encode())
     assert [problem.field for problem in found] == [
         "metadata_version",
         "corpus_description",
@@ -343,7 +343,7 @@ def test_every_breach_is_listed() -> None:
 
 def test_the_name_of_a_field_cannot_write_on_a_terminal() -> None:
     taxonomy: dict[str, Any] = {"\x1b[2J\u202eevil\n" + "x" * 100: {"values": []}}
-    [problem] = problems(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    [problem] = find_problems(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
     assert problem.field.isprintable()
 
 
@@ -354,12 +354,12 @@ def test_what_is_no_metadata_is_refused(data: bytes) -> None:
 
 
 def test_a_facet_lists_what_a_schema_may_hold() -> None:
-    found = facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
+    found = make_facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
     assert found.values == ("B", "a", "b")
-    assert facet([]).values == ()
-    assert len(facet(str(i) for i in range(512)).values) == 512
-    assert facet(str(i) for i in range(513)).values == ()
-    assert facet([*(str(i) for i in range(512)), *("\x00" * i for i in range(1, 99))]).values != ()
+    assert make_facet([]).values == ()
+    assert len(make_facet(str(i) for i in range(512)).values) == 512
+    assert make_facet(str(i) for i in range(513)).values == ()
+    assert make_facet([*(str(i) for i in range(512)), *("\x00" * i for i in range(1, 99))]).values != ()
 
 
 @loop_over(
@@ -383,13 +383,13 @@ def test_a_facet_lists_what_a_schema_may_hold() -> None:
 )
 def test_what_can_be_seen_is_listed(value: str, is_listed: bool) -> None:
     assert is_listable(value) is is_listed
-    assert (facet([value]).values == (value,)) is is_listed
+    assert (make_facet([value]).values == (value,)) is is_listed
     if value and len(value) <= 128:
         assert (Facet.model_construct(values=(value,)).listed == (value,)) is is_listed
 
 
 def _described(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
-    return describe(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
+    return describe_index(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
 
 
 def test_declared_keys_are_told_in_their_order_with_what_is_said_of_them() -> None:

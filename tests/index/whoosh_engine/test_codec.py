@@ -13,7 +13,7 @@ from whoosh.index import TOC, open_dir
 from whoosh.reading import TermNotFound
 
 from index.port import State
-from index.segments.generation import Part
+from index.segments.generation import SegmentReader
 from index.segments.store import Store, toc_name
 from index.whoosh_engine.codec import NAME, key_of, schema, term_of, write_toc
 from tests.index.pages import Growing, page, random_page, segment
@@ -31,15 +31,15 @@ def grown(seed: int) -> Growing:
 
 
 @pytest.fixture(params=range(4))
-def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Part, ...]:
-    """The parts of an index that was committed to a folder, with pages of each that were replaced."""
+def parts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SegmentReader, ...]:
+    """Return the parts of an index that was committed to a folder, with pages of each that were replaced."""
     chunks = (made := grown(request.param)).parts
     state = State("c", 1, sum(part.size for part in chunks), 1, "now")
     assert any(part.dead_pages for part in made.parts)
     return Store(tmp_path).commit(None, made.parts, state, write_toc).parts
 
 
-def test_each_reader_agrees_with_its_segment(parts: tuple[Part, ...], tmp_path: Path) -> None:
+def test_each_reader_agrees_with_its_segment(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
     with open_dir(str(tmp_path)).reader() as multi:
         leaves = multi.leaf_readers()
         assert len(leaves) == len(parts)
@@ -47,7 +47,7 @@ def test_each_reader_agrees_with_its_segment(parts: tuple[Part, ...], tmp_path: 
             agree(reader, part)
 
 
-def agree(reader: Any, part: Part) -> None:
+def agree(reader: Any, part: SegmentReader) -> None:
     made, dead = part.segment, set(part.dead.tolist())
     live = [number for number in range(made.size) if number not in dead]
     assert list(reader.all_doc_ids()) == live
@@ -84,7 +84,7 @@ def agree(reader: Any, part: Part) -> None:
         assert posted == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead]
 
 
-def test_terms_are_listed_in_order_field_by_field(parts: tuple[Part, ...], tmp_path: Path) -> None:
+def test_terms_are_listed_in_order_field_by_field(parts: tuple[SegmentReader, ...], tmp_path: Path) -> None:
     keys = {key for part in parts for key in part.segment.term_keys()}
     with open_dir(str(tmp_path)).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(term_of, keys))
@@ -96,7 +96,7 @@ def test_terms_are_listed_in_order_field_by_field(parts: tuple[Part, ...], tmp_p
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])
 def test_the_searcher_finds_the_live_sections_of_a_term(
-    parts: tuple[Part, ...], tmp_path: Path, weighting: scoring.WeightingModel
+    parts: tuple[SegmentReader, ...], tmp_path: Path, weighting: scoring.WeightingModel
 ) -> None:
     with open_dir(str(tmp_path)).searcher(weighting=weighting) as searcher:
         for key in {key for part in parts for key in part.segment.term_keys()}:
@@ -114,7 +114,7 @@ def test_the_searcher_finds_the_live_sections_of_a_term(
 
 
 def test_a_term_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    made = [Part.of(segment([page("a.md", "# Yak\n")]))]
+    made = [SegmentReader.of(segment([page("a.md", "# Yak\n")]))]
     Store(tmp_path).commit(None, made, State("c", 1, 1, 1, "now"), write_toc)
     with open_dir(str(tmp_path)).reader() as reader:
         assert ("text", "zebra") not in reader

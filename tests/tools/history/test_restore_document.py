@@ -26,7 +26,7 @@ def toolbox(repo: Repo) -> Toolbox:
 
 @pytest.fixture
 def first(repo: Repo) -> str:
-    """The commit of before; by now one section is another one."""
+    """Return the commit of before; by now one section is another one."""
     commit = repo.head()
     repo.commit({"api.md": OTHER}, "A change, with [words]")
     return commit

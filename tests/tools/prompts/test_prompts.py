@@ -14,7 +14,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
 from tools.prompts import FAMILY, prompts_for
-from tools.prompts.prompt import Prompt, UnknownPrompt, Written, choose
+from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, choose
 from tools.registry import Toolbox
 from tools.tool import Context
 from tools.toolsets import all_tools
@@ -37,7 +37,7 @@ def context_with(repo: Repo, toolsets: str | None, *, read_only: bool = False) -
     return Toolbox(workspace, SearchIndex(workspace), chosen, read_only).context()
 
 
-def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> Written:
+def written(prompt: Prompt, context: Context, given: Mapping[str, str]) -> FilledPrompt:
     return prompt.write(context, prompt.read(given))
 
 

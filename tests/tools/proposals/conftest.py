@@ -42,7 +42,7 @@ def toolbox(workspace: Workspace) -> Toolbox:
 
 @pytest.fixture
 def proposal(ask: Ask) -> str:
-    """The id of a proposal without a commit of its own."""
+    """Return the id of a proposal without a commit of its own."""
     return opened(ask, "Rate limits")
 
 
@@ -53,7 +53,7 @@ def opened(ask: Ask, title: str) -> str:
 
 
 def done(answer: Answer) -> dict[str, Any]:
-    """The data of a call that succeeded, whose next step is a call that succeeds or only lacks its words."""
+    """Return the data of a successful call whose next step is a call that succeeds or only lacks text."""
     assert not answer.is_error, answer.data
     assert len(answer.data["commit"]) == 40
     assert answer.data["next_step"]
@@ -61,12 +61,12 @@ def done(answer: Answer) -> dict[str, Any]:
 
 
 def seen(answer: Answer) -> dict[str, Any]:
-    """What the conflicts of an answer were shown with, and their resolutions are sent with."""
+    """Return the fields of an answer that its resolutions are sent with."""
     return {name: answer.data[name] for name in ("commit", "target_commit")}
 
 
 def followed(ask: Ask, answer: Answer) -> Answer:
-    """The answer to the call that an answer's next step names, which must be a legal one."""
+    """Return the answer to the call that an answer's next step names, which must be a legal one."""
     tool, arguments = next_call(answer)
     found = ask(tool, **arguments)
     assert not found.is_error, (tool, arguments, found.data)
@@ -74,7 +74,7 @@ def followed(ask: Ask, answer: Answer) -> Answer:
 
 
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
-    """A person approves a proposal as it is, by a token of their own."""
+    """Return a person approves a proposal as it is, by a token of their own."""
     from workspace.proposals.actions.register import Actor
     from workspace.proposals.events import Author, KnownBy, ReviewDecision
 

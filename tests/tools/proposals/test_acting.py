@@ -24,7 +24,7 @@ def edit(slug: str, content: str) -> dict[str, Any]:
 
 
 def conflicting(ask: Ask, title: str = "Mine") -> str:
-    """A proposal that changed a section as its target did, but differently; and one more thing."""
+    """Return a proposal that changed a section as its target did, but differently; and one more thing."""
     ask("view_document", file="api.md", slug="_preamble", include_subsections=True)
     proposal = opened(ask, title)
     done(ask("edit_document", **edit("endpoints/search", "Finds all."), proposal=proposal))

@@ -21,7 +21,7 @@ SPEC = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate"
 
 
 def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
-    """The answers of as many servers to a call of `update_proposal` each, at the same moment."""
+    """Return the answers of as many servers to a call of `update_proposal` each, at the same moment."""
     answers: list[Answer] = []
     barrier = threading.Barrier(len(calls))
 
@@ -42,7 +42,7 @@ def at_once(repo: Repo, *calls: Mapping[str, object]) -> list[Answer]:
 
 
 def edited(ask: Ask, title: str, old: str, new: str) -> str:
-    """A proposal that replaces words of a document."""
+    """Return a proposal that replaces words of a document."""
     proposal = opened(ask, title)
     change = {"operation": "replace_text", "file": "api.md", "old": old, "new": new}
     done(ask("edit_document", **change, proposal=proposal))

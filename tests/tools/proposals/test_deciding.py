@@ -16,7 +16,7 @@ NAMED = ("file", "kind", "where", "part")
 
 @pytest.fixture
 def torn(ask: Ask, repo: Repo) -> str:
-    """A proposal with a conflict in each of a dozen sections, and in a key, of two documents."""
+    """Return a proposal with a conflict in each of a dozen sections, and in a key, of two documents."""
     text = "---\nowner: {0}\n---\n# Torn\n\n" + "".join(f"## S{n}\n\nFirst.\n\n{{0}}\n\n" for n in range(6))
     for path, ending in (("torn/lf.md", "\n"), ("torn/crlf.md", "\r\n")):
         (repo.path / path).parent.mkdir(exist_ok=True)

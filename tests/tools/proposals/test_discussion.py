@@ -23,7 +23,7 @@ SAID = 100_000
 
 @pytest.fixture
 def edited(ask: Ask, proposal: str) -> str:
-    """The id of a proposal that changes a document."""
+    """Return the id of a proposal that changes a document."""
     done(ask("tag_document", file="api.md", tags=["x"], proposal=proposal))
     return proposal
 
@@ -36,12 +36,12 @@ def comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> st
 
 
 def called(ask: Ask, step: str) -> Answer:
-    """The answer to a call that stands in an answer."""
+    """Return the answer to a call that stands in an answer."""
     return followed(ask, Answer({"next_step": step}))
 
 
 def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
-    """A text from this page of it to its end."""
+    """Return a text from this page of it to its end."""
     parts = []
     while True:
         shown = answer.data[of]
@@ -52,7 +52,7 @@ def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
 
 
 def sent(answer: Answer) -> int:
-    """The bytes of an answer as a client gets it."""
+    """Return the bytes of an answer as a client gets it."""
     return len(to_json(result_of(answer)))
 
 

@@ -61,7 +61,7 @@ def read(toolbox: Toolbox) -> Ask:
 
 
 def follow(toolbox: Toolbox, data: dict[str, Any]) -> Answer:
-    """The answer to the call that a next step names."""
+    """Return the answer to the call that a next step names."""
     name = next(tool for tool in ("smart_read", "read_section", "list_sections") if tool in data["next_step"])
     arguments = data["next_step"].partition(name)[2]
     return toolbox.call(name, json.JSONDecoder().raw_decode(arguments.strip())[0], client="x")

@@ -11,8 +11,8 @@ from mcp.shared.uri_template import UriTemplate
 from pydantic import AnyUrl
 
 from tests.loops import loop_over
-from tools.resources.contents import MAX_URI, InvalidUri, Target, read_uri, write_uri
-from tools.resources.list import TEMPLATES, Template
+from tools.resources.contents import MAX_URI, InvalidUri, UriTarget, read_uri, write_uri
+from tools.resources.list import TEMPLATES, ResourceTemplate
 
 # What a document may be called: any text of one line.
 NAMES = st.text(
@@ -25,8 +25,8 @@ def test_what_is_written_is_read_again(path: str, section: str | None, ref: str 
     uri = write_uri(path, section, ref)
     assert uri.isascii()
     assert uri.isprintable()
-    assert read_uri(uri, {path}) == Target(path, section, ref)
-    assert read_uri(uri, ()) == Target(path, section, ref)
+    assert read_uri(uri, {path}) == UriTarget(path, section, ref)
+    assert read_uri(uri, ()) == UriTarget(path, section, ref)
     parts = urlsplit(uri)
     assert (parts.scheme, parts.netloc) == ("doc", "")
 
@@ -46,27 +46,27 @@ def test_what_is_written_is_read_again(path: str, section: str | None, ref: str 
 )
 def test_a_uri_looks_like_its_address(address: tuple[str, ...], uri: str) -> None:
     assert write_uri(*address) == uri
-    assert read_uri(uri, ()) == Target(*address)
+    assert read_uri(uri, ()) == UriTarget(*address)
     # Python hosts make an AnyUrl of each URI, and a document must be the same after that.
-    assert read_uri(str(AnyUrl(uri)), ()) == Target(*address)
+    assert read_uri(str(AnyUrl(uri)), ()) == UriTarget(*address)
 
 
 @loop_over(
     ("uri", "target"),
     [
-        ("doc://guides/setup.md", Target("guides/setup.md")),
-        ("DOC:///guides/setup.md#a", Target("guides/setup.md", "a")),
-        ("doc:///C#.md", Target("C#.md")),
-        ("doc:///C#.md#setup", Target("C#.md", "setup")),
-        ("doc:///what?.md", Target("what?.md")),
-        ("doc:///what?.md#here", Target("what?.md", "here")),
-        ("doc:///a b/c.md#d", Target("a b/c.md", "d")),
-        ("doc:///a.md#", Target("a.md")),
-        ("doc:///a.md?ref=#b", Target("a.md", "b")),
-        ("doc:///a.md?ref=a+b", Target("a.md", None, "a+b")),
+        ("doc://guides/setup.md", UriTarget("guides/setup.md")),
+        ("DOC:///guides/setup.md#a", UriTarget("guides/setup.md", "a")),
+        ("doc:///C#.md", UriTarget("C#.md")),
+        ("doc:///C#.md#setup", UriTarget("C#.md", "setup")),
+        ("doc:///what?.md", UriTarget("what?.md")),
+        ("doc:///what?.md#here", UriTarget("what?.md", "here")),
+        ("doc:///a b/c.md#d", UriTarget("a b/c.md", "d")),
+        ("doc:///a.md#", UriTarget("a.md")),
+        ("doc:///a.md?ref=#b", UriTarget("a.md", "b")),
+        ("doc:///a.md?ref=a+b", UriTarget("a.md", None, "a+b")),
     ],
 )
-def test_what_hosts_make_of_a_template_is_understood(uri: str, target: Target) -> None:
+def test_what_hosts_make_of_a_template_is_understood(uri: str, target: UriTarget) -> None:
     assert read_uri(uri, {"guides/setup.md", "C#.md", "what?.md", "a.md"}) == target
 
 
@@ -98,7 +98,7 @@ def test_what_is_no_uri_of_a_document_is_refused(uri: str) -> None:
 
 
 @loop_over("template", TEMPLATES, ids=lambda template: template.name)
-def test_the_templates_are_understood_by_the_protocol_s_own_reader(template: Template) -> None:
+def test_the_templates_are_understood_by_the_protocol_s_own_reader(template: ResourceTemplate) -> None:
     form = UriTemplate.parse(template.uri)
     values = {"path": "C# notes/setup.md", "ref": "feature/x", "section": "install/linux"}
     values = {name: value for name, value in values.items() if name in template.uri}

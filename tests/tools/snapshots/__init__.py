@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 
 def definition(tool: Tool) -> dict[str, Any]:
-    """A tool's definition without what a workspace adds to it."""
+    """Return a tool's definition without what a workspace adds to it."""
     return {
         "name": tool.name,
         "title": tool.title,
@@ -25,7 +25,7 @@ def definition(tool: Tool) -> dict[str, Any]:
 
 
 def text_of(tool: Tool) -> str:
-    """A snapshot as its file holds it."""
+    """Return a snapshot as its file holds it."""
     return json.dumps(definition(tool), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from index.building.builder import build_segments
 from index.matches import Matcher
-from index.page import Page
-from index.snippets import Shown, snippet
+from index.page import IndexedDocument
+from index.snippets import DisplayText, cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import NASTY
 from tests.workspace.documents import STYLE, revised
-from tools.outline import sections_in_brief, sections_in_full, telling_titles
+from tools.outline import extra_titles, list_sections, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
@@ -146,9 +146,9 @@ USES: dict[str, Callable[[Document], object]] = {
     "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
         Document.parse(b"# T\n", FILE), STYLE
     ),
-    "index": lambda d: build_segments([Page.of(d, "0" * 40)]),
-    "show hits": lambda d: [snippet(Shown(text(d)[:100_000]), Matcher({"word"}))],
-    "outline": lambda d: (sections_in_full(d), sections_in_brief(d), telling_titles(d)),
+    "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
+    "show hits": lambda d: [cut_snippet(DisplayText(text(d)[:100_000]), Matcher({"word"}))],
+    "outline": lambda d: (list_sections(d), summarize_sections(d), extra_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }
 
