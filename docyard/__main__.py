@@ -12,7 +12,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname
 
 
 def main() -> int:
-    """Run the command line. Returns the exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    """Run the command line. Return the exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
 
     from docyard.startup import check_names
 

@@ -1,4 +1,4 @@
-"""Who sent a request, as the server has proved it."""
+"""The authenticated sender of a request."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """Who sent a request that was let in.
+    """The authenticated sender of a request.
 
-    `person` is whose named token was shown; None for the server's own token, and where none is asked for.
-    `csrf` is what each form of this caller's pages carries. `may_write` is false where all is read-only.
-    `is_session` tells a browser, which has a session to end, from a client that shows its token each time.
+    `person` is the owner of the named token; None for the server's own token, and if no token is needed.
+    `csrf` is the value that each form of this caller's pages carries. `may_write` is false if the server is
+    read-only. `is_session` separates a browser, which can log out, from a client that sends its token each
+    time.
     """
 
     person: Person | None

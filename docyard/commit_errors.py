@@ -1,4 +1,4 @@
-"""Commands that commit: what fails after the commit is reported, and the command has succeeded."""
+"""Exit codes of commands that commit: an error after the commit is reported, and the command succeeds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class CommittingCommand(click.Command):
 def run_to_commit(run: Callable[[], object]) -> object:
     """Run a command and return its exit code, 0 if it fails after its commit.
 
-    Somebody who reads an error repeats the command, and would write twice. A pipe whose reader has closed it
-    is no failure of the command.
+    A caller that reads an error repeats the command, and would write twice. A closed pipe is not a failure of
+    the command.
     """
     # Imported here because most commands do without it.
     from tools.errors import escape_invisible

@@ -1,7 +1,7 @@
-"""The one place that asks the process about its surroundings.
+"""Read the environment of the process: variables, the current directory, the user's folders.
 
-Everything else is told: the repository's folder, the branch and the rest are arguments. The names of the
-variables that a user may set stand here too, and the command line shows them in its help.
+Only this module reads them; other code takes the repository's folder, the branch and the rest as arguments.
+The names of the variables that a user may set are defined here, and the command line shows them in its help.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ FORGE_TOKEN = "DOCYARD_FORGE_TOKEN"
 WEBHOOK_SECRET = "DOCYARD_WEBHOOK_SECRET"
 
 TOKEN = "DOCYARD_TOKEN"
-"""What a person shows to approve, or to merge what is protected."""
+"""The token that a person shows to approve, or to merge a protected change."""
 
 COMPLETION = "_DOCYARD_COMPLETE"
-"""Set by a shell that asks how a word of the command line may go on (click's own name for it)."""
+"""Set by a shell that requests completions (click's own name)."""
 
 
-def current_directory() -> Path:
-    """Return the folder that the process was started in, or is in now."""
+def get_current_directory() -> Path:
+    """Return the current directory of the process."""
     return Path.cwd()
 
 
-def home() -> Path | None:
-    """Return the user's home folder; None where the system knows of none."""
+def find_home() -> Path | None:
+    """Return the user's home folder; None if the system has none."""
     try:
         return Path.home()
     except RuntimeError:
@@ -52,33 +52,34 @@ def home() -> Path | None:
 
 
 def is_terminal(stream: IO[Any]) -> bool:
-    """Return True if a person is looking at what this stream prints."""
+    """Return True if the stream is a terminal."""
     try:
         return stream.isatty()
     except ValueError:  # a closed stream is nobody's terminal
         return False
 
 
-def spare_threads() -> None:
-    """Let NumPy's linear algebra start no threads, before NumPy is imported: nothing here asks for any.
+def disable_blas_threads() -> None:
+    """Make NumPy's linear algebra start no threads. Call this before NumPy is imported.
 
-    Starting them takes as long as the rest of the import. What the user has set stays.
+    Docyard does not use them, and starting them takes as long as the rest of the import. Variables that the
+    user has set are not changed.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def token() -> str | None:
+def read_token() -> str | None:
     """Return the person's token that this process was given, if any."""
     return os.environ.get(TOKEN, "").strip() or None
 
 
-def variables() -> Mapping[str, str]:
+def copy_variables() -> Mapping[str, str]:
     """Return a copy of the variables of the process, for a child that is to inherit them."""
     return dict(os.environ)
 
 
-def remote_access() -> Access:
-    """What this user may show a remote: by DOCYARD_ variables, by those of forges, and by the SSH agent's."""
+def read_remote_access() -> Access:
+    """Return the credentials for remotes: from DOCYARD_ and forge variables, and the SSH agent."""
     from workspace.git.remotes.credentials import FORGES, Access
 
     forge_tokens = {
@@ -88,55 +89,55 @@ def remote_access() -> Access:
     }
     file = os.environ.get(CREDENTIALS)
     key = os.environ.get(SSH_KEY)
-    folder = home()
+    folder = find_home()
     return Access(
         token=os.environ.get(REMOTE_TOKEN) or None,
         user=os.environ.get(REMOTE_USER) or None,
         forge_tokens=forge_tokens,
-        file=Path(file) if file else _settings_folder(folder) / "credentials" if folder else None,
+        file=Path(file) if file else _find_settings_folder(folder) / "credentials" if folder else None,
         has_agent=bool(os.environ.get("SSH_AUTH_SOCK")),
-        ssh_keys=(Path(key),) if key else _own_keys(folder) if folder else (),
+        ssh_keys=(Path(key),) if key else _find_ssh_keys(folder) if folder else (),
     )
 
 
-def forge_access() -> ForgeAccess:
-    """What whoever started this process says of forges: by DOCYARD_ variables, and by those of forges."""
+def read_forge_access() -> ForgeAccess:
+    """Return the forge's URL and tokens: from DOCYARD_ variables and those of forges."""
     from docyard.forges.place import ForgeAccess
 
     return ForgeAccess(
         url=os.environ.get(FORGE_URL, "").strip() or None,
         token=os.environ.get(FORGE_TOKEN, "").strip() or None,
-        tokens=remote_access().forge_tokens,
+        tokens=read_remote_access().forge_tokens,
     )
 
 
-def webhook_secret() -> str | None:
-    """Return what a forge proves by that a webhook is its own, if webhooks are to be taken at all."""
+def read_webhook_secret() -> str | None:
+    """Return the secret that forges sign webhooks with; None if webhooks are disabled."""
     return os.environ.get(WEBHOOK_SECRET, "").strip() or None
 
 
-def _settings_folder(folder: Path) -> Path:
+def _find_settings_folder(folder: Path) -> Path:
     """Return Docyard's folder among the user's settings (XDG Base Directory Specification)."""
     named = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(named) if os.path.isabs(named) else folder / ".config") / "docyard"
 
 
-def _own_keys(folder: Path) -> tuple[Path, ...]:
-    """The keys that ssh itself would try (ssh_config, "IdentityFile"), of the kinds that are in use."""
+def _find_ssh_keys(folder: Path) -> tuple[Path, ...]:
+    """Return the keys that ssh itself would try (ssh_config, "IdentityFile"), of common types."""
     keys = (folder / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
     return tuple(key for key in keys if key.is_file())
 
 
-def asks_for_completion() -> bool:
-    """Return True if this process was started by a shell that completes a word."""
+def is_completion_request() -> bool:
+    """Return True if a shell started this process to complete a word."""
     return COMPLETION in os.environ
 
 
-def writable(folder: Path) -> bool:
+def is_writable(folder: Path) -> bool:
     """Return True if this user may create files in a folder."""
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def own_command(*arguments: str) -> tuple[str, ...]:
-    """Return the command line that starts this very installation of docyard, from any folder."""
+def build_own_command(*arguments: str) -> tuple[str, ...]:
+    """Return the command that starts this installation of docyard from any folder."""
     return (sys.executable or "python", "-m", "docyard", *arguments)

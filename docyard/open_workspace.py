@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def find_folder(repo: Path | None) -> Path:
     """Return the folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
-    here = environment.current_directory()
+    here = environment.get_current_directory()
     if repo is None:
         return here
     try:

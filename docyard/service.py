@@ -1,4 +1,4 @@
-"""What a server serves, whichever way it is asked: a repository, or an artifact and what takes its place."""
+"""The content that a server serves: a repository, or an artifact and its replacements."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _INTERVAL = 1.0  # seconds between two lines of progress
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """What one server serves.
+class Service:
+    """The content that one server serves.
 
     `load` is short and `warm` may be long; both run in the background. `close` is called at the end. `index`
-    gives the index that serves when a request begins, `people` whose tokens are known: nobody's without a
-    repository. `written` says that something may have been written. `rounds` follows the forge, where the
-    server speaks with a remote.
+    returns the index for a new request, `people` the owners of known tokens; without a repository there are
+    none. `written` reports a possible write. `rounds` follows the forge, if the server synchronises with a
+    remote.
     """
 
     toolbox: Toolbox
@@ -50,32 +50,34 @@ class Served:
     rounds: ForgeRounds | None = None
 
 
-def of_repository(
+def build_repository_service(
     workspace: Workspace,
     toolsets: tuple[str, ...] | None,
     *,
     read_only: bool,
     syncs: bool,
     text_tokens: int | None = None,
-) -> Served:
-    """Return a branch of a repository.
+) -> Service:
+    """Return the service of a branch of a repository.
 
-    Raises InvalidConfig for settings that no call could be answered with.
+    Raises InvalidConfig for settings with which no call could be answered.
     """
-    from docyard.forges.announcements import announcer
+    from docyard.forges.announcements import build_announcer
     from docyard.forges.rounds import ForgeRounds
-    from docyard.sync import Syncing
+    from docyard.sync import Synchronizer
     from index.service import SearchIndex
     from tools.registry import Toolbox
 
     _check_settings(workspace)
-    workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
+    workspace.announcer = build_announcer(
+        workspace, environment.read_forge_access, environment.read_remote_access
+    )
     index = SearchIndex(workspace)
     workspace.inbound = index
     toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
-    rounds = ForgeRounds(workspace, environment.forge_access)
-    syncing = Syncing(workspace, environment.remote_access, rounds)
-    toolbox.wrote = syncing.ask
+    rounds = ForgeRounds(workspace, environment.read_forge_access)
+    syncing = Synchronizer(workspace, environment.read_remote_access, rounds)
+    toolbox.wrote = syncing.notify_commit
 
     def load() -> None:
         # What cannot be opened is mended as the branch is followed, or the reason is given there.
@@ -105,7 +107,7 @@ def of_repository(
 
         return Tokens(workspace.git.common_dir)
 
-    return Served(
+    return Service(
         toolbox,
         not read_only,
         load,
@@ -113,20 +115,22 @@ def of_repository(
         close,
         lambda: index,
         people,
-        syncing.ask,
+        syncing.notify_commit,
         rounds if syncs else None,
     )
 
 
-def of_artifact(
+def build_artifact_service(
     folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
-) -> Served:
-    """Return an artifact, and whatever takes its place. Raises WorkspaceError if it is refused."""
+) -> Service:
+    """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is refused."""
     from index.artifacts.swap import Artifacts
     from index.storage.keys import read_key
     from tools.registry import Toolbox
 
-    artifacts = Artifacts(folder, read_key(key) if key else None, _refused, _logged(), _warned)
+    artifacts = Artifacts(
+        folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
+    )
     toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
     index = artifacts.latest()
     _check_settings(index.workspace)
@@ -144,7 +148,7 @@ def of_artifact(
         load()
         artifacts.current().follow(progress)
 
-    return Served(toolbox, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None)
+    return Service(toolbox, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None)
 
 
 def _distrust(index: FrozenIndex, key: Path | None) -> str:
@@ -158,7 +162,7 @@ def _distrust(index: FrozenIndex, key: Path | None) -> str:
 
 
 def _check_settings(workspace: Workspace) -> None:
-    """Raise InvalidConfig for settings that no call could be answered with."""
+    """Raise InvalidConfig for settings with which no call could be answered."""
     from workspace.errors import InvalidConfig
 
     try:
@@ -169,8 +173,8 @@ def _check_settings(workspace: Workspace) -> None:
         return
 
 
-def _logged() -> Progress:
-    """Return what tells the log how far work is that takes its time."""
+def _build_log_progress() -> Progress:
+    """Return a progress function that logs the progress of long work."""
     last = time.monotonic()
 
     def report(done: int, total: int, message: str) -> None:
@@ -182,9 +186,9 @@ def _logged() -> Progress:
     return report
 
 
-def _warned(problem: Problem) -> None:
+def _log_problem(problem: Problem) -> None:
     log.warning("metadata.json is invalid at %s, which is left out: %s", problem.field, problem.reason)
 
 
-def _refused(error: WorkspaceError) -> None:
+def _log_refusal(error: WorkspaceError) -> None:
     log.warning("the artifact that took its place is not served: %s. %s", error.message, error.fix)

@@ -1,7 +1,7 @@
-"""Are `tools`, `index`, `workspace` and `templates` Docyard's own?
+"""A check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages.
 
-These packages stand at the root under common names. If another distribution, or a folder on `PYTHONPATH`,
-brings a package of the same name, Docyard would run somebody else's code; so it looks before it imports.
+These packages have common names at the root. If another distribution, or a folder on `PYTHONPATH`, has a
+package of the same name, Docyard would run foreign code. So they are checked before they are imported.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ OURS = ("tools", "index", "workspace", "templates")
 
 
 def check_names(home: str | None = None, names: Sequence[str] = OURS) -> None:
-    """Raise ImportError, before any of them is imported, unless each name is the package in `home`.
+    """Raise ImportError unless each name resolves to the package in `home`. Imports none of them.
 
-    `home` is the folder in which the package `docyard` itself stands.
+    `home` is the folder that holds the package `docyard` itself.
     """
     home = home or dirname(dirname(realpath(__file__)))
     for name in names:
         ours = join(home, name)
-        found = _place(find_spec(name))
+        found = _find_location(find_spec(name))
         if found is None or realpath(found) != realpath(ours):
             raise ImportError(
                 f"Docyard's own package {name!r} is {ours}, but Python finds "
@@ -33,7 +33,7 @@ def check_names(home: str | None = None, names: Sequence[str] = OURS) -> None:
             )
 
 
-def _place(spec: ModuleSpec | None) -> str | None:
+def _find_location(spec: ModuleSpec | None) -> str | None:
     """Return the folder of a package, or the file of a module."""
     if spec is None:
         return None

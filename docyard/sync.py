@@ -1,7 +1,7 @@
-"""Synchronising while serving: on a schedule, and after commits, as `docyard.toml` asks at the tip.
+"""Synchronisation while serving: on a schedule, and after commits, as the tip's `docyard.toml` configures.
 
-A thread of its own does it, so that no answer waits for a network. What fails is logged once, until another
-thing fails or all is well again; every answer tells it meanwhile (`tools.standing`).
+It runs in its own thread, so that no response waits for the network. An error is logged once, until another
+error or a success follows; meanwhile every response reports it (`tools.caveats`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LOOK = 10.0  # seconds between two looks at the settings while nothing else hap
 _RETRY, _RETRY_MOST = 5.0, 300.0  # seconds until a push that failed is tried again, doubled each time
 _LAST_PUSH = 5.0  # seconds for the push of the last commits when the server ends
 
-News = frozenset[tuple[str, str]]
-"""Branches that the remote does not have as they are here, each with its commit."""
+Unpushed = frozenset[tuple[str, str]]
+"""Branches whose tips the remote does not have, each with its commit."""
 
 
-class Syncing:
-    """Exchanges with the remote of a served branch from `start` to `close`.
+class Synchronizer:
+    """Exchanges with the remote of a served branch, from `start` to `close`.
 
-    `access` tells what this user may show a remote, asked anew for each exchange. `rounds` follows pull
-    requests after each fetch.
+    `access` returns the user's credentials and is called for each exchange. `rounds` follows pull requests
+    after each fetch.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class Syncing:
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
         self._next: float | None = None  # when the schedule asks for an exchange
         self._retry_at, self._retry = 0.0, _RETRY
-        self._tried: News = frozenset()
+        self._tried: Unpushed = frozenset()
 
     def start(self) -> None:
-        """Begin; nothing is done before the first look at the settings."""
+        """Start the thread. It reads the settings first."""
         self._thread.start()
 
-    def ask(self) -> None:
-        """Say that there may be a new commit. Returns at once."""
+    def notify_commit(self) -> None:
+        """Report a possible new commit. Return at once."""
         self._asked.set()
 
     def close(self) -> None:
-        """End. A push of the last commits has a few seconds to arrive."""
+        """Stop the thread. A push of the last commits has a few seconds to finish."""
         self._closing.set()
         self._asked.set()
         if self._thread.is_alive():
@@ -87,7 +87,7 @@ class Syncing:
                 time.sleep(_GATHERED)
 
     def _pause(self) -> float:
-        """Return seconds until something is to be done, or the settings are looked at again."""
+        """Return the seconds until the next exchange, or until the settings are read again."""
         now = time.monotonic()
         times = [_LOOK]
         if self._next is not None:
@@ -97,7 +97,7 @@ class Syncing:
         return max(0.0, min(times))
 
     def _look(self, *, is_last: bool) -> None:
-        """Exchange, if the schedule or a commit asks for it."""
+        """Run an exchange if the schedule or a commit requires it."""
         settings, now = self._workspace.snapshot().config.remote, time.monotonic()
         if settings.every is None:
             self._next = None
@@ -109,14 +109,14 @@ class Syncing:
         elif settings.push == "commit" and self._has_news(news := self._news(), now, is_last=is_last):
             self._exchange(settings, fetch=False, news=news)
 
-    def _has_news(self, news: News, now: float, *, is_last: bool) -> bool:
-        """Return True if a commit waits that was not tried yet, or is to be tried again."""
+    def _has_news(self, news: Unpushed, now: float, *, is_last: bool) -> bool:
+        """Return True if a commit is to be pushed for the first time, or is due for a retry."""
         if not news or (now < self._retry_at and not is_last):
             return False
         return bool(self._retry_at) or not news <= self._tried
 
-    def _news(self) -> News:
-        """The branches that travel, with their tips, where the remote was not seen to be at the same."""
+    def _news(self) -> Unpushed:
+        """Return the synced branches, with their tips, that the remote was not seen to have."""
         from workspace.sync.branches import list_branches_to_sync, tracking_ref
 
         git, served = self._workspace.git, self._workspace.branch
@@ -132,7 +132,7 @@ class Syncing:
             if tip is not None and tip != git.commit_at(tracking_ref(remote, branch))
         )
 
-    def _exchange(self, settings: RemoteSettings, *, fetch: bool, news: News = frozenset()) -> None:
+    def _exchange(self, settings: RemoteSettings, *, fetch: bool, news: Unpushed = frozenset()) -> None:
         self._tried = news
         try:
             found = self._synced(fetch=fetch)
@@ -161,9 +161,9 @@ class Syncing:
         return sync(self._workspace, self._access()) if is_apart and not fetch else found
 
     def _failure_of(self, found: SyncResult, following: WorkspaceError | None = None) -> None:
-        """Note how an exchange has ended: what could not travel beside the served branch is a failure too.
+        """Record the result of an exchange. A branch that could not be synced is a failure too.
 
-        `following` is why pull requests were not followed.
+        `following` is the reason why pull requests were not followed.
         """
         errors = [one.error for one in found.beside if one.error is not None]
         if any(one.is_discussion and one.needs_someone for one in found.beside):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import COMMANDS
-from docyard.cli.reference import stale
+from docyard.cli.reference import find_stale_pages
 from templates import builtin_types, parse_type
 from tests.loops import loop_over
 from tools.toolsets import all_tools
@@ -128,7 +128,7 @@ def test_the_example_of_a_type_is_one() -> None:
 
 
 def test_the_generated_pages_are_not_stale() -> None:
-    assert stale() == [], "run `make docs`"
+    assert find_stale_pages() == [], "run `make docs`"
 
 
 def test_every_tool_and_command_is_documented() -> None:

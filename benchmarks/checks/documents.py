@@ -33,7 +33,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from benchmarks.corpus import markdown_files
 from benchmarks.reports.report import table
-from docyard.terminal.console import progress
+from docyard.terminal.console import show_progress
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
@@ -251,7 +251,7 @@ def main() -> int:
         print(f"There is no *.md file in {root}.", file=sys.stderr)
         return 2
     report = Report()
-    with ProcessPoolExecutor(os.cpu_count()) as processes, progress("Checking documents") as tell:
+    with ProcessPoolExecutor(os.cpu_count()) as processes, show_progress("Checking documents") as tell:
         for done, one in enumerate(processes.map(one_file, files, chunksize=16), 1):
             report.add(one)
             if tell:

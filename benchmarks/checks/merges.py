@@ -30,7 +30,7 @@ from pathlib import Path
 from benchmarks.checks.findings import CheckReport
 from benchmarks.checks.merge_scripts import Drawing, Refused, Step, are_apart, made
 from benchmarks.corpus import Corpus
-from docyard.terminal.console import progress
+from docyard.terminal.console import show_progress
 from workspace.document.document import Document
 from workspace.markdown.blocks import parse_nested_blocks
 from workspace.markdown.lines import BOM, LINE_END_BYTES
@@ -198,7 +198,7 @@ def check(documents: list[Document], pairs: int, seed: int) -> CheckReport:
     report = CheckReport()
     chance = random.Random(seed)
     done = 0
-    with progress("Merging") as show:
+    with show_progress("Merging") as show:
         while done < pairs:
             base = chance.choice(documents)
             drawings = [Drawing(base, chance, name) for name in ("Ada", "Bob")]

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from benchmarks.checks.census import links, mark_of, marked, texts, whole
 from benchmarks.checks.findings import CheckReport
 from benchmarks.corpus import BRANCH, Corpus, make_repository
-from docyard.terminal.console import progress
+from docyard.terminal.console import show_progress
 from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.edits import MoveDocument, MoveSection, Operation, RenameSection
@@ -182,7 +182,7 @@ def check(root: Path, moves: int, seed: int) -> CheckReport:
         start = workspace.snapshot()
         first_links, first_texts, first_whole = links(start, mover.called), texts(start), whole(start)
         made: list[Move] = []
-        with progress("Moving") as show:
+        with show_progress("Moving") as show:
             for move in mover.make():
                 made.append(move)
                 report.tried[type(move.made).__name__] += 1

@@ -1,7 +1,4 @@
-"""Which place of the repository a person means, whose paths may count from the current folder.
-
-The document or section that a person means, by an address of now or of then.
-"""
+"""Addresses at the command line, which may be relative to the current folder or name a moved section."""
 
 from __future__ import annotations
 
@@ -19,18 +16,21 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-def from_root(address: str, workspace: Workspace, snapshot: Snapshot, folder: Path) -> str:
-    """An address as the repository has it, of one that may count from a folder; as it is where neither is."""
+def resolve_relative_address(address: str, workspace: Workspace, snapshot: Snapshot, folder: Path) -> str:
+    """Return an address in the repository. It may be relative to a folder.
+
+    The address is unchanged if neither reading names a file.
+    """
     from workspace.document.addresses import split_address
 
-    nearby = _Nearby(workspace, snapshot, folder)
+    nearby = _PathLookup(workspace, snapshot, folder)
     path, slug = split_address(address, nearby)
     path = nearby.find(path) or path
     return path if slug is None else f"{path}#{slug}"
 
 
-class _Nearby:
-    """The paths of files, as the repository has them or counted from a folder."""
+class _PathLookup:
+    """The repository's file paths, each found by itself or relative to a folder."""
 
     def __init__(self, workspace: Workspace, snapshot: Snapshot, folder: Path) -> None:
         from workspace.texts.text_file import LazyFilePaths
@@ -44,17 +44,17 @@ class _Nearby:
         return isinstance(path, str) and self.find(path) is not None
 
     def find(self, path: str) -> str | None:
-        """Return the path of a file as the repository has it; None if there is none."""
+        """Return the repository path of a file; None if it does not exist."""
         if path in self._files:
             return path
-        named = None if self._root is None else relative(self._root, self._folders, Path(path))
+        named = None if self._root is None else to_repository_path(self._root, self._folders, Path(path))
         return named if named is not None and named in self._files else None
 
 
-def relative(root: Path, folders: Sequence[Path], name: Path) -> str | None:
-    """Return a path as the repository has it; None if it is outside.
+def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str | None:
+    """Return a path relative to the root of the repository; None if it is outside.
 
-    Links above it are followed if need be.
+    Links in the parent folders are resolved if needed.
     """
     for folder in folders:
         path = Path(os.path.normpath(folder / name))
@@ -64,8 +64,8 @@ def relative(root: Path, folders: Sequence[Path], name: Path) -> str | None:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else None
 
 
-class Followed(NamedTuple):
-    """A document's path, and a section's address in it (None: all of it); where it has moved to if it has."""
+class ResolvedAddress(NamedTuple):
+    """A document's path, a section's address in it (None: the document), and the new location if moved."""
 
     path: str
     slug: str | None
@@ -73,58 +73,62 @@ class Followed(NamedTuple):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The fields of an answer."""
+        """Return the fields of a response."""
         moved = {} if self.moved_to is None else {"moved_to": self.moved_to}
         return {"file": self.path, "slug": self.slug, **moved}
 
 
-def follow(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> Followed:
-    """Return what stands at an address that may count from a folder, or where that has moved to.
+def resolve_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> ResolvedAddress:
+    """Resolve an address, relative to a folder or not, to its current location.
 
-    A section may be named by its number or heading, too; a task stands for its section. Raises what reading
-    and finding raise: DocumentNotFound and SectionNotFound where nothing is there any more.
+    A section may be named by its number or heading, too; a task resolves to its section. Raises
+    DocumentNotFound and SectionNotFound if the target no longer exists.
     """
     from tools.reading.texts import open_text
 
-    path, slug = _parts(placed(workspace, snapshot, address, folder), snapshot)
+    path, slug = _split_address(locate_address(workspace, snapshot, address, folder), snapshot)
     opened = open_text(workspace.moves, snapshot, path, slug)
     entry = opened.entry
-    return Followed(opened.text.path, None if entry is None else entry.address, opened.moved_to)
+    return ResolvedAddress(opened.text.path, None if entry is None else entry.address, opened.moved_to)
 
 
-def placed(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> str:
-    """Return an address as the repository has it or had it, of one that may count from a folder.
+def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> str:
+    """Return the repository address that an address has or had.
 
-    Where there never was anything by either, it counts from the folder, as it does for Git.
+    If it never existed, it is taken as relative to the folder, as Git does.
     """
     from tools.moved import find_moved
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
     files = LazyFilePaths(snapshot)
-    path, fragment = split_address(from_root(address, workspace, snapshot, folder), files)
+    path, fragment = split_address(resolve_relative_address(address, workspace, snapshot, folder), files)
     if path not in files:
-        paths = _paths(workspace, path, folder)
+        paths = _list_candidate_paths(workspace, path, folder)
         path = next((then for then in paths if find_moved(workspace.moves, snapshot, then, None)), paths[-1])
     return path if fragment is None else f"{path}#{fragment}"
 
 
-def followed_back(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> list[Followed]:
-    """Return what an address may mean that names nothing now: counted from the root, and from a folder."""
-    path, slug = _parts(address, snapshot)
-    return [Followed(then, slug) for then in _paths(workspace, path, folder)]
+def list_possible_addresses(
+    workspace: Workspace, snapshot: Snapshot, address: str, folder: Path
+) -> list[ResolvedAddress]:
+    """Return the possible meanings of an unknown address: from the root, and from a folder."""
+    path, slug = _split_address(address, snapshot)
+    return [ResolvedAddress(then, slug) for then in _list_candidate_paths(workspace, path, folder)]
 
 
-def _paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
-    """Return a path as it is, and as the repository has it if it counts from a folder."""
+def _list_candidate_paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
+    """Return a path as given and, if it is relative to the folder, its repository path."""
 
     root = workspace.git.worktree
-    near = None if root is None else relative(root.resolve(), (folder, folder.resolve()), Path(path))
+    near = (
+        None if root is None else to_repository_path(root.resolve(), (folder, folder.resolve()), Path(path))
+    )
     return list(dict.fromkeys([path, near] if near is not None else [path]))
 
 
-def tell_moved(moved_to: Mapping[str, str | None] | None) -> None:
-    """Say on standard error where something has moved to, if it has."""
+def print_moved_notice(moved_to: Mapping[str, str | None] | None) -> None:
+    """Print the new location on standard error, if there is one."""
     from tools.errors import escape_invisible
 
     if moved_to is not None:
@@ -134,8 +138,8 @@ def tell_moved(moved_to: Mapping[str, str | None] | None) -> None:
         )
 
 
-def _parts(address: str, snapshot: Snapshot) -> tuple[str, str | None]:
-    """Return the path and the section; a task's address gives the section in which it stands."""
+def _split_address(address: str, snapshot: Snapshot) -> tuple[str, str | None]:
+    """Return the path and the section; a task's address gives its section."""
     from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.text_file import LazyFilePaths
 

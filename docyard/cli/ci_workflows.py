@@ -1,7 +1,7 @@
-"""What a forge runs on each pull request: the file, by kind of forge, and where it belongs.
+"""CI configuration that checks each pull request, for each kind of forge.
 
-The steps are the same everywhere: what changes is told as Markdown, then what the changes made worse fails
-the job. Names that others choose never stand in the text of a shell: they come by variables.
+The steps are the same on every forge: summarise the changes as Markdown, then fail the job for new problems.
+Names from outside are passed to the shell as variables, never in its text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from docyard.terminal.exits import CannotError
 
 KINDS = ("github", "gitlab", "gitea")
 REQUIREMENT = f"docyard=={__version__}"
-"""What is installed unless something else is named: the version that wrote the file."""
+"""The default requirement to install: the version that wrote the file."""
 
-MOST = 250_000
-"""Characters of a summary: in UTF-8 always below the 1 MiB that a step's summary may have on GitHub."""
+MAX_SUMMARY_CHARS = 250_000
+"""Limit of a summary: in UTF-8 always below GitHub's limit of 1 MiB for a step."""
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
 
@@ -91,13 +91,13 @@ documents:
 
 
 class Workflow(NamedTuple):
-    """A file that a forge runs: its path in the repository, and its text."""
+    """A CI configuration file: its path in the repository, and its text."""
 
     path: str
     text: str
 
 
-def workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
+def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
     """Return the file for a kind of forge, which installs `requirement` (as pip takes it).
 
     Raises CannotError.
@@ -109,15 +109,15 @@ def workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
         )
     quoted = f'"{requirement}"'
     if kind == "gitlab":
-        return Workflow(".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, most=MOST))
-    text = _ACTIONS.format(kind=kind, requirement=quoted, most=MOST)
+        return Workflow(".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, most=MAX_SUMMARY_CHARS))
+    text = _ACTIONS.format(kind=kind, requirement=quoted, most=MAX_SUMMARY_CHARS)
     return Workflow(f".{kind}/workflows/docyard.yml", text)
 
 
 def write_workflow(root: Path, made: Workflow) -> bool:
-    """Write the file below the folder of a work tree; False if it stood there already, the same.
+    """Write the file below a work tree's folder; return False if the same file exists already.
 
-    Raises CannotError for another file in its place, or one that cannot be written.
+    Raises CannotError if another file is in its place, or if it cannot be written.
     """
     file = root / made.path
     data = made.text.encode()

@@ -1,8 +1,7 @@
-"""Commits as a person reads them: a short id, when, who, in which words, and what was done.
+"""Commit logs at the command line: short id, time, author, subject and changes.
 
-Where no person looks, each is a line of cells with tabs between them.
-
-The commits of a branch that changed documents, newest first, with what each of them changed.
+Outside a terminal, each commit is one line of cells with tabs between them. `RecentCommits` walks the commits
+of a branch that changed documents, newest first.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.console import Progress
-from docyard.wording import SHORT, short
+from docyard.wording import SHORT, shorten_id
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
 
@@ -37,33 +36,33 @@ _DOCUMENTS = 10
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-class Done(NamedTuple):
-    """What a commit did: the address after it, and the one before where that was another."""
+class CommitAction(NamedTuple):
+    """One action of a commit: the address after it, and the address before if it differs."""
 
     kind: str
     address: str
     old: str | None
 
 
-class Entry(NamedTuple):
-    """A commit of a log. `diff` is None where none was asked for."""
+class LogEntry(NamedTuple):
+    """A commit of a log. `diff` is None if none was requested."""
 
-    told: CommitInfo
-    done: Sequence[Done]
+    info: CommitInfo
+    done: Sequence[CommitAction]
     diff: str | None = None
 
 
-def show_log(entries: Sequence[Entry], *, of_one: bool) -> None:
-    """Print a log, its newest entry first. `of_one` document or section, or of all that the commits changed.
+def print_log(entries: Sequence[LogEntry], *, of_one: bool) -> None:
+    """Print a log, newest entry first. `of_one` limits it to one document or section.
 
-    Diffs are for people, so a log with them looks alike in a pipe, but for its colours.
+    Diffs are for people, so a log with diffs has the same form in a pipe, without colours.
     """
     if is_terminal(sys.stdout) or any(entry.diff is not None for entry in entries):
-        _show_page(entries, of_one=of_one)
+        _print_entries(entries, of_one=of_one)
         return
     rows = [
         (
-            short(told.commit),
+            shorten_id(told.commit),
             told.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
             told.author_name,
             told.client or "",
@@ -75,31 +74,31 @@ def show_log(entries: Sequence[Entry], *, of_one: bool) -> None:
         for told, all_done, _ in entries
         for done in all_done
     ]
-    console.table((), rows)
+    console.print_table((), rows)
 
 
-def _show_page(entries: Sequence[Entry], *, of_one: bool) -> None:
+def _print_entries(entries: Sequence[LogEntry], *, of_one: bool) -> None:
     from rich.text import Text
 
-    screen = console.console()
+    screen = console.create_console()
     for number, entry in enumerate(entries):
         if number and entry.diff is not None:
             screen.print()
-        lead = Text(short(entry.told.commit), "yellow")
-        for line in _lines(entry, of_one=of_one):
-            show_hanging(screen, lead, line)
+        lead = Text(shorten_id(entry.info.commit), "yellow")
+        for line in _format_entry(entry, of_one=of_one):
+            print_hanging(screen, lead, line)
             lead = Text(" " * SHORT)
         if entry.diff:
             screen.print()
-            _show_diff(screen, entry.diff)
+            _print_diff(screen, entry.diff)
 
 
-def _lines(entry: Entry, *, of_one: bool) -> Iterator[Text]:
-    """When and who; the subject; then what was done, unless it says no more than that there is an entry."""
+def _format_entry(entry: LogEntry, *, of_one: bool) -> Iterator[Text]:
+    """Yield time and author, the subject, and the actions, unless they only report a change."""
     from rich.text import Text
 
-    told = entry.told
-    yield Text(f"{told.time:%Y-%m-%d %H:%M}  {_who(told)}", "dim")
+    told = entry.info
+    yield Text(f"{told.time:%Y-%m-%d %H:%M}  {_format_author(told)}", "dim")
     if told.subject:
         yield Text(told.subject, "bold")
     if of_one:
@@ -113,13 +112,13 @@ def _lines(entry: Entry, *, of_one: bool) -> Iterator[Text]:
         yield Text(f"and {len(entry.done) - _DOCUMENTS:,} more", "cyan")
 
 
-def _who(told: CommitInfo) -> str:
+def _format_author(told: CommitInfo) -> str:
     client = f" via {told.client}" if told.client else ""
     return f"{told.author_name}{client}" + (f", proposal {told.proposal}" if told.proposal else "")
 
 
-def _show_diff(screen: Console, diff: str) -> None:
-    """Print a unified diff, a line of it on a line, however long that is; in a pipe its tabs stay."""
+def _print_diff(screen: Console, diff: str) -> None:
+    """Print a unified diff without wrapping its lines. In a pipe tabs are preserved."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
@@ -131,10 +130,10 @@ def _show_diff(screen: Console, diff: str) -> None:
         screen.print(Text(escape_invisible(line), _DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def show_hanging(screen: Console, lead: Text, body: Text) -> None:
-    """Print a lead, and behind it a text whose further lines begin below its first one.
+def print_hanging(screen: Console, lead: Text, body: Text) -> None:
+    """Print a lead followed by a text whose further lines are indented below its first line.
 
-    What the text holds is made visible; where no person looks it stays on one line.
+    Invisible characters of the text are escaped. Outside a terminal it is printed on one line.
     """
     from rich.text import Text
 
@@ -151,29 +150,29 @@ def show_hanging(screen: Console, lead: Text, body: Text) -> None:
         lead = Text(" " * lead.cell_len)
 
 
-_TOLD_EVERY = 100
+_REPORT_EVERY = 100
 
 
 class DocumentChange(NamedTuple):
-    """What a commit did to a document: created, changed, renamed or removed; `old_path` if it was renamed."""
+    """A document that a commit created, changed, renamed or removed; `old_path` is set for a rename."""
 
     kind: str
     path: str
     old_path: str | None = None
 
 
-class Recent(NamedTuple):
-    """A commit, and the documents that it changed, in order of their paths."""
+class RecentCommit(NamedTuple):
+    """A commit and the documents that it changed, in order of their paths."""
 
-    told: CommitInfo
+    info: CommitInfo
     changes: tuple[DocumentChange, ...]
 
 
 class RecentCommits:
     """A walk back from a snapshot's commit, in order of time, over all parents.
 
-    A merge is told where it has made a document what it is in none of its parents (git-log(1), "-c").
-    `unread` are commits that cannot be read; `is_done` says that the walk has come to its end.
+    A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unread` are
+    commits that cannot be read; `is_done` is true at the end of the walk.
     """
 
     def __init__(self, snapshot: Snapshot, progress: Progress | None = None) -> None:
@@ -187,17 +186,17 @@ class RecentCommits:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing more to look at."""
+        """Whether the walk has ended."""
         return not self._waiting
 
-    def __iter__(self) -> Iterator[Recent]:
+    def __iter__(self) -> Iterator[RecentCommit]:
         from workspace.history.commits import describe_commit
 
         seen = 0
         while self._waiting:
             commit = heappop(self._waiting)[2]
             seen += 1
-            if self._progress and seen % _TOLD_EVERY == 0:
+            if self._progress and seen % _REPORT_EVERY == 0:
                 self._progress(seen, None, None)
             parents = [self._read(parent) for parent in commit.parents]
             try:
@@ -207,10 +206,10 @@ class RecentCommits:
                 self.unread.append(commit.id)
                 continue
             if changes:
-                yield Recent(describe_commit(commit), changes)
+                yield RecentCommit(describe_commit(commit), changes)
 
     def _read(self, id: str) -> Commit | None:
-        """A commit, which waits for its turn if it is met for the first time; None if it cannot be read."""
+        """Return a commit and queue it on first sight; None if it cannot be read."""
         try:
             commit = self._git.commit(id)
         except DamagedRepository:

@@ -1,8 +1,8 @@
-"""What a shell may complete a word of the command line to: addresses, refs, proposals, types, toolsets.
+"""Shell completion of addresses, refs, proposals, types and toolsets.
 
-A shell waits for this at every press of a key, so nothing is parsed but the one document whose sections are
-asked for, folders are listed one at a time, and nothing is imported before it is needed. Where something is
-wrong nothing is proposed: the command itself says what it is.
+A shell calls this at every key press. So only the one document whose sections are completed is parsed,
+folders are listed one at a time, and imports are late. After an error there are no candidates: the command
+itself reports it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-MOST = 300
-"""Candidates that a shell is given."""
+MAX_CANDIDATES = 300
+"""Candidates that a shell receives."""
 
-PART = "part"
-"""The kind of a candidate after which more may follow, so that the shell adds no space."""
+PARTIAL = "part"
+"""The kind of a candidate that may be continued, so that the shell adds no space."""
 
 P = ParamSpec("P")
 Items = list["CompletionItem[str]"]
 
 
-def _bounded(find: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Items]:
-    """Return a function's first candidates that a shell can take; none of them where something is wrong."""
+def _limit_candidates(find: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Items]:
+    """Return at most MAX_CANDIDATES of a function's candidates; none after an error."""
 
     @wraps(find)
     def candidates(*arguments: P.args, **keywords: P.kwargs) -> Items:
@@ -41,47 +41,47 @@ def _bounded(find: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, It
 
         try:
             fit = (item for item in find(*arguments, **keywords) if item.value.isprintable())
-            return list(islice(fit, MOST))
+            return list(islice(fit, MAX_CANDIDATES))
         except (WorkspaceError, OSError):
             return []
 
     return candidates
 
 
-@_bounded
-def addresses(
+@_limit_candidates
+def complete_addresses(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Paths, a folder at a time; behind a `#` the addresses of sections, and in brackets those of tasks."""
+    """Yield paths, a folder at a time; after a `#` section addresses, in brackets task addresses."""
     workspace = _workspace(context)
-    return _addresses(workspace, workspace.at(context.params.get("ref")), _folder(context), incomplete)
+    return _list_addresses(workspace, workspace.at(context.params.get("ref")), _folder(context), incomplete)
 
 
-@_bounded
-def proposed_addresses(
+@_limit_candidates
+def complete_proposal_addresses(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield the same, of the proposal that was named before."""
+    """Yield the addresses of the proposal that was named before."""
     workspace = _workspace(context)
     one = workspace.proposing().one(context.params["proposal"])
-    return _addresses(workspace, workspace.snapshot(one.tip), _folder(context), incomplete)
+    return _list_addresses(workspace, workspace.snapshot(one.tip), _folder(context), incomplete)
 
 
-@_bounded
-def proposals(
+@_limit_candidates
+def complete_proposals(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield ids of proposals, the newest first, those that are merged or closed behind the others."""
+    """Yield ids of proposals, the newest first; merged and closed proposals come last."""
     ended = ("merged", "closed")
     found = sorted(_workspace(context).proposing().all(), key=lambda one: one.state.value in ended)
     return (_item(one.id, help=one.words.title) for one in found if one.id.startswith(incomplete))
 
 
-@_bounded
-def refs(
+@_limit_candidates
+def complete_refs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """HEAD, branches, tags and remote branches."""
+    """Yield HEAD, branches, tags and remote branches."""
     from workspace.git.reader import GitReader
     from workspace.revisions import list_ref_names
 
@@ -89,58 +89,58 @@ def refs(
     return (_item(name) for name in names if name.startswith(incomplete))
 
 
-@_bounded
-def branches(
+@_limit_candidates
+def complete_branches(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Branches."""
+    """Yield branches."""
     from workspace.git.reader import GitReader
 
     names = GitReader(_folder(context)).branches()
     return (_item(name) for name in names if name.startswith(incomplete))
 
 
-@_bounded
-def types(
+@_limit_candidates
+def complete_types(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield the types of documents, the workspace's own among them."""
+    """Yield document types, including those of the workspace."""
     from workspace.snapshot.document_types import read_types
 
     names = read_types(_workspace(context).snapshot())
     return (_item(name) for name in names if name.startswith(incomplete))
 
 
-@_bounded
-def toolsets(
+@_limit_candidates
+def complete_toolsets(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Toolsets, of which several stand behind one another with commas."""
+    """Yield toolsets; several are separated by commas."""
     from tools.toolsets import TOOLSETS
 
     before, comma, begun = incomplete.rpartition(",")
     given = before.split(",")
     names = (name for name in TOOLSETS if name.startswith(begun) and name not in given)
-    return (_item(f"{before}{comma}{name}", type=PART) for name in names)
+    return (_item(f"{before}{comma}{name}", type=PARTIAL) for name in names)
 
 
-def _addresses(
+def _list_addresses(
     workspace: Workspace, snapshot: Snapshot, here: Path, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    from docyard.cli.addresses import from_root
+    from docyard.cli.addresses import resolve_relative_address
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
     if "#" not in incomplete:
-        yield from _paths(workspace, snapshot, here, incomplete)
+        yield from _list_paths(workspace, snapshot, here, incomplete)
         return
-    place = from_root(incomplete, workspace, snapshot, here)
+    place = resolve_relative_address(incomplete, workspace, snapshot, here)
     path, fragment = split_address(place, LazyFilePaths(snapshot))
     if fragment is None:
-        yield from _paths(workspace, snapshot, here, incomplete)
+        yield from _list_paths(workspace, snapshot, here, incomplete)
         return
     typed = incomplete[: len(incomplete) - len(fragment)]
-    for address, title in _places(snapshot, path, fragment):
+    for address, title in _list_places(snapshot, path, fragment):
         if address.startswith(fragment):
             yield _item(typed + address, help=title or None)
 
@@ -164,28 +164,28 @@ def _workspace(context: click.Context) -> Workspace:
     return open_workspace(context.params.get("repo"), context.params.get("branch"))
 
 
-def _paths(
+def _list_paths(
     workspace: Workspace, snapshot: Snapshot, here: Path, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """What begins so in the folder that is typed: counted from the current folder, else from the root."""
-    from docyard.cli.addresses import relative
+    """Yield matching paths in the typed folder: relative to the current folder, else to the root."""
+    from docyard.cli.addresses import to_repository_path
 
     typed = incomplete[: incomplete.rfind("/") + 1]
     begun, root, found = incomplete[len(typed) :], workspace.git.worktree, 0
     folders = []
     if root is not None:
-        folders.append(relative(root.resolve(), (here, here.resolve()), here / (typed or ".")))
+        folders.append(to_repository_path(root.resolve(), (here, here.resolve()), here / (typed or ".")))
     folders.append(typed.rstrip("/"))
     for folder in dict.fromkeys(folder for folder in folders if folder is not None):
-        for name in _names(snapshot, "" if folder == "." else folder, begun):
+        for name in _list_names(snapshot, "" if folder == "." else folder, begun):
             found += 1
-            yield _item(typed + name, type=PART)
+            yield _item(typed + name, type=PARTIAL)
         if found:
             return
 
 
-def _names(snapshot: Snapshot, folder: str, begun: str) -> Iterator[str]:
-    """Yield the folders and documents of a folder that begin so; other files where no document does."""
+def _list_names(snapshot: Snapshot, folder: str, begun: str) -> Iterator[str]:
+    """Yield matching folders and documents of a folder; other files if no document matches."""
     entry = snapshot.entry(folder) if folder else None
     tree = snapshot.tree if not folder else entry.id if entry is not None and entry.is_tree else None
     if tree is None:
@@ -198,8 +198,8 @@ def _names(snapshot: Snapshot, folder: str, begun: str) -> Iterator[str]:
     yield from (item.name for item in documents or readable)
 
 
-def _places(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tuple[str, str]]:
-    """The addresses and titles of the sections of a text, or of the tasks of the section that is named."""
+def _list_places(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tuple[str, str]]:
+    """Yield the addresses and titles of a text's sections, or of the tasks of the named section."""
     from workspace.document.addresses import format_task_address, resolve_section
     from workspace.texts.outline import read_outline
     from workspace.texts.text_file import read_text

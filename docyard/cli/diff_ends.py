@@ -1,4 +1,4 @@
-"""Which two commits `docyard diff` compares, and what differs between them at a place."""
+"""The two commits that `docyard diff` compares, and their differences at a place."""
 
 from __future__ import annotations
 
@@ -15,37 +15,39 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-class Ends(NamedTuple):
-    """The commits that are compared; `old` holds no document where there is nothing before the other."""
+class CommitRange(NamedTuple):
+    """The compared commits. `old` holds no document if `new` has no parent."""
 
     old: Snapshot
     new: Snapshot
 
 
-def ends(workspace: Workspace, refs: Sequence[str]) -> Ends:
-    """Return what is meant by at most two refs, or by one such as `A..B` or `A...B`.
+def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
+    """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with the commit before it, and one ref with the tip. Three dots begin
-    where both sides part, as in a pull request; a side that is left out is the tip.
-    Raises CannotError for sides with nothing in common, and what `Workspace.at` raises.
+    Without a ref the tip is compared with its parent, and one ref with the tip. Three dots begin at the merge
+    base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a common
+    commit, and what `Workspace.at` raises.
     """
     if len(refs) == 1 and ".." in refs[0]:
-        first, dots, second = _sides(refs[0])
+        first, dots, second = _split_range(refs[0])
     else:
         first, dots, second = (*refs, "", "")[0], "..", (*refs, "", "")[1]
     new = workspace.at(second)
     if new.commit is None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")
     if not refs:
-        return Ends(_before(new), new)
+        return CommitRange(_get_first_parent(new), new)
     old = workspace.at(first)
-    return Ends(_parting(old, new) if dots == "..." else old, new)
+    return CommitRange(_find_merge_base(old, new) if dots == "..." else old, new)
 
 
-def differences(workspace: Workspace, between: Ends, place: str | None, folder: Path) -> CommitChanges:
+def compare_range(
+    workspace: Workspace, between: CommitRange, place: str | None, folder: Path
+) -> CommitChanges:
     """Return what differs, all of it or at a place whose path may count from a folder. Raises CannotError."""
-    from docyard.cli.addresses import from_root
-    from docyard.cli.proposals.changes import narrowed
+    from docyard.cli.addresses import resolve_relative_address
+    from docyard.cli.proposals.changes import select_changes
     from workspace.document.addresses import split_address
     from workspace.proposals.review.changes import compare_commits
     from workspace.texts.text_file import LazyFilePaths
@@ -54,21 +56,23 @@ def differences(workspace: Workspace, between: Ends, place: str | None, folder: 
     if place is None:
         return changes
     for snapshot in (between.new, between.old):
-        path, slug = split_address(from_root(place, workspace, snapshot, folder), LazyFilePaths(snapshot))
+        path, slug = split_address(
+            resolve_relative_address(place, workspace, snapshot, folder), LazyFilePaths(snapshot)
+        )
         if path in changes.paths:
             break
-    return narrowed(changes, path, slug, of="what was committed between them")
+    return select_changes(changes, path, slug, of="what was committed between them")
 
 
-def _sides(words: str) -> tuple[str, str, str]:
-    """Two refs and what stands between them: no name holds two dots in a row (git-check-ref-format)."""
+def _split_range(words: str) -> tuple[str, str, str]:
+    """Split a range into two refs and its dots: no ref name holds two dots (git-check-ref-format)."""
     dots = "..." if "..." in words else ".."
     first, _, second = words.partition(dots)
     return first, dots, second
 
 
-def _before(new: Snapshot) -> Snapshot:
-    """Return the first parent of a commit; nothing at all, of one that has none."""
+def _get_first_parent(new: Snapshot) -> Snapshot:
+    """Return the snapshot of a commit's first parent; an empty one for a root commit."""
     from workspace.snapshot.snapshot import Snapshot
 
     parents = new.git.commit(new.commit or "").parents
@@ -80,8 +84,8 @@ def _before(new: Snapshot) -> Snapshot:
     return new.at(parents[0]) if parents else Snapshot(new.git, None)
 
 
-def _parting(old: Snapshot, new: Snapshot) -> Snapshot:
-    """Return where two commits part: of several such places, the one that shows least of the first's own."""
+def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
+    """Return the merge base of two commits; of several, the one with the fewest changes."""
     from workspace.git.ancestry import Graph
     from workspace.proposals.review.changes import MergeBases
 

@@ -1,4 +1,4 @@
-"""`docyard fix` behind its options: documents mended in a commit, in a work tree, or only shown."""
+"""The work of `docyard fix`: fixes in a commit, in a work tree, or in a preview."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from docyard.cli.validate_sources import Gathered, chosen, gather, in_blocks
+from docyard.cli.validate_sources import Sources, collect_sources, process_in_blocks, select_documents
 from docyard.terminal.exits import CannotError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.register import Actor
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 class Repair(NamedTuple):
-    """What was mended, or would be: the documents that change, and the commit that holds them.
+    """The fixes that were made, or would be: the changed documents, and the commit that holds them.
 
-    `links` counts the links that followed the mends, `left` is what was not mended. `unwritten` counts the
-    files that could not be written, `uncommitted` the documents whose files nobody looked at, where nothing
-    was found in what is committed. `proposal` is the id of the one that holds the commit, where the policy
-    lets only a proposal change these documents.
+    `links` counts the links that were updated with the fixes, `left` lists the findings without a fix.
+    `unwritten` counts the files that could not be written. `uncommitted` counts the documents with
+    uncommitted changes that were not checked. `proposal` is the id of the proposal that holds the commit, if
+    the policy protects these documents.
     """
 
     changes: Sequence[FixedBytes] = ()
@@ -54,37 +54,37 @@ class Repair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be mended: the documents that `names` lead to, or all; by the rules of `only`, or all."""
+class FixRequest:
+    """The documents to fix: those at `names`, or all; by the rules of `only`, or by all rules."""
 
     workspace: Workspace
     folder: Path
     names: Sequence[Path]
     only: frozenset[str] | None
 
-    def documents(self, gathered: Gathered) -> tuple[str, ...]:
-        """Return the documents that are meant. Raises CannotError for a name at which there is nothing."""
-        return chosen(gathered, self.folder, self.names)
+    def documents(self, gathered: Sources) -> tuple[str, ...]:
+        """Return the selected documents. Raises CannotError if a name matches nothing."""
+        return select_documents(gathered, self.folder, self.names)
 
 
-def rules_asked_for(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
-    """Return the rules that are mended; None for all that hold and whose findings are safe to mend."""
+def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
+    """Return the selected rules; None for all active rules with safe fixes."""
     named = frozenset(rules) | ({"missing-anchor"} if anchors else frozenset())
     return named or None
 
 
-def check(asked: Asked, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
-    """Return what would be mended: in the work tree, in Git's index, or at a commit. Changes nothing."""
-    gathered = gather(asked.folder, ref, staged)
-    return _in_memory(asked, gathered, progress)
+def check_fixes(asked: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
+    """Return the fixes for the work tree, Git's index, or a commit. Changes nothing."""
+    gathered = collect_sources(asked.folder, ref, staged)
+    return _fix_in_memory(asked, gathered, progress)
 
 
-def write(asked: Asked, progress: Progress | None) -> Repair:
-    """Mend the files of the work tree where they lie."""
+def write_fixes(asked: FixRequest, progress: Progress | None) -> Repair:
+    """Fix the files of the work tree in place."""
     root = asked.workspace.git.worktree
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
-    repair = _in_memory(asked, gather(asked.folder, None, False), progress)
+    repair = _fix_in_memory(asked, collect_sources(asked.folder, None, False), progress)
     done: list[FixedBytes] = []
     refused: list[SkippedFix] = []
     for change in repair.changes:
@@ -96,19 +96,19 @@ def write(asked: Asked, progress: Progress | None) -> Repair:
     return repair._replace(changes=done, left=(*repair.left, *refused), unwritten=len(refused))
 
 
-def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repair:
-    """Mend the documents of the served branch, in one commit; a proposal where the policy asks for one.
+def commit_fixes(asked: FixRequest, message: str | None, progress: Progress | None) -> Repair:
+    """Fix the documents of the served branch in one commit, or in a proposal if the policy requires it.
 
     Raises what `Workspace.write` and `Proposing.propose` do.
     """
     git = asked.workspace.git
     tip = asked.workspace.tip()
     if tip is None:
-        return Repair(uncommitted=_uncommitted(asked, ()))
+        return Repair(uncommitted=_count_uncommitted(asked, ()))
     paths: tuple[str, ...] = ()
     if asked.names:
         root = (git.worktree or git.git_dir).resolve()
-        gathered = Gathered(list_commit(git, tip), root, git, tip, "what is committed")
+        gathered = Sources(list_commit(git, tip), root, git, tip, "what is committed")
         paths = asked.documents(gathered)
         if not paths:
             return Repair()
@@ -120,17 +120,19 @@ def commit(asked: Asked, message: str | None, progress: Progress | None) -> Repa
         if at is None:
             return ()
         if at not in mended:  # a proposal begins at the same commit
-            mended[at] = _mended(asked, list_commit(git, at), snapshot, paths, progress)
+            mended[at] = _fix_documents(asked, list_commit(git, at), snapshot, paths, progress)
         return mended[at]
 
-    repair = _committed(*_written(asked.workspace, FixDocuments(mend=mend, paths=paths), message))
-    return repair if repair.changes else repair._replace(uncommitted=_uncommitted(asked, paths))
+    repair = _build_commit_result(
+        *_write_operation(asked.workspace, FixDocuments(mend=mend, paths=paths), message)
+    )
+    return repair if repair.changes else repair._replace(uncommitted=_count_uncommitted(asked, paths))
 
 
-def _written(
+def _write_operation(
     workspace: Workspace, operation: Operation, message: str | None
 ) -> tuple[WriteResult, Proposal | None]:
-    """What became of an operation: written to the served branch, or to a proposal where that is protected."""
+    """Write an operation to the served branch, or to a proposal if a document is protected."""
     tool, client = "fix", "command line"
     try:
         return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
@@ -140,32 +142,32 @@ def _written(
         return proposed.written, proposed.proposal
 
 
-def _uncommitted(asked: Asked, paths: Sequence[str]) -> int:
-    """Return how many documents of the work tree, or of these, are not as the served branch has them."""
+def _count_uncommitted(asked: FixRequest, paths: Sequence[str]) -> int:
+    """Return how many documents, of the work tree or of `paths`, differ from the served branch."""
     git = asked.workspace.git
     if git.worktree is None or git.head().branch != asked.workspace.branch:
         return 0
     changed = git.uncommitted()
-    return len(set(changed).intersection(paths or gather(asked.folder, None, False).files.documents))
+    return len(set(changed).intersection(paths or collect_sources(asked.folder, None, False).files.documents))
 
 
-def _in_memory(asked: Asked, gathered: Gathered, progress: Progress | None) -> Repair:
+def _fix_in_memory(asked: FixRequest, gathered: Sources, progress: Progress | None) -> Repair:
     snapshot = asked.workspace.snapshot(gathered.commit)
     paths = asked.documents(gathered)
-    done = _mended(asked, gathered.files, snapshot, paths, progress)
+    done = _fix_documents(asked, gathered.files, snapshot, paths, progress)
     return Repair(*fix_files(done, snapshot, gathered.files))
 
 
-def _mended(
-    asked: Asked, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
+def _fix_documents(
+    asked: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
 ) -> Sequence[FixResult]:
-    """What comes of the documents, in order of paths; `snapshot` is the commit that the files lie over."""
+    """Return the fixes in order of paths; `snapshot` is the commit below the files."""
     selection = Selection(files.config.validation, asked.only)
     history = MoveHistory(snapshot, asked.workspace.moves())
     needs_history = not LINKS.isdisjoint(FIXABLE_RULES if asked.only is None else asked.only)
     known = history.documents if needs_history else RenamedDocuments({})
     quick = FixFinder(files=files, selection=selection, elsewhere=known)
-    done = in_blocks(partial(fix_documents, quick), paths, "Mending documents", progress=progress)
+    done = process_in_blocks(partial(fix_documents, quick), paths, "Mending documents", progress=progress)
     # This process alone counts how often the history is asked, in the same order each time.
     whole = FixFinder(files=files, selection=selection, elsewhere=history)
     closed = fix_documents(whole, sorted(one.path for one in done if one.is_open))
@@ -174,7 +176,7 @@ def _mended(
     return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
 
 
-def _committed(written: WriteResult, proposal: Proposal | None) -> Repair:
+def _build_commit_result(written: WriteResult, proposal: Proposal | None) -> Repair:
     step = written.steps[0]
     if step.error is not None:
         raise step.error

@@ -1,7 +1,7 @@
-"""Ready configuration for the MCP hosts that people use, as text to paste.
+"""Configuration text for common MCP hosts.
 
 Each host starts the server with the same command: this Python, `-m docyard serve`, and the repository's
-absolute path. Hosts that are started from a desktop have a short PATH, so no command is looked up in it.
+absolute path. Desktop hosts have a short PATH, so no command is searched in it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HostConfiguration:
-    """What to paste for one host, and where.
+    """The text to paste for one host, and its place.
 
-    `place` is a file's usual path or "a terminal"; `language` is json, toml or console; `text` ends
+    `place` is the usual path of a file, or "a terminal"; `language` is json, toml or console; `text` ends
     without a line break.
     """
 
@@ -28,7 +28,7 @@ class HostConfiguration:
     text: str
 
 
-def host_configurations(command: Sequence[str], name: str = "docyard") -> tuple[HostConfiguration, ...]:
+def build_host_configurations(command: Sequence[str], name: str = "docyard") -> tuple[HostConfiguration, ...]:
     """Return the configuration of every known host for a server that `command` starts."""
     program, *arguments = command
     plain: dict[str, object] = {"command": program, "args": arguments}

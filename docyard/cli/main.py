@@ -1,8 +1,7 @@
 """The command line: one group, whose commands are imported when they are called.
 
-A session of an agent starts with `docyard serve`, so nothing that another command needs is imported for it.
-
-A group of commands that answers an unknown name with the nearest one.
+Each agent session starts with `docyard serve`, so imports for other commands are late. For an unknown command
+the group suggests similar names.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ import click
 
 from docyard import __version__, environment
 from docyard.terminal import console
-from docyard.terminal.exits import Exit, complain, cure
+from docyard.terminal.exits import Exit, print_error, suggest_fix
 from workspace.errors import WorkspaceError
 
 
 class NearestGroup(click.Group):
-    """A group whose error for a command that there is not names those that are spelled alike."""
+    """A group whose error for an unknown command suggests similar names."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is named first. Raises click.UsageError."""
+        """Return the named command. Raises click.UsageError."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import find_nearest
@@ -81,7 +80,7 @@ class LazyGroup(NearestGroup):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        with console.cut_short():
+        with console.ignore_broken_pipe():
             return super().invoke(ctx)
         return Exit.DONE
 
@@ -89,7 +88,7 @@ class LazyGroup(NearestGroup):
 @click.group(cls=LazyGroup, context_settings={"max_content_width": 100})
 @click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
 def docyard() -> None:
-    """A Git-native workspace in which agents write Markdown and people review it.
+    """Serve a Git-native workspace in which agents write Markdown and people review it.
 
     \b
     Example:
@@ -100,12 +99,12 @@ def docyard() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Returns its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
-    environment.spare_threads()
-    if environment.asks_for_completion():
-        from docyard.cli.shells import register
+    """Run a command. Return its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    environment.disable_blas_threads()
+    if environment.is_completion_request():
+        from docyard.cli.shells import register_shells
 
-        register()
+        register_shells()
     return _run(arguments)
 
 
@@ -121,21 +120,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         click.echo(error.format_message(), err=True)
         return Exit.USAGE
     except click.UsageError as error:
-        complain(error.format_message().rstrip("."), _usage_fix(error))
+        print_error(error.format_message().rstrip("."), _usage_fix(error))
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.CANNOT
     except WorkspaceError as error:
-        complain(error.message or "something went wrong", cure(error))
+        print_error(error.message or "something went wrong", suggest_fix(error))
         return Exit.CANNOT
     except click.ClickException as error:
-        complain(error.message or "something went wrong")
+        print_error(error.message or "something went wrong")
         return Exit.CANNOT
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        console.print_no_more()
-        complain(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
+        console.discard_stdout()
+        print_error(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
         return Exit.CANNOT
     return code if isinstance(code, int) else Exit.DONE
 

@@ -1,8 +1,8 @@
-"""How bash, zsh and fish ask for completions, and how they are answered.
+"""Completion scripts for bash, zsh and fish, and the answers to them.
 
-Click's own scripts hand over words as the shell has cut them, and bash cuts at `:` and `=`; they have a shell
-expand the `[0]` in what is proposed, and end each proposal with a space. These scripts hand over the whole
-line, and take each proposal as it is written.
+Click's own scripts pass words as the shell splits them, and bash splits at `:` and `=`. They let a shell
+expand `[0]` in a candidate, and end each candidate with a space. These scripts pass the whole line, and
+insert each candidate unchanged.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from docyard.cli.completion import PART
-from docyard.environment import COMPLETION, variables
+from docyard.cli.completion import PARTIAL
+from docyard.environment import COMPLETION, copy_variables
 
 if TYPE_CHECKING:
     from click import Command
@@ -104,13 +104,13 @@ def _quiet(text: str) -> str:
 
 
 def _behind_option(typed: str, value: str) -> str:
-    """Return the whole word for a value, where `--option=` is typed before it."""
+    """Return the whole word for a value after `--option=`."""
     option, equals, _ = typed.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
 
 class Bash(ShellComplete):
-    """Bash, which is given whole words less what it takes for words of their own (`COMP_WORDBREAKS`)."""
+    """Bash, which takes words without the prefixes that it splits off (`COMP_WORDBREAKS`)."""
 
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _BASH
@@ -123,7 +123,7 @@ class Bash(ShellComplete):
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return the kind and the value, written as bash wants to have it behind what is typed already."""
+        """Return the kind and the value, quoted for bash and without the prefix that is typed already."""
         typed = _last_word(self._line())
         value = item.value
         if typed[:1] in ("'", '"'):
@@ -131,56 +131,56 @@ class Bash(ShellComplete):
         else:
             value = _SPECIAL.sub(lambda found: f"\\{found[0]}", value)
         value = _behind_option(typed, value)
-        kept = typed[: max(0, len(typed) - len(variables().get(_WORD, typed)))]
+        kept = typed[: max(0, len(typed) - len(copy_variables().get(_WORD, typed)))]
         return f"{item.type}\t{value.removeprefix(kept)}"
 
     def _line(self) -> str:
-        return variables().get(_LINE, "")
+        return copy_variables().get(_LINE, "")
 
 
 class Zsh(ShellComplete):
-    """Zsh, which quotes what it is given, and shows what helps to choose beside it."""
+    """Zsh, which quotes candidates and shows help texts next to them."""
 
     name: ClassVar[str] = "zsh"
     source_template: ClassVar[str] = _ZSH
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the last, and the last."""
-        words = variables().get(_LINE, "").split("\n")
+        words = copy_variables().get(_LINE, "").split("\n")
         return words[1:-1], words[-1] if len(words) > 1 else ""
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return the kind, the whole word and what it stands for."""
+        """Return the kind, the whole word and its help text."""
         value = _behind_option(self.get_completion_args()[1], item.value)
         return f"{item.type}\t{value}\t{_quiet(item.help or '')}"
 
 
 class Fish(ShellComplete):
-    """Fish, which quotes what it is given, shows what helps to choose, and ends a single one with a space."""
+    """Fish, which quotes candidates, shows help texts, and adds a space to a single candidate."""
 
     name: ClassVar[str] = "fish"
     source_template: ClassVar[str] = _FISH
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the last, and the last."""
-        begun = split_arg_string(variables().get(_WORD, ""))
-        return variables().get(_LINE, "").split("\n")[1:], begun[-1] if begun else ""
+        begun = split_arg_string(copy_variables().get(_WORD, ""))
+        return copy_variables().get(_LINE, "").split("\n")[1:], begun[-1] if begun else ""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """Return the candidates; of a single file also what follows it, so that no space does."""
+        """Return the candidates; for a single file also its sections, so that fish adds no space."""
         found = super().get_completions(args, incomplete)
-        if len(found) == 1 and found[0].type == PART and not found[0].value.endswith("/"):
-            return [*found, CompletionItem(f"{found[0].value}#", type=PART)]
+        if len(found) == 1 and found[0].type == PARTIAL and not found[0].value.endswith("/"):
+            return [*found, CompletionItem(f"{found[0].value}#", type=PARTIAL)]
         return found
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return the kind, the whole word and what it stands for."""
-        value = _behind_option(variables().get(_WORD, ""), item.value)
+        """Return the kind, the whole word and its help text."""
+        value = _behind_option(copy_variables().get(_WORD, ""), item.value)
         return f"{item.type}\t{value}\t{_quiet(item.help or '')}".rstrip("\t")
 
 
 def _last_word(line: str) -> str:
-    """Return the word at the end of a line as it is typed, with its quotes and backslashes."""
+    """Return the last word of a line as typed, with its quotes and backslashes."""
     start, quote, skip = 0, "", False
     for place, character in enumerate(line):
         if skip:
@@ -196,17 +196,17 @@ def _last_word(line: str) -> str:
     return line[start:]
 
 
-def register() -> None:
-    """Let these answer in place of click's own."""
+def register_shells() -> None:
+    """Replace click's own completion classes."""
     for shell in _CLASSES.values():
         add_completion_class(shell)
 
 
-def script(shell: str, command: Command) -> str:
-    """Return the script that a shell reads once, by the shell's name."""
+def get_script(shell: str, command: Command) -> str:
+    """Return the completion script of a shell."""
     return _CLASSES[shell](command, {}, command.name or "docyard", COMPLETION).source()
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {shell.name: shell for shell in (Bash, Zsh, Fish)}
 SHELLS = tuple(_CLASSES)
-"""The shells that can complete."""
+"""The supported shells."""

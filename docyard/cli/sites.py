@@ -1,7 +1,7 @@
-"""Site generators: which one publishes a folder of documents, and the settings that match it.
+"""Detection of site generators, and the settings that match them.
 
-A generator is known by its file of settings. How its headings carry anchors is read from the documents
-themselves; only without any does the generator decide.
+A generator is detected by its settings file. The form of heading anchors is read from the documents; the
+generator decides only if they have none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
 
 MAX_DOCUMENTS = 2_000
-"""How many documents are read to count their anchors."""
+"""The number of documents that are read to count their anchors."""
 
 _MAX_DEPTH = 3
 _MAX_BYTES = 1_000_000
@@ -61,8 +61,8 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """The site that publishes the documents: a `generator` by its `file`, both empty where none was found.
+class SiteSettings:
+    """The detected site: a `generator` and its `file`, both empty if none was found.
 
     `dialect` and `anchors` are the settings that match. `headings` counts the documents' anchors by form.
     """
@@ -75,7 +75,7 @@ class Site:
     notes: tuple[str, ...] = ()
 
     def settings(self, text: str) -> str:
-        """Return the text of a docyard.toml with the settings of this site that are not the defaults."""
+        """Return the text of a docyard.toml with this site's settings that are not the defaults."""
         if self.dialect is not Dialect.GITHUB:
             text = text.replace('# dialect = "github"', f'dialect = "{self.dialect}"', 1)
         if self.anchors is not AnchorForm.BRACES:
@@ -83,7 +83,7 @@ class Site:
         return text
 
     def report(self) -> list[str]:
-        """Return what was found, in lines for people; none where nothing was."""
+        """Return the result in lines for people; empty if nothing was found."""
         lines = (
             [f"The documents are published with {self.generator} ({self.file})."] if self.generator else []
         )
@@ -95,8 +95,8 @@ class Site:
         return lines
 
 
-def find_site(files: FileSet) -> Site:
-    """Return what publishes the documents among some files. What cannot be read is left out."""
+def find_site(files: FileSet) -> SiteSettings:
+    """Return the site of some files. Unreadable files are skipped."""
     generator, file, text = _generator(files)
     headings, below, is_partial = _count_forms(files)
     notes: list[str] = []
@@ -122,7 +122,7 @@ def find_site(files: FileSet) -> Site:
     if is_partial:
         notes.append(f"Only the first {MAX_DOCUMENTS:,} documents were read.")
     dialect = _DIALECTS.get(generator, Dialect.GITHUB)
-    return Site(generator, file, dialect, anchors, headings, tuple(notes))
+    return SiteSettings(generator, file, dialect, anchors, headings, tuple(notes))
 
 
 def _generator(files: FileSet) -> tuple[str, str, str]:
@@ -160,7 +160,7 @@ def _counted(count: int) -> str:
 
 
 def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
-    """Return how many headings carry an anchor, by form and on the line below, and whether more files exist.
+    """Count headings with an anchor, by form and on the line below; report whether more files exist.
 
     At most MAX_DOCUMENTS documents are read.
     """

@@ -1,4 +1,4 @@
-"""What a synchronisation did, as data for programs and in words for people."""
+"""The result of a synchronisation, as data for programs and as text for people."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAMED = 10
 _SYNC = "docyard sync"
 
 
-def needs_someone(found: SyncResult) -> bool:
-    """Return True if a branch stays apart from the remote's until someone decides."""
+def needs_decision(found: SyncResult) -> bool:
+    """Return True if a branch and the remote's stay diverged until a user decides."""
     return found.state.value in ("diverged", "rewound") or any(one.needs_someone for one in found.beside)
 
 
-def synced_data(found: SyncResult) -> dict[str, object]:
-    """Return what was done, how both sides stand, and conflicts in the form in which they are decided."""
-    from docyard.cli.proposals.conflicts import conflict_data
+def sync_to_data(found: SyncResult) -> dict[str, object]:
+    """Return the actions, the state of both sides, and the conflicts, ready to be decided."""
+    from docyard.cli.proposals.conflicts import conflict_to_data
 
     unpushed = found.unpushed
     return {
@@ -45,14 +45,14 @@ def synced_data(found: SyncResult) -> dict[str, object]:
             "more": unpushed.is_more,
             "since": unpushed.since.isoformat(),
         },
-        "conflicts": list(map(conflict_data, found.conflicts)),
+        "conflicts": list(map(conflict_to_data, found.conflicts)),
         "apart": None if found.apart is None else _reason(found.apart),
-        "beside": [_beside(one) for one in found.beside],
+        "beside": [_branch_to_data(one) for one in found.beside],
     }
 
 
-def print_synced(found: SyncResult, remote: str | None = None) -> None:
-    """Print what was done, what stands in the way, and what to type next: for the remote that was named."""
+def print_sync(found: SyncResult, remote: str | None = None) -> None:
+    """Print the actions, the problems, and the next command, for the given remote."""
     from tools.errors import escape_invisible
 
     command = f"{_SYNC} --remote {shlex.quote(remote)}" if remote else _SYNC
@@ -60,7 +60,7 @@ def print_synced(found: SyncResult, remote: str | None = None) -> None:
         click.echo(escape_invisible(line.replace(_SYNC, command)))
 
 
-def _beside(one: SyncedBranch) -> dict[str, object]:
+def _branch_to_data(one: SyncedBranch) -> dict[str, object]:
     return {
         "branch": one.branch,
         "state": one.state.value,
@@ -84,11 +84,11 @@ def _lines(found: SyncResult) -> list[str]:
         lines.append(f"{found.branch} was merged with that of {found.remote}: {_short(found.merged)}.")
     if found.pushed:
         lines.append(f"Pushed {_commits(found.pushed)} to {found.remote}, {found.place}.")
-    return [*lines, *_standing(found), *_besides(found)]
+    return [*lines, *_describe_status(found), *_list_other_branches(found)]
 
 
-def _standing(found: SyncResult) -> list[str]:
-    """Return how both sides stand, and what can be done about it."""
+def _describe_status(found: SyncResult) -> list[str]:
+    """Return the state of both sides, and the possible next steps."""
     branch, remote = found.branch, found.remote
     match found.state.value:
         case "diverged":
@@ -107,21 +107,21 @@ def _standing(found: SyncResult) -> list[str]:
         case "behind":
             return [f"{branch} is behind {remote}.", "  next: docyard sync"]
     if found.unpushed is not None:
-        return [_waiting(found.unpushed, remote), "  next: docyard sync"]
+        return [_describe_unpushed(found.unpushed, remote), "  next: docyard sync"]
     return [f"{branch} is level with {remote} at {_short(found.commit)}."]
 
 
 def _conflicts(found: SyncResult) -> list[str]:
-    """Return what both sides changed differently, and how it is decided."""
-    from docyard.cli.proposals.conflicts import conflict_name
+    """Return the conflicts of both sides, and how to decide them."""
+    from docyard.cli.proposals.conflicts import format_conflict_name
 
     if found.apart is not None:
         return [f"  {found.apart.message}.", f"  next: {found.apart.fix}"]
     if not found.conflicts:
-        return [f"  next: {_again(found.branch)}"]
-    names = [conflict_name(path, conflict.unit) for path, conflict in found.conflicts]
+        return [f"  next: {_format_rerun_command(found.branch)}"]
+    names = [format_conflict_name(path, conflict.unit) for path, conflict in found.conflicts]
     more = len(names) - _NAMED
-    path, again = shlex.quote(found.conflicts[0].path), _again(found.branch)
+    path, again = shlex.quote(found.conflicts[0].path), _format_rerun_command(found.branch)
     return [
         "Both changed these differently; other documents can be written meanwhile:",
         *(f"  {name}" for name in names[:_NAMED]),
@@ -131,15 +131,15 @@ def _conflicts(found: SyncResult) -> list[str]:
     ]
 
 
-def _again(branch: str) -> str:
-    """Return the command for the same branch; that of a proposal is rarely the one that is checked out."""
+def _format_rerun_command(branch: str) -> str:
+    """Return the command for the same branch; a proposal's branch is rarely checked out."""
     from workspace.proposal_ids import BRANCHES
 
     return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"
 
 
-def _besides(found: SyncResult) -> list[str]:
-    """What became of the discussion and of proposals, in a line each where something needs to be told."""
+def _list_other_branches(found: SyncResult) -> list[str]:
+    """Return lines about the discussion and the proposals that need a report."""
     counts = {
         "took in": sum("followed" in one.done or "merged" in one.done for one in found.beside),
         "pushed": sum("pushed" in one.done for one in found.beside),
@@ -148,11 +148,11 @@ def _besides(found: SyncResult) -> list[str]:
     lines = [f"Of proposals and their discussion: {', '.join(told)}."] if told else []
     for one in found.beside:
         if one.needs_someone:
-            lines += _apart(one, found.remote)
+            lines += _describe_diverged(one, found.remote)
     return lines
 
 
-def _apart(one: SyncedBranch, remote: str) -> list[str]:
+def _describe_diverged(one: SyncedBranch, remote: str) -> list[str]:
     if one.conflicts:
         named = ", ".join(one.conflicts[:_NAMED])
         switch = f"docyard sync --branch {shlex.quote(one.branch)}"
@@ -175,7 +175,7 @@ def _apart(one: SyncedBranch, remote: str) -> list[str]:
     ]
 
 
-def _waiting(unpushed: Unpushed, remote: str) -> str:
+def _describe_unpushed(unpushed: Unpushed, remote: str) -> str:
     since = unpushed.since.strftime("%Y-%m-%d %H:%M UTC")
     more = "more than " if unpushed.is_more else ""
     return f"{more}{_commits(unpushed.commits)} not pushed to {remote}, since {since}."

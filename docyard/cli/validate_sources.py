@@ -1,10 +1,6 @@
-"""What `docyard validate` looks at: a work tree, Git's index, a commit, or a folder in no repository.
+"""The sources of `docyard validate`: a work tree, Git's index, a commit, or a folder without Git.
 
-Documents are validated in several processes where that is quicker.
-
-`docyard validate` behind its options: what is looked at, in several processes, and since when.
-
-Work on many documents, done in several processes where that is quicker.
+Many documents are validated in several processes if that is faster.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from docyard.cli.addresses import relative
+from docyard.cli.addresses import to_repository_path
 from docyard.terminal.exits import CannotError
 from index.pool import process_map
 from workspace.git.reader import GitReader
@@ -35,10 +31,10 @@ if TYPE_CHECKING:
     from workspace.validation.run import Validator
 
 
-class Gathered(NamedTuple):
-    """The files, the folder that their paths are relative to, and where they were read.
+class Sources(NamedTuple):
+    """The files, the folder of their relative paths, and their origin.
 
-    `git` is None where there is no repository; `commit` is set where one was read.
+    `git` is None without a repository; `commit` is set if a commit was read.
     """
 
     files: FileSet
@@ -48,8 +44,8 @@ class Gathered(NamedTuple):
     where: str
 
 
-def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
-    """Return the files to look at. Raises CannotError, and what opening and reading a repository raises."""
+def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
+    """Return the files to check. Raises CannotError, and what opening and reading a repository raises."""
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -58,35 +54,35 @@ def gather(folder: Path, ref: str | None, staged: bool) -> Gathered:
         root = folder.resolve()
         if not root.is_dir():
             raise CannotError("there is no such folder", fix="Name one that is there.") from None
-        return Gathered(list_folder(root, None), root, None, None, "the folder")
+        return Sources(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
             raise CannotError("a bare repository has no index", fix="Leave out --staged, or name a --ref.")
-        return Gathered(list_index(git), root, git, None, "the index")
+        return Sources(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
-        return Gathered(list_folder(root, git), root, git, None, "the work tree")
+        return Sources(list_folder(root, git), root, git, None, "the work tree")
     commit = find_commit(git, "HEAD" if ref is None else ref)
-    return Gathered(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
+    return Sources(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
 
 
 def find_commit(git: GitReader, name: str) -> str:
-    """Return the commit of a ref; its dates are of what is checked out. Raises what `resolve_ref` raises."""
+    """Return the commit of a ref; its dates are those of the check-out. Raises what `resolve_ref` raises."""
     return resolve_ref(git, name, git.head().commit)
 
 
-def beginning(git: GitReader, since: str, commit: str | None) -> str:
-    """Where a range begins: the commit at which `since` parts from the history of what is looked at."""
+def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
+    """Return the merge base of `since` and the history of the checked sources."""
     start = find_commit(git, since)
     end = commit or git.head().commit
     return find_merge_base(git, start, end) or start if end else start
 
 
-def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
-    """The documents that are meant: those that some names lead to or stand above; all if none are named.
+def select_documents(gathered: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
+    """Return the documents at or below the given names; all documents without a name.
 
-    A file that is no document is passed over: hooks name every Markdown file that they see. Raises
-    CannotError for a name at which there is nothing.
+    A file that is not a document is skipped: hooks pass every Markdown file. Raises CannotError for a name
+    that matches nothing.
     """
     documents = gathered.files.documents
     if not names:
@@ -95,8 +91,8 @@ def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
     wanted: set[str] = set()
     for name in names:
-        path = relative(gathered.root, folders, name)
-        found = _at(documents, path) if path is not None else ()
+        path = to_repository_path(gathered.root, folders, name)
+        found = _select_at_path(documents, path) if path is not None else ()
         if not found and path not in gathered.files.paths and path not in gathered.files.opaque:
             shown = str(name)[:200] if str(name).isprintable() else "a path"
             raise CannotError(
@@ -108,8 +104,8 @@ def chosen(gathered: Gathered, folder: Path, names: Sequence[Path]) -> tuple[str
     return tuple(sorted(wanted))
 
 
-def _at(documents: Sequence[str], path: str) -> Sequence[str]:
-    """Of sorted documents the one at a path, or those below it."""
+def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
+    """Return the document at a path, or the documents below it, from a sorted list."""
     if path == ".":
         return documents
     first = bisect_left(documents, path)
@@ -122,25 +118,25 @@ def _at(documents: Sequence[str], path: str) -> Sequence[str]:
 Progress = Callable[[float, float | None, str | None], None]
 
 
-Block = tuple[int, int]
+DocumentBlock = tuple[int, int]
 
 
-"""The first of some neighbouring documents, and the one behind the last."""
+"""The first of consecutive documents, and the end of the block."""
 
 
 T = TypeVar("T")
 
 
-Work = Callable[[Sequence[str]], Sequence[T]]
+BlockFunction = Callable[[Sequence[str]], Sequence[T]]
 
 
-"""What is done with some documents; it can be sent to another process, which then reads them by itself."""
+"""A function over some documents; it is sent to another process, which reads them itself."""
 
 
-ALONE = 600
+MIN_PARALLEL_DOCUMENTS = 600
 
 
-"""With fewer documents than this, another process takes longer to start than it saves."""
+"""With fewer documents, starting another process takes longer than it saves."""
 
 
 _MOST = 8
@@ -155,14 +151,14 @@ _BLOCKS = 16  # for each process at least, so that none is done long before the 
 _COLLECTED = 100_000  # objects that are made between two collections of garbage
 
 
-def in_blocks(
-    work: Work[T],
+def process_in_blocks(
+    work: BlockFunction[T],
     paths: Sequence[str],
     doing: str,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """What comes of some documents, block by block, in no order; `doing` is what people are told meanwhile.
+    """Yield the result of each block of documents, in any order; `doing` labels the progress.
 
     `jobs` is the number of processes; None lets the size decide. Raises what `work` raises.
     """
@@ -173,7 +169,7 @@ def in_blocks(
     found: list[T] = []
     done = 0
     others = count if count > 1 else 0
-    for block, new in process_map(partial(_worked, work, paths), blocks, others, _collect_rarely):
+    for block, new in process_map(partial(_process_block, work, paths), blocks, others, _collect_rarely):
         found += new
         done += block[1] - block[0]
         if progress:
@@ -181,7 +177,7 @@ def in_blocks(
     return found
 
 
-def _worked(work: Work[T], paths: Sequence[str], block: Block) -> Sequence[T]:
+def _process_block(work: BlockFunction[T], paths: Sequence[str], block: DocumentBlock) -> Sequence[T]:
     return work(paths[slice(*block)])
 
 
@@ -191,17 +187,17 @@ def _collect_rarely() -> None:
 
 
 def _jobs(documents: int) -> int:
-    if documents < ALONE or multiprocessing.parent_process() is not None:
+    if documents < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
         return 1
     return min(_MOST, os.cpu_count() or 1)
 
 
-def findings(
+def collect_findings(
     validator: Validator, paths: Sequence[str], jobs: int | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """Return what is found in some documents, in order of paths and places.
+    """Return the findings in some documents, in order of paths and places.
 
     `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
     """
-    found = in_blocks(validator.check, paths, "Validating documents", jobs, progress)
+    found = process_in_blocks(validator.check, paths, "Validating documents", jobs, progress)
     return sorted(found, key=lambda one: (one.path, one.line, one.column))

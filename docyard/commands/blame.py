@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docyard.cli import completion
-from docyard.cli.addresses import follow, tell_moved
-from docyard.cli.commits import show_hanging
+from docyard.cli.addresses import print_moved_notice, resolve_address
+from docyard.cli.commits import print_hanging
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
-from docyard.wording import short
+from docyard.wording import shorten_id
 
 if TYPE_CHECKING:
     from workspace.history.blame import BlamedLine
@@ -30,7 +30,7 @@ _PAGE = 50_000  # characters of lines that are read at once
 
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
-@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.addresses)
+@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.repository
 @options.branch
@@ -49,14 +49,14 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     history = workspace.history()
-    with console.progress("Reading the history") as progress:
-        followed = follow(workspace, snapshot, address, find_folder(repo))
+    with console.show_progress("Reading the history") as progress:
+        followed = resolve_address(workspace, snapshot, address, find_folder(repo))
         lines = history.blame(snapshot, followed.path, followed.slug, progress=progress)
-    tell_moved(followed.moved_to)
+    print_moved_notice(followed.moved_to)
     if as_json:
         console.print_json({**followed.data, **_data(history, lines), "commit": snapshot.commit})
     elif is_terminal(sys.stdout):
-        _show(history, lines)
+        _print_runs(history, lines)
     else:
         _print(history, lines)
     return Exit.DONE
@@ -77,7 +77,7 @@ def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
 
 
 def _print(history: History, lines: Sequence[BlamedLine]) -> None:
-    """A line of cells for each line, as programs like it."""
+    """Print a line of tab-separated cells for each line."""
     from tools.errors import escape_invisible
 
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
@@ -87,13 +87,13 @@ def _print(history: History, lines: Sequence[BlamedLine]) -> None:
         print(f"{_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{escape_invisible(_text(line))}")
 
 
-def _show(history: History, lines: Sequence[BlamedLine]) -> None:
-    """The lines of a commit that stand together, in its colour, with its name at the first of them."""
+def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
+    """Print consecutive lines of one commit in its colour, with its name on the first of them."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
 
-    screen = console.console()
+    screen = console.create_console()
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     colours = {id: _COLOURS[at % len(_COLOURS)] for at, id in enumerate(told)}
     names = {id: Text(escape_invisible(commit.author_name)) for id, commit in told.items()}
@@ -109,12 +109,12 @@ def _show(history: History, lines: Sequence[BlamedLine]) -> None:
         who = f"{_id(line):>{mark}}  {names[line.commit].plain}  {told[line.commit].time:%Y-%m-%d}"
         head = Text(who if run != before else " " * Text(who).cell_len, colours[line.commit])
         number = Text(f"  {line.line:>{digits}}", "dim")
-        show_hanging(screen, Text.assemble(head, number), Text(_text(line)))
+        print_hanging(screen, Text.assemble(head, number), Text(_text(line)))
         before = run
 
 
 def _id(line: BlamedLine) -> str:
-    return f"{'^' if line.is_boundary else ''}{short(line.commit)}"
+    return f"{'^' if line.is_boundary else ''}{shorten_id(line.commit)}"
 
 
 def _text(line: BlamedLine) -> str:

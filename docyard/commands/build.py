@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import some
+from docyard.doctor.finding import format_some
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
@@ -84,7 +84,7 @@ def command(
     started = time.monotonic()
     warnings: list[str] = []
     contents = _contents(place, ref, include, exclude, warnings)
-    with console.progress("Indexing") as progress, _naming_options(description, taxonomy):
+    with console.show_progress("Indexing") as progress, _naming_options(description, taxonomy):
         built = build(
             contents,
             target,
@@ -100,7 +100,7 @@ def command(
 def _contents(
     place: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
-    """Return the documents below a folder: of a commit if it lies in a repository, else its files."""
+    """Return the documents below a folder: of a commit in a repository, else its files."""
     from index.artifacts.contents import Choice, contents_of_commit, contents_of_folder
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
@@ -123,7 +123,7 @@ def _contents(
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
     contents = contents_of_commit(git, commit, Workspace(git).name, choice)
     if ref is None and (changed := _uncommitted(git.uncommitted(), contents, choice)):
-        warnings.append(f"not committed, and so not built as the files are: {some(changed)}")
+        warnings.append(f"not committed, and so not built as the files are: {format_some(changed)}")
     return contents
 
 
@@ -147,9 +147,9 @@ def _declared(text: str) -> tuple[str, str | None]:
 
 
 def _key(file: Path, out: Path) -> bytes:
-    """Return the key in a file, made if it is missing.
+    """Return the key in a file; create the file if it is missing.
 
-    Raises InvalidKeyFile, and BadParameter if it lies in OUT.
+    Raises InvalidKeyFile, and BadParameter if it is inside OUT.
     """
     from index.storage.keys import load_or_create_key, read_key
 
@@ -164,7 +164,7 @@ def _key(file: Path, out: Path) -> bytes:
 
 @contextmanager
 def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
-    """Say which option a setting that breaks its rules came from: those of files were read before."""
+    """Name the option of an invalid setting: those of files were read before."""
     from workspace.config.config import CONFIG_PATH
     from workspace.errors import InvalidConfig
 
@@ -181,7 +181,7 @@ def _report(
 ) -> None:
     stats = built.metadata.stats
     if contents.left_out:
-        warnings.append(f"left out for their size or their names: {some(contents.left_out)}")
+        warnings.append(f"left out for their size or their names: {format_some(contents.left_out)}")
     if built.silent:
         warnings.append(
             f"{built.silent} documents have no text to search: they are empty, larger than "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from docyard.cli.shells import SHELLS, script
+from docyard.cli.shells import SHELLS, get_script
 from docyard.terminal.exits import Exit
 
 
@@ -21,5 +21,5 @@ def command(shell: str) -> int:
     """
     from docyard.cli.main import docyard
 
-    click.echo(script(shell, docyard), nl=False)
+    click.echo(get_script(shell, docyard), nl=False)
     return Exit.DONE

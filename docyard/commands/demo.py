@@ -12,11 +12,11 @@ import click
 from docyard import __version__, environment
 from docyard.commands import init
 from docyard.open_workspace import find_folder
-from docyard.terminal.exits import CannotError, Exit, complain
+from docyard.terminal.exits import CannotError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.demo.story import Screen, Step
-    from docyard.mcp_server.client import Connection
+    from docyard.mcp_server.client import ServerConnection
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
 
@@ -48,14 +48,14 @@ def command(keep: Path | None) -> int:
     from docyard.demo.story import Screen
 
     folder = _empty_folder(keep)
-    init.prepare(folder, "main")
+    init.create_repository(folder, "main")
     init.commit_settings(folder, None, _SETTINGS)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         good = anyio.run(_play, folder, Screen(), log)
         if not good:
             log.seek(0)
             click.echo(log.read(), err=True, nl=False)
-            complain("an answer was not as expected", f"Look at it above, and at what is in {folder}.")
+            print_error("an answer was not as expected", f"Look at it above, and at what is in {folder}.")
     return Exit.DONE if good else Exit.PROBLEMS
 
 
@@ -69,7 +69,7 @@ def _empty_folder(keep: Path | None) -> Path:
 
 
 async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
-    """Run the story up to the first answer that is not as expected; whether there was none."""
+    """Run the story up to the first unexpected answer; return True if there was none."""
     from docyard.demo import story
     from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
     from docyard.mcp_server.client import connect
@@ -77,10 +77,10 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
     # Settings that were meant for another repository, or another run, stay out of this one.
     variables = {
         name: value
-        for name, value in environment.variables().items()
+        for name, value in environment.copy_variables().items()
         if not name.startswith(("DOCYARD_", "GIT_"))
     }
-    server = environment.own_command("serve", "-C", str(folder), "--toolsets", _TOOLSETS)
+    server = environment.build_own_command("serve", "-C", str(folder), "--toolsets", _TOOLSETS)
     name = "docyard-demo"
     async with connect(server, name=name, version=__version__, variables=variables, log=log) as connection:
         screen.title(f"{connection.server} over stdio, protocol {connection.protocol}")
@@ -88,13 +88,13 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
         for step in STORY:
             screen.purpose(step.purpose)
             if isinstance(step, PersonCommits):
-                screen.note(story.commit(folder, DOCUMENT, PERSONS_SECTION, variables))
+                screen.note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _take(step, connection, screen):
                 return False
     screen.title("git log --stat")
-    screen.plain(story.history(folder, variables))
+    screen.plain(story.read_history(folder, variables))
     screen.title("All as expected")
-    page = shlex.join(environment.own_command("serve", "--http", "127.0.0.1:0"))
+    page = shlex.join(environment.build_own_command("serve", "--http", "127.0.0.1:0"))
     screen.plain(
         f"The repository is left for you. Look around:\n    cd {shlex.quote(str(folder))}\n    git log -p\n"
         f"On a page, whose address is printed:\n    {page}"
@@ -102,7 +102,7 @@ async def _play(folder: Path, screen: Screen, log: TextIO) -> bool:
     return True
 
 
-async def _take(step: Step, connection: Connection, screen: Screen) -> bool:
+async def _take(step: Step, connection: ServerConnection, screen: Screen) -> bool:
     screen.call(step.tool, step.arguments)
     reply = await connection.call(step.tool, step.arguments)
     screen.answer(reply.data, reply.text)

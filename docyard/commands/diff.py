@@ -14,12 +14,12 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="diff", short_help="Show what changed between two versions, word by word.")
-@click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completion.refs)
+@click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completion.complete_refs)
 @click.option(
     "--path",
     "place",
     metavar="FILE[#SECTION]",
-    shell_complete=completion.addresses,
+    shell_complete=completion.complete_addresses,
     help="Only what changed in this document or section.",
 )
 @click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
@@ -59,21 +59,27 @@ def command(
         raise click.UsageError("--most and --json exclude each other: data is told whole")
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
         raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
-    from docyard.cli.diff_ends import differences, ends
-    from docyard.cli.proposals.changes import MOST, Paper, changes_data, changes_markdown, show_changes
+    from docyard.cli.diff_ends import compare_range, resolve_range
+    from docyard.cli.proposals.changes import (
+        MAX_CHANGES_CHARS,
+        Paper,
+        changes_to_data,
+        changes_to_markdown,
+        print_changes,
+    )
     from tools.errors import escape_invisible
 
     workspace = open_workspace(repo, branch)
-    with console.progress("Comparing"):
-        between = ends(workspace, refs)
-        found = differences(workspace, between, place, find_folder(repo))
+    with console.show_progress("Comparing"):
+        between = resolve_range(workspace, refs)
+        found = compare_range(workspace, between, place, find_folder(repo))
     is_empty = not found.documents and not found.files
     if as_json:
-        console.print_json({**changes_data(found), "commit": found.tip})
+        console.print_json({**changes_to_data(found), "commit": found.tip})
     elif is_empty:
         click.echo("No document differs." if not found.reason else f"Not all is told: {found.reason}.")
     elif markdown:
-        click.echo(escape_invisible(changes_markdown(found, most or MOST)))
+        click.echo(escape_invisible(changes_to_markdown(found, most or MAX_CHANGES_CHARS)))
     else:
-        show_changes(Paper(), found, most=most or MOST)
+        print_changes(Paper(), found, most=most or MAX_CHANGES_CHARS)
     return Exit.DONE

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Mended:
-    """What was done, and what could not be, in words."""
+class FixReport:
+    """The fixes that were made, and those that failed, as text."""
 
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -49,9 +49,9 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
         docyard doctor -C ~/specs --fix
     """
     folder = find_folder(repo)
-    with console.progress("Checking documents") as progress:
-        look = partial(examine, folder, branch, progress)
-        findings, mended = mend(look) if fix else (look(), Mended())
+    with console.show_progress("Checking documents") as progress:
+        look = partial(list_findings, folder, branch, progress)
+        findings, mended = fix_findings(look) if fix else (look(), FixReport())
     problems = [finding for finding in findings if finding.is_problem]
     if as_json:
         console.print_json(
@@ -77,17 +77,19 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
     return Exit.PROBLEMS if problems else Exit.DONE
 
 
-def examine(folder: Path, branch: str | None, progress: console.Progress | None = None) -> list[Finding]:
-    """Return every finding once: the same damage may end several parts."""
-    return list(dict.fromkeys(check(folder, branch, progress)))
+def list_findings(
+    folder: Path, branch: str | None, progress: console.Progress | None = None
+) -> list[Finding]:
+    """Return every finding once: several checks may report the same damage."""
+    return list(dict.fromkeys(check_all(folder, branch, progress)))
 
 
-def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
-    """Mend one thing after the other, each once; what is left in the end, and what was done.
+def fix_findings(look: Callable[[], list[Finding]]) -> tuple[list[Finding], FixReport]:
+    """Fix the findings one by one, each once; return the remaining findings and the fixes.
 
-    After each it looks again: one that is mended may take others with it, or show what stood behind it.
+    The checks run again after each fix, because it may remove other findings or uncover new ones.
     """
-    mended, tried = Mended(), set[str]()
+    mended, tried = FixReport(), set[str]()
     while True:
         findings = look()
         finding = next((one for one in findings if one.mend and one.message not in tried), None)
@@ -104,18 +106,20 @@ def mend(look: Callable[[], list[Finding]]) -> tuple[list[Finding], Mended]:
             mended.done += [words] if words else []
 
 
-def check(folder: Path, branch: str | None, progress: console.Progress | None = None) -> Iterator[Finding]:
+def check_all(
+    folder: Path, branch: str | None, progress: console.Progress | None = None
+) -> Iterator[Finding]:
     """Yield every finding, in the order repository, index, environment."""
     from docyard.doctor.environment import check_surroundings
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
-    from docyard.doctor.repository import check_repository, refusal
+    from docyard.doctor.repository import build_unreadable_finding, check_repository
     from docyard.doctor.storage import check_damage
 
     try:
         workspace = open_workspace(folder, branch)
     except WorkspaceError as error:
-        yield refusal(error, ends_it=True)
+        yield build_unreadable_finding(error, ends_it=True)
         yield from check_surroundings(None, None)
         return
     told = set()
@@ -133,7 +137,7 @@ def check(folder: Path, branch: str | None, progress: console.Progress | None = 
                 yield finding
         except WorkspaceError as error:  # such as an object that is missing: it ends this part only
             if not told & {error.details.get("ref"), error.details.get("id")}:
-                yield refusal(error)
+                yield build_unreadable_finding(error)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             name = Path(str(error.filename or "a file")).name

@@ -13,12 +13,12 @@ import click
 from docyard import __version__
 from docyard.commands import options
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit, complain
+from docyard.terminal.exits import CannotError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.eval.cases import Case
     from docyard.eval.report import Difference, Gate
-    from docyard.eval.run import Parameters, Run
+    from docyard.eval.run import EvalRun, Parameters
     from index.service import SearchIndex
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -103,8 +103,8 @@ def command(
     """
     from docyard.eval.cases import InvalidCases, is_qrels
     from docyard.eval.plot import check_plotting, draw
-    from docyard.eval.report import report as written
-    from docyard.eval.run import Parameters, keep_run, read_runs
+    from docyard.eval.report import render_report as written
+    from docyard.eval.run import Parameters, read_runs, save_run
 
     judgements = next((file for file in files if is_qrels(file)), None)
     if judgements is not None and queries is None:
@@ -116,16 +116,16 @@ def command(
     try:
         cases = _cases(files, queries)[:limit]
     except InvalidCases as error:
-        complain(error.message, error.fix)
+        print_error(error.message, error.fix)
         return Exit.USAGE
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
     difference_to = _earlier(against, runs, name, parameters)
     run = _run(options.open_index(repo, branch, artifact, key), cases, name, parameters)
     difference = _difference(difference_to, run)
     missed = [reason for gate in gates if (reason := gate.missed(run))]
-    with _written():
+    with _write_outputs():
         if runs is not None:
-            keep_run(runs, run)
+            save_run(runs, run)
         if report is not None:
             report.write_text(written(run, difference), encoding="utf-8")
         if plot is not None and runs is not None:
@@ -146,7 +146,7 @@ def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
         raise CannotError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
 
 
-def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Parameters) -> Run | None:
+def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Parameters) -> EvalRun | None:
     from docyard.eval.run import read_run, read_runs
 
     try:
@@ -158,20 +158,20 @@ def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Par
     return kept[-1] if kept else None
 
 
-def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> Run:
-    from docyard.eval.run import Run, ask_all
+def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> EvalRun:
+    from docyard.eval.run import EvalRun, ask_all
 
     try:
-        with console.progress("Indexing") as progress:
+        with console.show_progress("Indexing") as progress:
             commit = index.follow(progress)
-        with console.progress("Asking") as progress:
+        with console.show_progress("Asking") as progress:
             asked = ask_all(
                 index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress
             )
         metadata = index.metadata()
     finally:
         index.close()
-    return Run(
+    return EvalRun(
         name=name,
         at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         commit=commit,
@@ -183,14 +183,14 @@ def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Param
     )
 
 
-def _difference(earlier: Run | None, run: Run) -> Difference | None:
-    from docyard.eval.report import compare
+def _difference(earlier: EvalRun | None, run: EvalRun) -> Difference | None:
+    from docyard.eval.report import compare_runs
 
-    return compare(earlier, run) if earlier is not None else None
+    return compare_runs(earlier, run) if earlier is not None else None
 
 
 @contextmanager
-def _written() -> Iterator[None]:
+def _write_outputs() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -201,14 +201,14 @@ def _written() -> Iterator[None]:
         ) from error
 
 
-def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
-    from docyard.eval.report import summary
+def _print_json(run: EvalRun, difference: Difference | None, missed: Sequence[str]) -> None:
+    from docyard.eval.report import summarize_run
 
     earlier = difference.earlier if difference else None
     console.print_json(
         {
-            "summary": summary(run),
-            "earlier": {"at": earlier.at, "commit": earlier.commit, "summary": summary(earlier)}
+            "summary": summarize_run(run),
+            "earlier": {"at": earlier.at, "commit": earlier.commit, "summary": summarize_run(earlier)}
             if earlier
             else None,
             "missed": list(missed),
@@ -217,12 +217,12 @@ def _print_json(run: Run, difference: Difference | None, missed: Sequence[str]) 
     )
 
 
-def _print_tables(run: Run, difference: Difference | None, missed: Sequence[str]) -> None:
+def _print_tables(run: EvalRun, difference: Difference | None, missed: Sequence[str]) -> None:
     from docyard.eval.cases import SHOWN
-    from docyard.eval.report import HEADINGS, measure_cells, time_cells
+    from docyard.eval.report import HEADINGS, format_measure_cells, format_time_cells
 
-    console.table(HEADINGS, measure_cells(run, difference))
-    console.table(("", ""), time_cells(run, difference))
+    console.print_table(HEADINGS, format_measure_cells(run, difference))
+    console.print_table(("", ""), format_time_cells(run, difference))
     for problem in run.problems[:SHOWN]:
         click.echo(f"warning: {problem}", err=True)
     if len(run.problems) > SHOWN:

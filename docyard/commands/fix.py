@@ -96,17 +96,17 @@ def command(
     _check_options(check=check, write=write, staged=staged, ref=ref, branch=branch, message=message)
     from docyard.cli import fixes
 
-    only = fixes.rules_asked_for(rules, anchors=anchors)
+    only = fixes.select_rules(rules, anchors=anchors)
     workspace = open_workspace(repo, branch, read_only=check)
-    asked = fixes.Asked(workspace, find_folder(repo), paths, only)
-    with console.progress("Reading documents") as progress:
+    asked = fixes.FixRequest(workspace, find_folder(repo), paths, only)
+    with console.show_progress("Reading documents") as progress:
         if check:
-            repair = fixes.check(asked, staged=staged, ref=ref, progress=progress)
+            repair = fixes.check_fixes(asked, staged=staged, ref=ref, progress=progress)
         elif write:
-            repair = fixes.write(asked, progress)
+            repair = fixes.write_fixes(asked, progress)
         else:
-            repair = fixes.commit(asked, message, progress)
-    with console.cut_short():
+            repair = fixes.commit_fixes(asked, message, progress)
+    with console.ignore_broken_pipe():
         if as_json:
             console.print_json(_data(repair))
         else:
@@ -119,7 +119,7 @@ def command(
 def _check_options(
     *, check: bool, write: bool, staged: bool, ref: str | None, branch: str | None, message: str | None
 ) -> None:
-    """Raise UsageError for options that say nothing together."""
+    """Raise UsageError for options that exclude each other."""
     if check and write:
         raise click.UsageError("--check and --write exclude each other")
     if staged and ref is not None:
@@ -163,7 +163,7 @@ def _print(repair: Repair, most: int, *, is_done: bool) -> None:
         click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
     if most and next(diff, None) is not None:
         click.echo("The rest of the diff is not shown; --lines shows more of it.")
-    for words in _left(repair.left):
+    for words in _describe_unfixed(repair.left):
         click.echo(escape_invisible(words), err=True)
     click.echo(_summary(repair, is_done=is_done))
 
@@ -175,7 +175,7 @@ def _diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
         yield from format_unified_diff(change)
 
 
-def _left(left: Sequence[SkippedFix]) -> Iterator[str]:
+def _describe_unfixed(left: Sequence[SkippedFix]) -> Iterator[str]:
     for one in left[:_SHOWN_LEFT]:
         place = f"{one.path}:{one.line}" if one.line else one.path
         yield f"left: {place}: {one.reason} [{one.rule}]"

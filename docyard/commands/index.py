@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import some
+from docyard.doctor.finding import format_some
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
@@ -72,7 +72,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     if as_json:
         console.print_json(facts)
     else:
-        console.table(("index", ""), [(name, _words(fact)) for name, fact in facts.items()])
+        console.print_table(("index", ""), [(name, _words(fact)) for name, fact in facts.items()])
     return Exit.PROBLEMS if found.damaged else Exit.DONE
 
 
@@ -94,7 +94,7 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     index = SearchIndex(open_workspace(repo, branch))
     started = time.monotonic()
     try:
-        with console.progress("Indexing") as progress:
+        with console.show_progress("Indexing") as progress:
             commit = index.rebuild(progress)
         state = index.status().state
     finally:
@@ -127,7 +127,7 @@ def _words(fact: object) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, list):
-        return some(fact) or "none"
+        return format_some(fact) or "none"
     return "none" if fact is None else str(fact)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.ci_workflows import KINDS, REQUIREMENT, workflow, write_workflow
-from docyard.cli.hosts import HostConfiguration, host_configurations
+from docyard.cli.ci_workflows import KINDS, REQUIREMENT, build_workflow, write_workflow
+from docyard.cli.hosts import HostConfiguration, build_host_configurations
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
@@ -19,7 +19,7 @@ from docyard.terminal.exits import CannotError, Exit
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
-    from docyard.cli.sites import Site
+    from docyard.cli.sites import SiteSettings
 
 SETTINGS = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -157,10 +157,10 @@ def command(
     folder = find_folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
-    created = False if only_hosts else prepare(folder, branch)
+    created = False if only_hosts else create_repository(folder, branch)
     site = None if only_hosts else _site(folder, branch)
     commit = commit_settings(folder, branch, site.settings(_settings(anchors))) if site else None
-    hosts = host_configurations(environment.own_command("serve", "-C", str(folder.resolve())))
+    hosts = build_host_configurations(environment.build_own_command("serve", "-C", str(folder.resolve())))
     if as_json:
         result = {
             "repository_created": created,
@@ -170,13 +170,13 @@ def command(
         }
         console.print_json(result)
     else:
-        _tell(created, site, commit, hosts)
+        _print_result(created, site, commit, hosts)
     return Exit.DONE
 
 
-def _site(folder: Path, branch: str | None) -> Site:
-    """Return what publishes the documents of a repository: those of its work tree, else of its branch."""
-    from docyard.cli.sites import Site, find_site
+def _site(folder: Path, branch: str | None) -> SiteSettings:
+    """Return the site of a repository's documents: those of its work tree, else of its branch."""
+    from docyard.cli.sites import SiteSettings, find_site
     from workspace.validation.files import UnreadableFile, list_commit, list_folder
 
     workspace = open_workspace(folder, branch)
@@ -185,21 +185,21 @@ def _site(folder: Path, branch: str | None) -> Site:
         if workspace.git.worktree is not None:
             return find_site(list_folder(workspace.git.worktree, workspace.git))
     except UnreadableFile as error:
-        return Site(notes=(f"The work tree was not read: {error.message}.",))
-    return find_site(list_commit(workspace.git, commit)) if commit else Site()
+        return SiteSettings(notes=(f"The work tree was not read: {error.message}.",))
+    return find_site(list_commit(workspace.git, commit)) if commit else SiteSettings()
 
 
 def _settings(anchors: str | None) -> str:
-    """Return the commented settings, with a form of anchors if one was chosen."""
+    """Return the commented settings, with a form of anchors if one was selected."""
     if anchors is None:
         return SETTINGS
     return SETTINGS.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
 
 
-def prepare(folder: Path, branch: str | None) -> bool:
-    """Make a repository in a folder that is in none; whether one was made.
+def create_repository(folder: Path, branch: str | None) -> bool:
+    """Create a repository in a folder without one; return True if it was created.
 
-    Errors: CannotError if it is a folder inside a repository, or cannot be written.
+    Errors: CannotError if the folder is inside a repository, or cannot be written.
     """
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository, initialise
@@ -223,10 +223,10 @@ def prepare(folder: Path, branch: str | None) -> bool:
 
 
 def commit_settings(folder: Path, branch: str | None, settings: str) -> str | None:
-    """Return commit `settings` as docyard.toml and give the commit.
+    """Commit `settings` as docyard.toml and return the commit.
 
-    Where the repository asks for signed commits and the settings do not allow others, the file is only
-    written, and the answer is None. Errors: CannotError if there is such a file, or no branch to write to.
+    If the repository requires signed commits and the settings allow no others, the file is only written, and
+    the result is None. Errors: CannotError if the file exists, or there is no branch to write to.
     """
     from workspace.config.config import CONFIG_PATH, WorkspaceConfig
     from workspace.git.objects import Signature
@@ -264,7 +264,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
 
 
 def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
-    """Write what a forge runs into the work tree of a repository; nothing is committed."""
+    """Write the CI workflow into the work tree of a repository, without a commit."""
     from workspace.git.reader import GitReader
 
     root = GitReader(folder).worktree
@@ -272,7 +272,7 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
         raise CannotError(
             "a bare repository has no files to write to", fix="Run this in a clone of it, and push."
         )
-    made = workflow(forge, requirement)
+    made = build_workflow(forge, requirement)
     is_new = write_workflow(root, made)
     if as_json:
         console.print_json({"workflow": made.path, "written": is_new})
@@ -284,7 +284,9 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
     return Exit.DONE
 
 
-def _tell(created: bool, site: Site | None, commit: str | None, hosts: tuple[HostConfiguration, ...]) -> None:
+def _print_result(
+    created: bool, site: SiteSettings | None, commit: str | None, hosts: tuple[HostConfiguration, ...]
+) -> None:
     if created:
         click.echo("Made a Git repository.")
     if site is not None:

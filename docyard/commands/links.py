@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docyard.cli import completion
-from docyard.cli.addresses import Followed, follow, tell_moved
+from docyard.cli.addresses import ResolvedAddress, print_moved_notice, resolve_address
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 @click.command(name="links", short_help="List links from and to a document or section.")
-@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.addresses)
+@click.argument(
+    "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
+)
 @click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
 @click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
 @click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
@@ -56,13 +58,13 @@ def command(
     snapshot = workspace.at(ref)
     followed = None
     if address is None:
-        with console.progress("Reading links") as progress:
+        with console.show_progress("Reading links") as progress:
             outgoing = list(_all(snapshot, progress))
         found = {"outgoing": outgoing}
     else:
-        followed = follow(workspace, snapshot, address, find_folder(repo))
+        followed = resolve_address(workspace, snapshot, address, find_folder(repo))
         found = _of_one(workspace, snapshot, followed, kind)
-        tell_moved(followed.moved_to)
+        print_moved_notice(followed.moved_to)
     if kind == "broken":
         found = {"broken": [link for link in found["outgoing"] if _leads_nowhere(link)]}
     if as_json:
@@ -97,7 +99,7 @@ def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[Docu
 
 
 def _of_one(
-    workspace: Workspace, snapshot: Snapshot, followed: Followed, kind: str | None
+    workspace: Workspace, snapshot: Snapshot, followed: ResolvedAddress, kind: str | None
 ) -> dict[str, list[DocumentLink]]:
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
@@ -128,7 +130,7 @@ def _backlinks(
 
     index = SearchIndex(workspace)
     try:
-        with console.progress("Reading links") as progress:
+        with console.show_progress("Reading links") as progress:
             return resolve_backlinks(
                 world, document, index.links.all_records(snapshot, document.path, progress)
             )
@@ -137,7 +139,7 @@ def _backlinks(
 
 
 def _answer(
-    followed: Followed | None, found: dict[str, list[DocumentLink]], commit: str | None
+    followed: ResolvedAddress | None, found: dict[str, list[DocumentLink]], commit: str | None
 ) -> dict[str, Any]:
     data: dict[str, Any] = {"commit": commit, **(followed.data if followed else {})}
     for name, links in found.items():
@@ -155,7 +157,7 @@ def _show(found: dict[str, list[DocumentLink]]) -> None:
             )
             for link in links
         ]
-        console.table((f"{name} ({len(links):,})", "leads to", ""), rows)
+        console.print_table((f"{name} ({len(links):,})", "leads to", ""), rows)
 
 
 def _data(link: DocumentLink) -> dict[str, Any]:

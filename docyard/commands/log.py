@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from docyard.cli import completion
-from docyard.cli.addresses import Followed, follow, followed_back, tell_moved
-from docyard.cli.commits import Done, Entry, show_log
+from docyard.cli.addresses import (
+    ResolvedAddress,
+    list_possible_addresses,
+    print_moved_notice,
+    resolve_address,
+)
+from docyard.cli.commits import CommitAction, LogEntry, print_log
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from docyard.cli.commits import Recent
+    from docyard.cli.commits import RecentCommit
     from workspace.history.commits import CommitChange
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -28,17 +33,19 @@ _PAGE = 100
 _MOST_SHOWN = 10_000_000  # characters of one diff: all of it
 
 
-class Past(NamedTuple):
-    """The changes of a document or section, whether there may be more, and what could not be read."""
+class AddressHistory(NamedTuple):
+    """The changes of a document or section, whether more exist, and unreadable commits."""
 
-    followed: Followed
+    followed: ResolvedAddress
     changes: Sequence[CommitChange]
     more: bool
     notes: Sequence[str]
 
 
 @click.command(name="log", short_help="Show which commits changed a document or section.")
-@click.argument("address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.addresses)
+@click.argument(
+    "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
+)
 @click.option("-p", "--diff", "patch", is_flag=True, help="With what each commit changed of it.")
 @click.option(
     "--limit",
@@ -78,34 +85,36 @@ def command(
     if address is None:
         _log_all(snapshot, limit, as_json=as_json)
         return Exit.DONE
-    with console.progress("Reading the history") as progress:
-        past = _past(workspace, snapshot, address, find_folder(repo), limit, progress)
-    tell_moved(past.followed.moved_to)
+    with console.show_progress("Reading the history") as progress:
+        past = _read_history(workspace, snapshot, address, find_folder(repo), limit, progress)
+    print_moved_notice(past.followed.moved_to)
     if as_json:
         history = [_change_data(change, patch=patch) for change in past.changes]
         _print_json(snapshot, past.followed.data | {"history": history}, past.more, past.notes)
         return Exit.DONE
-    show_log([_entry(change, patch=patch) for change in past.changes], of_one=True)
-    _tell_rest(len(past.changes), past.more, past.notes)
+    print_log([_entry(change, patch=patch) for change in past.changes], of_one=True)
+    _print_rest(len(past.changes), past.more, past.notes)
     return Exit.DONE
 
 
-def _past(
+def _read_history(
     workspace: Workspace,
     snapshot: Snapshot,
     address: str,
     folder: Path,
     limit: int,
     progress: console.Progress | None,
-) -> Past:
-    """Return the changes of what an address names, or named once. Raises what finding it raises."""
+) -> AddressHistory:
+    """Return the changes of a current or former address. Raises what resolving it raises."""
     from workspace.document.addresses import SectionNotFound
     from workspace.snapshot.snapshot import DocumentNotFound
 
     try:
-        return _pages(workspace, snapshot, follow(workspace, snapshot, address, folder), limit, progress)
+        return _pages(
+            workspace, snapshot, resolve_address(workspace, snapshot, address, folder), limit, progress
+        )
     except (DocumentNotFound, SectionNotFound) as error:
-        for followed in followed_back(workspace, snapshot, address, folder):
+        for followed in list_possible_addresses(workspace, snapshot, address, folder):
             try:
                 past = _pages(workspace, snapshot, followed, limit, progress)
             except (DocumentNotFound, SectionNotFound):
@@ -118,10 +127,10 @@ def _past(
 def _pages(
     workspace: Workspace,
     snapshot: Snapshot,
-    followed: Followed,
+    followed: ResolvedAddress,
     limit: int,
     progress: console.Progress | None,
-) -> Past:
+) -> AddressHistory:
     found: list[CommitChange] = []
     after: str | None = None
     while True:
@@ -132,15 +141,15 @@ def _pages(
         found += page.entries
         after = page.next
         if after is None or (limit and len(found) >= limit):
-            return Past(followed, found, after is not None, page.notes)
+            return AddressHistory(followed, found, after is not None, page.notes)
 
 
-def _entry(change: CommitChange, *, patch: bool) -> Entry:
+def _entry(change: CommitChange, *, patch: bool) -> LogEntry:
     address, old = _address(change.path, change.fragment), None
     if change.old_path is not None and change.kind not in ("changed", "removed"):
         old = _address(change.old_path, change.old_fragment)
-    done = Done(change.kind, address, old if old != address else None)
-    return Entry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
+    done = CommitAction(change.kind, address, old if old != address else None)
+    return LogEntry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
 
 
 def _change_data(change: CommitChange, *, patch: bool) -> dict[str, Any]:
@@ -161,12 +170,12 @@ def _address(path: str, fragment: str | None) -> str:
 
 
 def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
-    """The commits that changed any document."""
+    """Print the commits that changed any document."""
     from docyard.cli.commits import RecentCommits
 
     if snapshot.commit is None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")
-    with console.progress("Reading the history") as progress:
+    with console.show_progress("Reading the history") as progress:
         commits = RecentCommits(snapshot, progress)
         found = list(islice(commits, limit or None))
     notes = []
@@ -180,19 +189,19 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
     if as_json:
         _print_json(snapshot, {"history": [_data(item) for item in found]}, not commits.is_done, notes)
         return
-    entries = [Entry(item.told, [Done(*change) for change in item.changes]) for item in found]
-    show_log(entries, of_one=False)
-    _tell_rest(len(found), not commits.is_done, notes)
+    entries = [LogEntry(item.info, [CommitAction(*change) for change in item.changes]) for item in found]
+    print_log(entries, of_one=False)
+    _print_rest(len(found), not commits.is_done, notes)
 
 
-def _data(item: Recent) -> dict[str, Any]:
+def _data(item: RecentCommit) -> dict[str, Any]:
     from tools.history.descriptions import commit_data
 
     documents = [
         {"kind": kind, "file": path, **({} if old is None else {"old_file": old})}
         for kind, path, old in item.changes
     ]
-    return {"commit": item.told.commit, **commit_data(item.told), "documents": documents}
+    return {"commit": item.info.commit, **commit_data(item.info), "documents": documents}
 
 
 def _print_json(snapshot: Snapshot, data: dict[str, Any], more: bool, notes: Sequence[str]) -> None:
@@ -200,8 +209,8 @@ def _print_json(snapshot: Snapshot, data: dict[str, Any], more: bool, notes: Seq
     console.print_json({**data, "complete": not more, **hints, "commit": snapshot.commit})
 
 
-def _tell_rest(shown: int, more: bool, notes: Sequence[str]) -> None:
-    """What a log does not show, on standard error."""
+def _print_rest(shown: int, more: bool, notes: Sequence[str]) -> None:
+    """Print on standard error what the log omits."""
     for note in notes:
         click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
     if more:

@@ -1,4 +1,4 @@
-"""`docyard metadata`: what a `metadata.json` tells, and whether it keeps its contract."""
+"""`docyard metadata`: the content of a `metadata.json`, and whether it is valid."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MOST = 1 << 26  # bytes; what the limits of the contract allow is far below
 _ARTIFACT = "artifact"
 
 
-class _Look(NamedTuple):
-    """What was found: the metadata if they can be read, and all that is wrong."""
+class _MetadataCheck(NamedTuple):
+    """The metadata, if they can be read, and all problems."""
 
     metadata: Metadata | None
     problems: list[Problem]
@@ -58,11 +58,11 @@ def command(
     if key_file is not None and (path is None or not path.is_dir()):
         raise click.BadParameter("it is for the folder of an artifact", param_hint="--key")
     if path is None:
-        look = _look(_read(_of_index(repo, branch)))
+        look = _check_data(_read(_of_index(repo, branch)))
     elif path.is_dir():
-        look = _look_at_artifact(path, key_file)
+        look = _check_artifact(path, key_file)
     else:
-        look = _look(_read(path))
+        look = _check_data(_read(path))
     if as_json:
         console.print_json(
             {
@@ -104,30 +104,32 @@ def _read(file: Path) -> bytes:
     return data
 
 
-def _look(data: bytes) -> _Look:
+def _check_data(data: bytes) -> _MetadataCheck:
     from index.storage.metadata import find_problems, parse_metadata
 
     found = find_problems(data)
-    return _Look(None if found else parse_metadata(data), found)
+    return _MetadataCheck(None if found else parse_metadata(data), found)
 
 
-def _look_at_artifact(folder: Path, key_file: Path | None) -> _Look:
+def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     from index.artifacts.artifact import find_problems
     from index.storage.keys import read_key
     from index.storage.metadata import Problem
 
     key = read_key(find_folder(key_file)) if key_file else None
-    look = _look(_read(folder / _FILE))
+    look = _check_data(_read(folder / _FILE))
     if look.problems:
         return look
-    return _Look(look.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)])
+    return _MetadataCheck(
+        look.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)]
+    )
 
 
-def _print(look: _Look) -> None:
+def _print(look: _MetadataCheck) -> None:
     if look.metadata is not None:
         _print_metadata(look.metadata)
     if look.problems:
-        console.table(("field", "problem"), look.problems)
+        console.print_table(("field", "problem"), look.problems)
 
 
 def _print_metadata(metadata: Metadata) -> None:
@@ -143,9 +145,9 @@ def _print_metadata(metadata: Metadata) -> None:
         if embedding
         else "none",
     }
-    console.table(("metadata", ""), list(facts.items()))
+    console.print_table(("metadata", ""), list(facts.items()))
     keys = [
         (key, str(len(facet.values)), facet.description or "") for key, facet in metadata.taxonomy.items()
     ]
     if keys:
-        console.table(("key", "values", "description"), keys)
+        console.print_table(("key", "values", "description"), keys)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the index that they name."""
+"""Options that several commands share, and the objects that they open."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _OnePath(click.Path):
-    """A path that may be given once; one in the environment is whole, colons included."""
+    """A path that may be given once; a path in the environment is used whole, colons included."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:
         """Return the variable's value as the only path."""
         return (rv,)
 
 
-def _one(context: click.Context, parameter: click.Parameter, values: Sequence[Path]) -> Path | None:
-    """Return the value of an option. Raises UsageError if it is given twice: neither may win silently."""
+def _reject_repeated(
+    context: click.Context, parameter: click.Parameter, values: Sequence[Path]
+) -> Path | None:
+    """Return the value of an option. Raises UsageError if it is repeated: no value may win silently."""
     if len(values) > 1:
         raise click.UsageError(
             f"{' / '.join(parameter.opts)} is given {len(values)} times, and a command has one repository"
@@ -44,7 +46,7 @@ def repository(command: F) -> F:
         metavar="PATH",
         type=_OnePath(path_type=Path),
         multiple=True,
-        callback=_one,
+        callback=_reject_repeated,
         envvar=environment.REPOSITORY,
         show_envvar=True,
         help="The repository, or a folder in it. [default: the current folder]",
@@ -56,7 +58,7 @@ def branch(command: F) -> F:
     return click.option(
         "--branch",
         metavar="NAME",
-        shell_complete=completion.branches,
+        shell_complete=completion.complete_branches,
         envvar=environment.BRANCH,
         show_envvar=True,
         help="The branch to read and write. [default: the one checked out]",
@@ -65,7 +67,7 @@ def branch(command: F) -> F:
 
 def ref(purpose: str) -> Callable[[F], F]:
     """`--ref REF`: the parameter `ref`, None for the branch's tip; `purpose` is what its help says."""
-    return click.option("--ref", metavar="REF", shell_complete=completion.refs, help=purpose)
+    return click.option("--ref", metavar="REF", shell_complete=completion.complete_refs, help=purpose)
 
 
 def as_json(command: F) -> F:

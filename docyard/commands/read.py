@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from docyard.cli import completion
-from docyard.cli.addresses import placed, tell_moved
+from docyard.cli.addresses import locate_address, print_moved_notice
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-class Place(NamedTuple):
-    """What is read: the bytes [start, end) of a text, and where that has moved to if it has."""
+class ReadRange(NamedTuple):
+    """The bytes [start, end) of a text, and the new location if the target moved."""
 
     text: TextFile
     start: int
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 
 @click.command(name="read", short_help="Read a document, a section or a task.")
-@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.addresses)
+@click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @click.option("--raw", is_flag=True, help="The source as it is, byte by byte, on a terminal too.")
 @click.option("--summary", "form", flag_value="summary", help="A summary of the file.")
@@ -66,27 +66,27 @@ def command(
         raise click.UsageError("--raw is the source itself: leave out --json, --summary and --sections")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    address = placed(workspace, snapshot, address, find_folder(repo))
+    address = locate_address(workspace, snapshot, address, find_folder(repo))
     if as_json or form:
-        answer = _ask(workspace, snapshot, address, ref, form)
-        tell_moved(answer.get("moved_to"))
-        _show_answer(answer, form, as_json=as_json, pager=pager)
+        answer = _call_read_tool(workspace, snapshot, address, ref, form)
+        print_moved_notice(answer.get("moved_to"))
+        _print_answer(answer, form, as_json=as_json, pager=pager)
         return Exit.DONE
     place = _find(workspace, snapshot, address)
-    tell_moved(place.moved_to)
+    print_moved_notice(place.moved_to)
     if raw or not is_terminal(sys.stdout):
         sys.stdout.flush()
         sys.stdout.buffer.write(place.text.data[place.start : place.end])
         sys.stdout.buffer.flush()
     else:
-        from docyard.terminal.console import show
+        from docyard.terminal.console import print_text
 
-        show(place.text, place.start, place.end, pager=pager)
+        print_text(place.text, place.start, place.end, pager=pager)
     return Exit.DONE
 
 
-def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
-    """Return the bytes that an address names: of a section with its subsections, of the preamble its own."""
+def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadRange:
+    """Return the bytes of an address: a section includes its subsections, the preamble does not."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
     from workspace.texts.text_file import LazyFilePaths
@@ -98,17 +98,17 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> Place:
         if text.document is not None:
             task_slug = f"{named.section if entry is None else entry.address}[{named.task}]"
             _, task = resolve_task(text.document, task_slug)
-            return Place(text, task.start, task.end, moved_to and {**moved_to, "slug": task_slug})
+            return ReadRange(text, task.start, task.end, moved_to and {**moved_to, "slug": task_slug})
     text, _, entry, moved_to = open_text(workspace.moves, snapshot, address)
     if entry is None:
-        return Place(text, 0, len(text.data), moved_to)
-    return Place(text, entry.start, entry.tree_end, moved_to)
+        return ReadRange(text, 0, len(text.data), moved_to)
+    return ReadRange(text, entry.start, entry.tree_end, moved_to)
 
 
-def _ask(
+def _call_read_tool(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """Return what the tool answers that does this for an agent. Raises what stands in its way."""
+    """Return the answer of the tool that agents use for this. Raises its errors."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from tools.toolsets import all_tools
@@ -145,7 +145,7 @@ def _ask(
         index.close()
 
 
-def _show_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
+def _print_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
     if as_json:
         console.print_json(answer)
         if answer.get("truncated"):
@@ -155,10 +155,10 @@ def _show_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pag
             (item["address"], item["title"], f"{item['lines'][0]}-{item['lines'][1]}", f"{item['tokens']:,}")
             for item in answer["outline"]
         ]
-        console.table(("section", "title", "lines", "tokens"), rows)
+        console.print_table(("section", "title", "lines", "tokens"), rows)
     elif is_terminal(sys.stdout):
-        from docyard.terminal.console import show_markdown
+        from docyard.terminal.console import print_markdown
 
-        show_markdown(answer["content"], pager=pager)
+        print_markdown(answer["content"], pager=pager)
     else:
         click.echo(answer["content"])

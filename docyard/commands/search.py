@@ -1,4 +1,4 @@
-"""`docyard search`: what search_docs finds, for a person."""
+"""`docyard search`: search_docs for a person."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many hits at most."
 )
 @click.option(
-    "--type", "doc_type", metavar="TYPE", shell_complete=completion.types, help="Only documents of this type."
+    "--type",
+    "doc_type",
+    metavar="TYPE",
+    shell_complete=completion.complete_types,
+    help="Only documents of this type.",
 )
 @click.option("--tag", metavar="TAG", help="Only documents with this tag.")
 @click.option(
@@ -68,7 +72,7 @@ def command(
     filters = _filters((("type", doc_type), ("tags", tag)), others)
     index = options.open_index(repo, branch, artifact, key)
     try:
-        with console.progress("Indexing") as progress:
+        with console.show_progress("Indexing") as progress:
             page = index.search(
                 " ".join(words), limit=limit, filters=filters, path=path, ref=ref, progress=progress
             )
@@ -89,7 +93,7 @@ def command(
         rows = [
             (hit.chunk_id, hit.breadcrumb or hit.heading, " ".join(hit.snippet.split())) for hit in page.hits
         ]
-        console.table(("address", "section", "text"), rows)
+        console.print_table(("address", "section", "text"), rows)
     else:
         from tools.errors import escape_invisible
 
@@ -105,7 +109,7 @@ def command(
 
 
 def _advice(hint: Hint | None) -> Iterator[str]:
-    """Yield what to say to a person who found nothing."""
+    """Yield advice for a search without hits."""
     if hint is None:
         yield "Nothing was found."
         return
@@ -119,7 +123,7 @@ def _advice(hint: Hint | None) -> Iterator[str]:
 def _filters(named: Iterable[tuple[str, str | None]], others: Iterable[str]) -> dict[str, str]:
     """Return the value of each key.
 
-    Raises BadParameter for what is no KEY=VALUE, and for a key that comes twice.
+    Raises BadParameter for text without KEY=VALUE, and for a repeated key.
     """
     filters = {key: value for key, value in named if value}
     for text in others:

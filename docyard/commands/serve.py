@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
-    from docyard.service import Served
+    from docyard.service import Service
 
 
 _OF_HTTP = {
@@ -43,7 +43,7 @@ _OF_HTTP = {
 @click.option(
     "--toolsets",
     metavar="A,B",
-    shell_complete=completion.toolsets,
+    shell_complete=completion.complete_toolsets,
     envvar=environment.TOOLSETS,
     show_envvar=True,
     help="Which tools to offer. [default: documents,tasks,search, and proposals where docyard.toml protects "
@@ -156,16 +156,18 @@ def command(
     except ToolsetUnknown as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     settings = _http_settings(context)
-    from docyard.service import of_artifact, of_repository
+    from docyard.service import build_artifact_service, build_repository_service
 
     if artifact is not None:
         key = find_folder(key) if key else None
-        served = of_artifact(find_folder(artifact), key, chosen, text_tokens=text_tokens)
+        served = build_artifact_service(find_folder(artifact), key, chosen, text_tokens=text_tokens)
     else:
         durable = False if no_fsync else None
         workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
-        served = of_repository(workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens)
+        served = build_repository_service(
+            workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens
+        )
     try:
         if settings is None:
             _over_stdio(served)
@@ -177,7 +179,7 @@ def command(
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raise click.UsageError for options that exclude each other. The environment's may stay unused."""
+    """Raise click.UsageError for options that exclude each other. Unused variables are allowed."""
     given = {
         name
         for name in context.params
@@ -204,32 +206,32 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _http_settings(context: click.Context) -> HttpSettings | None:
-    """Return what is asked for over HTTP; None over stdio. Raises click.UsageError, CannotError."""
+    """Return the HTTP settings; None over stdio. Raises click.UsageError, CannotError."""
     given = context.params
     if given["http"] is None:
         return None
-    from docyard.http.settings import WrongUsage, http_settings
+    from docyard.http.settings import InvalidOptions, build_http_settings
 
     file = given["token_file"]
     try:
-        return http_settings(
+        return build_http_settings(
             given["http"],
             given["allow_hosts"],
             None if file is None else find_folder(file),
             no_token=given["no_token"],
             read_only=given["read_only"],
         )
-    except WrongUsage as error:
+    except InvalidOptions as error:
         raise click.UsageError(str(error)) from None
 
 
-def _over_http(served: Served, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
-    from docyard.http.server import start
+def _over_http(served: Service, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
+    from docyard.http.server import start_server
 
-    start(served, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
+    start_server(served, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
 
 
-def _over_stdio(served: Served) -> None:
+def _over_stdio(served: Service) -> None:
     from docyard.mcp_server.server import run_stdio
 
     if is_terminal(sys.stdin):

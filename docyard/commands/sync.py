@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.sync_report import needs_someone, print_synced, synced_data
+from docyard.cli.sync_report import needs_decision, print_sync, sync_to_data
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
@@ -75,7 +75,7 @@ def command(
         docyard sync --ours guides/setup.md --theirs api.md
         docyard sync --push --remote backup --json
     """
-    from docyard.forges.pull_request_sync import followed_data, followed_lines
+    from docyard.forges.pull_request_sync import format_round, round_to_data
     from docyard.forges.rounds import ForgeRounds
     from tools.errors import escape_invisible
     from workspace.sync.sync import sync
@@ -85,44 +85,44 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     choose = _chooser(ours, theirs, resolve)
     is_both = fetch == push
-    with console.progress("Talking to the remote") as progress:
+    with console.show_progress("Talking to the remote") as progress:
         found = sync(
             workspace,
-            environment.remote_access(),
+            environment.read_remote_access(),
             remote=remote,
             fetch=fetch or is_both,
             push=push or is_both,
             choose=choose,
             progress=progress,
         )
-        rounds = ForgeRounds(workspace, environment.forge_access)
+        rounds = ForgeRounds(workspace, environment.read_forge_access)
         followed = rounds.follow(found) if found.fetched and remote is None else None
         if followed is not None and followed.wrote and (push or is_both):
             # What was said on the forge is said here now, and others are to read it too.
-            sync(workspace, environment.remote_access(), remote=remote, fetch=False, restore=False)
+            sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)
     if as_json:
-        console.print_json(synced_data(found) | {"forge": followed_data(followed)})
+        console.print_json(sync_to_data(found) | {"forge": round_to_data(followed)})
     else:
-        print_synced(found, remote)
-        for line in followed_lines(followed) if followed is not None else ():
+        print_sync(found, remote)
+        for line in format_round(followed) if followed is not None else ():
             click.echo(escape_invisible(line))
     failed = followed is not None and followed.error is not None
-    return Exit.PROBLEMS if needs_someone(found) or failed else Exit.DONE
+    return Exit.PROBLEMS if needs_decision(found) or failed else Exit.DONE
 
 
 def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None) -> Choose | None:
-    """Return what decides conflicts as the options say; None without them. Raises CannotError for a file."""
+    """Return a function that decides conflicts by the options; None without them. Raises CannotError."""
     if not (ours or theirs or resolve):
         return None
-    from docyard.cli.proposals.actions import text_of
-    from docyard.cli.proposals.conflicts import check_versions, decided, read_decisions
+    from docyard.cli.proposals.actions import read_text_file
+    from docyard.cli.proposals.conflicts import check_versions, parse_decisions, resolve_choices
 
-    text = text_of(resolve) if resolve else None
-    given = read_decisions(text) if text is not None else {}
+    text = read_text_file(resolve) if resolve else None
+    given = parse_decisions(text) if text is not None else {}
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if text is not None:
             check_versions(text, conflicts)
-        return decided(conflicts, given, ours, theirs)
+        return resolve_choices(conflicts, given, ours, theirs)
 
     return choose

@@ -12,7 +12,7 @@ from docyard.cli.main import NearestGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
-from docyard.terminal.authors import secret_of_caller
+from docyard.terminal.authors import read_secret
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     _say(
         secret,
         "",
-        f"This is the token of {_shown(person)}. It is not shown again: keep it where only they can read it.",
+        f"This is the token of {_format_person(person)}. It is not shown again: keep it where "
+        "only they can read it.",
         *([f"They have {', '.join(others)} too; all of them together give one approval."] if others else []),
         f"  next: set {environment.TOKEN} to it, or write it to a file of mode 600 for --token-file",
     )
@@ -92,7 +93,7 @@ def listing(repo: Path | None, as_json: bool) -> int:
     elif not people:
         _say("There are no tokens.", "  next: docyard tokens add NAME")
     else:
-        console.table(("token", "name", "address"), people)
+        console.print_table(("token", "name", "address"), people)
     return Exit.DONE
 
 
@@ -111,7 +112,7 @@ def revoke(token: str, repo: Path | None, as_json: bool) -> int:
     if as_json:
         console.print_json({**_data(person), "revoked": True})
     else:
-        _say(f"Revoked the token {person.token} of {_shown(person)}.")
+        _say(f"Revoked the token {person.token} of {_format_person(person)}.")
     return Exit.DONE
 
 
@@ -140,8 +141,8 @@ def trust(
         docyard tokens trust ana --name "Ana Li" --email ana@example.org --token-file ~/ana.token
     """
     workspace = open_workspace(repo)
-    file = None if token_file is None else environment.current_directory() / token_file.expanduser()
-    secret = secret_of_caller(file, ask=True)
+    file = None if token_file is None else environment.get_current_directory() / token_file.expanduser()
+    secret = read_secret(file, ask=True)
     if secret is None:
         raise CannotError(
             "there is no token to trust",
@@ -155,7 +156,7 @@ def trust(
     if as_json:
         console.print_json({**_data(person), "trusted": True})
     else:
-        _say(f"The token {person.token} of {_shown(person)} counts here from now on.")
+        _say(f"The token {person.token} of {_format_person(person)} counts here from now on.")
     return Exit.DONE
 
 
@@ -166,7 +167,7 @@ def _tokens(workspace: Workspace) -> Tokens:
 
 
 def _identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Name and address as given, else as Git's settings have them. Raises CannotError if neither does."""
+    """Return the given name and address, else those of Git's settings. Raises CannotError without one."""
     own = workspace.git.identity()
     if own is None and (name is None or email is None):
         raise CannotError(
@@ -181,7 +182,7 @@ def _data(person: Person) -> dict[str, object]:
     return {"token": person.token, "name": person.name, "email": person.email}
 
 
-def _shown(person: Person) -> str:
+def _format_person(person: Person) -> str:
     return f"{person.name} <{person.email}>"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from docyard.cli.reports.formats import Report
-    from docyard.cli.validate_sources import Gathered
+    from docyard.cli.validate_sources import Sources
     from workspace.validation.rule import Finding
     from workspace.validation.run import Validator
 
@@ -34,7 +34,7 @@ FORMATS = ("text", "json", "sarif", "github")
 @click.option(
     "--since",
     metavar="REF",
-    shell_complete=completion.refs,
+    shell_complete=completion.complete_refs,
     help="Tell only of what is new since the history of REF was left.",
 )
 @click.option(
@@ -97,24 +97,24 @@ def command(
     if as_json and form not in (None, "json"):
         raise click.UsageError("--json and --format exclude each other")
     from docyard.cli.reports.formats import Report
-    from docyard.cli.validate_sources import chosen, gather
+    from docyard.cli.validate_sources import collect_sources, select_documents
 
     folder = find_folder(repo)
-    gathered = gather(folder, ref, staged)
+    gathered = collect_sources(folder, ref, staged)
     validator = _validator(gathered, dialect, only, off)
-    documents = chosen(gathered, folder, paths)
+    documents = select_documents(gathered, folder, paths)
     found = _findings(validator, documents, jobs, manifests=not paths)
     if since is not None:
-        found = _new(gathered, validator, found, since)
+        found = _select_new(gathered, validator, found, since)
     found = validator.suggested(found)
-    mending = _mending(gathered, ref, staged)
+    mending = _format_fix_command(gathered, ref, staged)
     report = Report(found, len(documents), gathered.where, gathered.commit, most, mending)
-    with console.cut_short():
-        click.echo(_written(report, "json" if as_json else form or "text"))
+    with console.ignore_broken_pipe():
+        click.echo(_format_report(report, "json" if as_json else form or "text"))
     return Exit.DONE if report.is_valid else Exit.PROBLEMS
 
 
-def _validator(gathered: Gathered, dialect: str | None, only: Sequence[str], off: Sequence[str]) -> Validator:
+def _validator(gathered: Sources, dialect: str | None, only: Sequence[str], off: Sequence[str]) -> Validator:
     from workspace.validation.run import Selection, Validator
 
     files, config = gathered.files, gathered.files.config
@@ -127,24 +127,24 @@ def _validator(gathered: Gathered, dialect: str | None, only: Sequence[str], off
 def _findings(
     validator: Validator, documents: Sequence[str], jobs: int | None, *, manifests: bool
 ) -> list[Finding]:
-    from docyard.cli.validate_sources import findings
+    from docyard.cli.validate_sources import collect_findings
 
-    with console.progress("Validating documents") as progress:
-        found = findings(validator, documents, jobs, progress)
+    with console.show_progress("Validating documents") as progress:
+        found = collect_findings(validator, documents, jobs, progress)
     if manifests:
         found += validator.check_manifests()
     return sorted(found, key=lambda one: one[2:5])
 
 
-def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
-    """Return what was found and was not there before: documents without findings are not looked at again."""
-    from docyard.cli.validate_sources import beginning
+def _select_new(gathered: Sources, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
+    """Return the new findings. Only documents with findings are checked at the earlier commit."""
+    from docyard.cli.validate_sources import find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
 
     if gathered.git is None:
         raise CannotError("--since needs a Git repository", fix="Leave it out.")
-    before = list_commit(gathered.git, beginning(gathered.git, since, gathered.commit))
+    before = list_commit(gathered.git, find_range_start(gathered.git, since, gathered.commit))
     earlier = Validator(replace(before, settings=validator.files.config), validator.selection)
     blobs = before.reader.blobs if isinstance(before.reader, BlobReader) else {}
     was_at = map_earlier_paths(validator.files, earlier.files, blobs, sorted({one.path for one in found}))
@@ -152,29 +152,29 @@ def _new(gathered: Gathered, validator: Validator, found: list[Finding], since: 
     return exclude_earlier(found, _findings(earlier, documents, None, manifests=True), was_at)
 
 
-def _mending(gathered: Gathered, ref: str | None, staged: bool) -> str | None:
-    """Return the command that shows what can be mended of what was read; none works in no repository."""
+def _format_fix_command(gathered: Sources, ref: str | None, staged: bool) -> str | None:
+    """Return the command that previews the fixes; none without a repository."""
     if gathered.git is None:
         return None
     source = " --staged" if staged else f" --ref {ref}" if ref else ""
     return f"docyard fix --check{source}"
 
 
-def _written(report: Report, form: str) -> str:
+def _format_report(report: Report, form: str) -> str:
     match form:
         case "json":
-            from docyard.cli.reports.formats import as_json
+            from docyard.cli.reports.formats import format_json
 
-            return as_json(report)
+            return format_json(report)
         case "sarif":
-            from docyard.cli.reports.formats import as_sarif
+            from docyard.cli.reports.formats import format_sarif
 
-            return as_sarif(report)
+            return format_sarif(report)
         case "github":
-            from docyard.cli.reports.formats import as_annotations
+            from docyard.cli.reports.formats import format_annotations
 
-            return as_annotations(report)
+            return format_annotations(report)
         case _:
-            from docyard.cli.reports.formats import as_text
+            from docyard.cli.reports.formats import format_text
 
-            return as_text(report)
+            return format_text(report)

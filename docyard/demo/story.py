@@ -22,7 +22,7 @@ from typing import Any
 from rich.rule import Rule
 from rich.text import Text
 
-from docyard.terminal.console import console
+from docyard.terminal.console import create_console
 from workspace.proposal_ids import derive_id
 
 Data = Mapping[str, Any]
@@ -258,7 +258,7 @@ class Screen:
     """Prints the demonstration as it goes on."""
 
     def __init__(self) -> None:
-        self._console = console()
+        self._console = create_console()
         self._number = 0
 
     def title(self, text: str) -> None:
@@ -322,8 +322,8 @@ _PLAIN = (
 )
 
 
-def commit(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> str:
-    """Append `text` to a file and commit it as a person does. Returns the command that was used."""
+def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> str:
+    """Append `text` to a file and commit it as a person does. Return the command that was used."""
     program = shutil.which("git")
     if program is None:
         _commit_without_git(folder, file, text)
@@ -335,7 +335,7 @@ def commit(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> 
     return f'git commit --all --message "{MESSAGE}"'
 
 
-def history(folder: Path, variables: Mapping[str, str]) -> str:
+def read_history(folder: Path, variables: Mapping[str, str]) -> str:
     """Return what `git log --stat` prints."""
     program = shutil.which("git")
     if program is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from docyard.doctor.finding import FIX_COMMAND, FROM_A_CLONE, Finding, Severity, format_count, format_some
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, sync_written_objects
@@ -49,7 +49,8 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
             yield Finding(
                 Severity.NOTE,
                 "index",
-                f"{count(hidden, 'value of', 'values of')} {key} can be searched for and not listed: over "
+                f"{format_count(hidden, 'value of', 'values of')} {key} can be searched for and "
+                "not listed: over "
                 f"{MAX_VALUE_LENGTH} characters, or with some that cannot be seen",
                 f"Shorten or mend them in the documents, if agents are to filter by {key}.",
             )
@@ -66,7 +67,7 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
             Severity.NOTE,
             "index",
             f"the taxonomy has over {MAX_KEYS} keys, those of every workspace included; search_docs lists no "
-            f"values of {some([*listed][MAX_KEYS:])}",
+            f"values of {format_some([*listed][MAX_KEYS:])}",
         )
     size = len(json.dumps(listed).encode())
     if size > _LARGE:
@@ -121,15 +122,17 @@ def _others(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{count(others, 'path is', 'paths are')} named like documents, but links or submodules, so not "
-            f"read: {some(others)}",
+            f"{format_count(others, 'path is', 'paths are')} named like documents, but links or "
+            "submodules, so not "
+            f"read: {format_some(others)}",
         )
     if unnameable:
         shown = [escape_path(path[:_SHOWN]) for path in unnameable]
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"no answer can name {count(unnameable, 'file', 'files')}, so not read: {some(shown)}",
+            f"no answer can name {format_count(unnameable, 'file', 'files')}, so not read: "
+            f"{format_some(shown)}",
             "Rename them, without control characters, in UTF-8, and commit that.",
         )
 
@@ -174,39 +177,43 @@ def _contents(
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {count([*in_files], 'document are', 'documents are')} missing or broken in the "
-            f"repository, and whole in the work tree: {some([*in_files])}",
-            MEND,
+            f"the contents of {format_count([*in_files], 'document are', 'documents are')} "
+            "missing or broken in the "
+            f"repository, and whole in the work tree: {format_some([*in_files])}",
+            FIX_COMMAND,
             partial(_write_again, writable, in_files),
         )
     if lost:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {count([*lost], 'document are', 'documents are')} missing or broken in the "
-            f"repository, so they can be neither read nor found: {some([*lost])}",
+            f"the contents of {format_count([*lost], 'document are', 'documents are')} missing "
+            "or broken in the "
+            f"repository, so they can be neither read nor found: {format_some([*lost])}",
             FROM_A_CLONE,
         )
     if pointers:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so there is nothing "
-            f"to read: {some(pointers)}",
+            f"{format_count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
+            "there is nothing "
+            f"to read: {format_some(pointers)}",
             "git lfs migrate export --include='*.md' brings the texts into the repository",
         )
     if foreign:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(foreign, 'document is', 'documents are')} not UTF-8: {some(foreign)}",
+            f"{format_count(foreign, 'document is', 'documents are')} not UTF-8: {format_some(foreign)}",
             "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW && mv NEW FILE, and commit it",
         )
     if large:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(large, 'document is', 'documents are')} over {limit:,} bytes: {some(large)}",
+            f"{format_count(large, 'document is', 'documents are')} over {limit:,} bytes: "
+            f"{format_some(large)}",
             "Split them, or raise [limits] document_bytes in docyard.toml.",
         )
 
@@ -224,4 +231,4 @@ def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) ->
                 written.append(path)
     if not written:
         return None
-    return f"wrote the contents of {count(written, 'document', 'documents')} again, from the work tree"
+    return f"wrote the contents of {format_count(written, 'document', 'documents')} again, from the work tree"

@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from docyard import environment
-from docyard.doctor.finding import MEND, Finding, Severity
+from docyard.doctor.finding import FIX_COMMAND, Finding, Severity
 from docyard.doctor.index import check_disks, is_read_only
 from docyard.doctor.installation import (
     EXTRAS,
     Installation,
     Requirement,
     find_installation,
-    installed_version,
-    requirements,
+    find_installed_version,
+    list_requirements,
 )
 from workspace.git.private_folder import FOLDER, is_closed_to_us, is_open_to_others, make_private_folder
 
@@ -36,14 +36,14 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
             f"this Python is older than {wanted}",
             f"Install docyard with Python {wanted}.",
         )
-    yield from check_libraries(requirements(), find_installation())
+    yield from check_libraries(list_requirements(), find_installation())
     if common_dir is not None and is_open_to_others(common_dir):
         yield Finding(
             Severity.WARNING,
             AREA,
             "other users can enter docyard in the repository's Git folder, so they can hold its lock and "
             "stop all writes",
-            f"{MEND}, as the owner of that folder",
+            f"{FIX_COMMAND}, as the owner of that folder",
             partial(_close, common_dir),
         )
     for folder, what in _written(common_dir, worktree):
@@ -62,7 +62,7 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
                 f"{what} is no folder, so nothing can be committed",
                 "Move what stands there aside.",
             )
-        elif not environment.writable(folder) and not is_read_only(folder):
+        elif not environment.is_writable(folder) and not is_read_only(folder):
             yield Finding(
                 Severity.WARNING,
                 AREA,
@@ -70,7 +70,7 @@ def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterat
                 "Change its owner or permissions, or use `docyard serve --read-only`.",
             )
     yield from check_disks(_written(common_dir, worktree))
-    if environment.home() is None:
+    if environment.find_home() is None:
         yield Finding(
             Severity.WARNING,
             AREA,
@@ -126,7 +126,7 @@ def check_libraries(required: Iterable[Requirement], installation: Installation)
 
 def _problem(required: Requirement) -> str:
     """Describe what is wrong with an installed library; empty if nothing is."""
-    installed = installed_version(required.name)
+    installed = find_installed_version(required.name)
     if installed is None:
         return f"{required.name} is not installed"
     return "" if required.is_met_by(installed) else f"{required.name} is {installed}"

@@ -1,4 +1,4 @@
-"""One thing that a checkup found."""
+"""One finding of a check."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-MEND = "docyard doctor --fix"
-"""What to type about a finding that can be mended here."""
+FIX_COMMAND = "docyard doctor --fix"
+"""The command for a finding that can be fixed here."""
 
 FROM_A_CLONE = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
 """What to type to get missing objects from another clone; `git fetch` refuses where HEAD is not whole."""
@@ -16,7 +16,7 @@ _SHOWN = 10
 
 
 class Severity(StrEnum):
-    """How bad it is. A note is worth knowing and needs nothing done."""
+    """The severity of a finding. A note needs no action."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -55,12 +55,12 @@ class Finding:
         return self.severity is not Severity.NOTE
 
 
-def count(items: Sequence[str], one: str, many: str) -> str:
-    """Return how many there are, in words: "1 document is", "1,200 documents are"."""
+def format_count(items: Sequence[str], one: str, many: str) -> str:
+    """Return a number with its noun and verb: "1 document is", "1,200 documents are"."""
     return f"{len(items):,} {one if len(items) == 1 else many}"
 
 
-def some(items: Sequence[str]) -> str:
-    """Return the first few of them, and how many more there are."""
+def format_some(items: Sequence[str]) -> str:
+    """Return the first few items, and the number of the others."""
     more = len(items) - _SHOWN
     return ", ".join(items[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard.doctor.documents import check_values
-from docyard.doctor.finding import Finding, Severity, count
+from docyard.doctor.finding import Finding, Severity, format_count
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -49,10 +49,10 @@ def check_disks(places: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
                 "Mount it for writing (mount -o remount,rw), or use `docyard serve --read-only`.",
             )
         else:
-            yield from room(shutil.disk_usage(found[0][0]).free, words)
+            yield from check_free_space(shutil.disk_usage(found[0][0]).free, words)
 
 
-def room(free: int, words: str) -> Iterator[Finding]:
+def check_free_space(free: int, words: str) -> Iterator[Finding]:
     """Yield what is to be said of so many free bytes."""
     if free >= NEARLY_FULL:
         return
@@ -122,7 +122,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"a docyard died while it wrote the index, and left {count(status.leftovers, 'file', 'files')}; "
+            "a docyard died while it wrote the index, and left "
+            f"{format_count(status.leftovers, 'file', 'files')}; "
             "the next change of the index sweeps them away",
             mend=lambda: _swept(index),
         )
@@ -163,7 +164,8 @@ def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Itera
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(left, 'index folder', 'index folders')} of earlier versions or of deleted branches: "
+            f"{format_count(left, 'index folder', 'index folders')} of earlier versions or of "
+            "deleted branches: "
             "they only take up room",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
             mend=lambda: _removed([parent / name for name in left]),
@@ -179,7 +181,9 @@ def _removed(folders: list[Path]) -> str | None:
     idle = [folder for folder in folders if not is_locked(Location(folder).lock)]
     remove_entries(idle)
     gone = [folder.name for folder in idle if not folder.exists()]
-    return f"removed {count(gone, 'index folder', 'index folders')} that nothing uses" if gone else None
+    return (
+        f"removed {format_count(gone, 'index folder', 'index folders')} that nothing uses" if gone else None
+    )
 
 
 def _is_left(name: tuple[str, str, str], schema: int) -> bool:

@@ -112,7 +112,7 @@ class Installation:
         return shlex.join([_python(self.executable), "-m", "pip", "install", *options, *packages])
 
     def _uv_command(self, packages: Iterable[str]) -> str:
-        """A further `uv tool install` forgets the packages of the one before, unless it names them again."""
+        """Return the `uv tool install` command with all packages: it forgets those not named again."""
         options = [part for package in dict.fromkeys(packages) for part in ("--with", package)]
         if self.installer is Installer.UVX:
             origin = [] if self.source == NAME else ["--from", self.source]
@@ -137,13 +137,13 @@ def find_installation(prefix: Path | None = None, executable: Path | None = None
     return Installation(Installer.PIP, prefix, executable, source)
 
 
-def extra_command(extra: str) -> str:
+def format_extra_command(extra: str) -> str:
     """Return the command that installs one of Docyard's extras where this process runs from."""
-    wanted = [one.specification for one in requirements() if one.extra == extra]
+    wanted = [one.specification for one in list_requirements() if one.extra == extra]
     return find_installation().extra_command(extra, wanted)
 
 
-def requirements() -> list[Requirement]:
+def list_requirements() -> list[Requirement]:
     """List what the installed Docyard requires; nothing if it runs from its source, not installed."""
     try:
         return parse_requirements(metadata.requires(NAME) or [])
@@ -166,7 +166,7 @@ def parse_requirements(lines: Iterable[str]) -> list[Requirement]:
     return found
 
 
-def installed_version(name: str) -> str | None:
+def find_installed_version(name: str) -> str | None:
     """Return the version of an installed library; None if it is not installed."""
     try:
         return metadata.version(name)

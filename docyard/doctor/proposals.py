@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import Finding, Severity, count, some
+from docyard.doctor.finding import Finding, Severity, format_count, format_some
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
 
@@ -35,8 +35,8 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"words of {count(unreadable, 'proposal', 'proposals')} cannot be read, and are left out: "
-            f"{some(unreadable)}",
+            f"words of {format_count(unreadable, 'proposal', 'proposals')} cannot be read, and are left out: "
+            f"{format_some(unreadable)}",
             f"git log --stat {BRANCH} shows which commit brought the files; upgrade docyard if it is older",
         )
     silent = [name for name in git.branches() if parse_branch_id(name) not in (None, *said.proposals)]
@@ -44,8 +44,9 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(silent, 'branch is', 'branches are')} named like a proposal's, and nothing is said of "
-            f"{'it' if len(silent) == 1 else 'them'}: {some(silent)}",
+            f"{format_count(silent, 'branch is', 'branches are')} named like a proposal's, and "
+            "nothing is said of "
+            f"{'it' if len(silent) == 1 else 'them'}: {format_some(silent)}",
             "docyard sync fetches the words; what was not meant as a proposal is removed with "
             f"git branch -D {quote(silent[0])}",
         )
@@ -68,8 +69,9 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"approvals of {count(uncovered, 'proposal', 'proposals')} are void, because a merge would bring "
-            f"changes under a rule that no reviewer has seen: {some(uncovered)}",
+            f"approvals of {format_count(uncovered, 'proposal', 'proposals')} are void, because "
+            "a merge would bring "
+            f"changes under a rule that no reviewer has seen: {format_some(uncovered)}",
             f"docyard proposals refresh {uncovered[0]} takes them in; then approve it as it is",
         )
 

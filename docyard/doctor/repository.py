@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard.doctor.documents import Progress, check_documents
-from docyard.doctor.finding import MEND, Finding, Severity, count, some
+from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_some
 from docyard.doctor.storage import check_storage
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
@@ -58,11 +58,11 @@ _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
 
 def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
-    """Name the settings and hooks that a person ought to know of, before running git here."""
+    """Yield settings and hooks that a person should know before running git here."""
     settings = [
         setting
         for file in (common_dir / "config", git_dir / "config.worktree")
-        for setting in local_settings(_text(file))
+        for setting in parse_settings(_text(file))
     ]
     programs = [name for name, value in settings if _runs(name, value)]
     if programs:
@@ -70,7 +70,7 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
             Severity.NOTE,
             AREA,
             "settings in the repository name programs, which Git would run and docyard does not: "
-            + some(list(dict.fromkeys(programs))),
+            + format_some(list(dict.fromkeys(programs))),
             "git config --show-origin --get-all NAME shows one; see that you trust it",
         )
     reads = [name for name, _ in settings if _READS.fullmatch(name)]
@@ -78,7 +78,8 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            "settings in the repository lead to other files or folders: " + some(list(dict.fromkeys(reads))),
+            "settings in the repository lead to other files or folders: "
+            + format_some(list(dict.fromkeys(reads))),
             "git config --show-origin --get-all NAME shows one; see that you trust it",
         )
     hooks = _hooks(common_dir / "hooks")
@@ -86,15 +87,15 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"hooks are installed, and docyard's commits do not run them: {some(hooks)}",
+            f"hooks are installed, and docyard's commits do not run them: {format_some(hooks)}",
             "Check its commits where they arrive: on the server, or in CI.",
         )
 
 
-def local_settings(text: str) -> Iterator[tuple[str, str]]:
-    """Names (in lower case but for the middle part) and values as a configuration file has them.
+def parse_settings(text: str) -> Iterator[tuple[str, str]]:
+    """Return names (in lower case but for the middle part) and values of a configuration file.
 
-    It follows no include: the question is what stands here. Of a continued line it gives the first part.
+    Includes are not followed: only this file counts. Of a continued line the first part is returned.
     """
     section = ""
     for line in text.splitlines():
@@ -131,7 +132,7 @@ def _text(file: Path) -> str:
 
 
 def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
-    """What keeps a commit from being followed by the files of a work tree that has its branch checked out."""
+    """Yield what prevents a commit from updating the files of a work tree with its branch."""
     from workspace.git.objects import FILE_MODE
     from workspace.publishing.batch import FileChange
     from workspace.publishing.checkout import WorkFiles
@@ -197,24 +198,26 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(changed, 'document has', 'documents have')} changes that are not committed, "
-            f"and cannot be written meanwhile: {some(changed)}",
+            f"{format_count(changed, 'document has', 'documents have')} changes that are not committed, "
+            f"and cannot be written meanwhile: {format_some(changed)}",
             "git status, then commit or stash them",
         )
     if flagged:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(flagged, 'document is', 'documents are')} marked in Git's index (skip-worktree or "
-            f"intent-to-add), and cannot be written: {some(flagged)}",
+            f"{format_count(flagged, 'document is', 'documents are')} marked in Git's index "
+            "(skip-worktree or "
+            f"intent-to-add), and cannot be written: {format_some(flagged)}",
             "git update-index --no-skip-worktree FILE, or git add FILE",
         )
     if filtered:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{count(filtered, 'document has', 'documents have')} a filter or an encoding that only Git can "
-            f"apply, and cannot be written: {some(filtered)}",
+            f"{format_count(filtered, 'document has', 'documents have')} a filter or an encoding "
+            "that only Git can "
+            f"apply, and cannot be written: {format_some(filtered)}",
             "Take it out of .gitattributes.",
         )
 
@@ -225,7 +228,7 @@ AREA = "repository"
 _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
 
-def refusal(error: WorkspaceError, *, ends_it: bool = False) -> Finding:
+def build_unreadable_finding(error: WorkspaceError, *, ends_it: bool = False) -> Finding:
     """Return the finding for a repository, or a part of it, that cannot be read."""
     return Finding(Severity.ERROR, AREA, error.message, error.fix, ends_it=ends_it)
 
@@ -261,7 +264,7 @@ def check_repository(
     except DamagedRepository:
         raise
     except WorkspaceError as error:
-        yield refusal(error)
+        yield build_unreadable_finding(error)
         return
     if settings.signing != "off" and workspace.git.config_flag("commit.gpgsign"):
         yield Finding(
@@ -304,7 +307,7 @@ def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterato
             AREA,
             "a docyard died in the middle of a commit, and its locks keep everyone from writing: "
             + ", ".join(left.locks),
-            MEND,
+            FIX_COMMAND,
             mend,
         )
     elif any((common_dir / folder / JOURNAL).exists() for folder in left.folders):
@@ -313,7 +316,7 @@ def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterato
             AREA,
             "a docyard died in the middle of a commit, and someone removed its locks: files may hold what "
             "was not committed",
-            MEND,
+            FIX_COMMAND,
             mend,
         )
     elif left.folders:
@@ -322,7 +325,7 @@ def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterato
             Severity.NOTE,
             AREA,
             f"a docyard died in the middle of a commit and left {count}; no harm was done",
-            MEND,
+            FIX_COMMAND,
             mend,
         )
 
@@ -340,7 +343,7 @@ def _commits(number: int) -> str:
 
 
 def _locks(common_dir: Path, left: Leftovers) -> Iterator[Finding]:
-    """Yield old locks of other programs. They are only named: a program that is merely slow may hold them."""
+    """Yield old locks of other programs, without removing them: a slow program may hold them."""
     for name, lock in _lock_files(common_dir):
         try:
             age = time.time() - lock.stat().st_mtime

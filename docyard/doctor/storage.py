@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import FROM_A_CLONE, MEND, Finding, Severity, count, some
+from docyard.doctor.finding import FIX_COMMAND, FROM_A_CLONE, Finding, Severity, format_count, format_some
 from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.repository import DamagedRepository
 
@@ -102,9 +102,10 @@ def check_damage(workspace: Workspace, writable: Callable[[], Workspace]) -> Ite
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{count(broken, 'object is', 'objects are')} empty or cut short (a loss of power does that): "
-            f"{some([id[:12] for id in broken])}",
-            MEND,
+            f"{format_count(broken, 'object is', 'objects are')} empty or cut short (a loss of "
+            "power does that): "
+            f"{format_some([id[:12] for id in broken])}",
+            FIX_COMMAND,
             partial(_set_aside, git.common_dir, broken),
         )
     if is_torn(git.git_dir / "HEAD"):
@@ -139,7 +140,7 @@ def _torn(git: GitReader, torn: TornRef) -> Finding:
         Severity.ERROR,
         AREA,
         f"{message}: its reflog says that it was at {torn.commit[:12]}{later}",
-        MEND,
+        FIX_COMMAND,
         partial(_restore, git, torn),
         subject=f"refs/heads/{torn.branch}",
     )
@@ -157,7 +158,12 @@ def _pruned(
         message = f"{name} is not whole: the {first.kind} {first.id[:12]} is missing or broken{more}"
         if pruned.can_rebuild:
             yield Finding(
-                Severity.ERROR, AREA, message, MEND, partial(_rebuild, writable, pruned), subject=first.id
+                Severity.ERROR,
+                AREA,
+                message,
+                FIX_COMMAND,
+                partial(_rebuild, writable, pruned),
+                subject=first.id,
             )
         elif not is_served:
             fix = FROM_A_CLONE + _back(workspace.git, pruned.branch)
@@ -182,7 +188,7 @@ def _rebuild(writable: Callable[[], Workspace], pruned: PrunedBranch) -> str | N
         words += f"{pruned.branch}, in place of {pruned.tip[:12]}"
     if done.lost:
         lost = [f"{one.kind} {one.id[:12]}" + (f" ({one.path})" if one.path else "") for one in done.lost]
-        words += f"; could not bring back: {some(lost)}"
+        words += f"; could not bring back: {format_some(lost)}"
     return words.removeprefix("; ")
 
 
@@ -234,7 +240,8 @@ def _kept(common_dir: Path) -> Iterator[Finding]:
             yield Finding(
                 Severity.NOTE,
                 AREA,
-                f"{count(kept, one, many)} set aside in {name} of the Git folder; nothing uses it any more",
+                f"{format_count(kept, one, many)} set aside in {name} of the Git folder; nothing "
+                "uses it any more",
                 f'once nothing is missed: rm -r "$(git rev-parse --git-common-dir)/{name}"',
             )
 
@@ -263,7 +270,8 @@ def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
     if not moved:
         return None
     return (
-        f"set {count(moved, 'broken object', 'broken objects')} aside in {BROKEN_OBJECTS} of the Git folder"
+        f"set {format_count(moved, 'broken object', 'broken objects')} aside in "
+        f"{BROKEN_OBJECTS} of the Git folder"
     )
 
 

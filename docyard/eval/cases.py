@@ -101,7 +101,7 @@ def read_text(file: str, data: bytes) -> str | Problem:
         return Problem(file, data.count(b"\n", 0, error.start) + 1, "this is not UTF-8")
 
 
-def lines(text: str) -> Iterator[tuple[int, str]]:
+def split_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers from 1."""
     # Unlike here, `splitlines` ends a line at U+2028, which may stand in a JSON string.
     for number, line in enumerate(text.split("\n"), 1):
@@ -111,7 +111,7 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
 
 def read_jsonl(file: str, text: str) -> Iterator[Record | Problem]:
     """Read one object from each line; blank lines are skipped."""
-    for number, line in lines(text):
+    for number, line in split_lines(text):
         try:
             value = json.loads(line, object_pairs_hook=_once)
         except json.JSONDecodeError as error:
@@ -316,7 +316,7 @@ class Judgement(NamedTuple):
 def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
     """Read judgements line by line; a document that is judged twice for one query is a problem."""
     seen: dict[tuple[str, str], int] = {}
-    for number, line in lines(text):
+    for number, line in split_lines(text):
         columns = [cell.strip() for cell in line.split("\t")] if "\t" in line.strip() else line.split()
         if len(columns) not in (3, 4) or not all(columns):
             yield Problem(file, number, "there must be 4 columns: query, iteration, document, grade")
@@ -354,7 +354,7 @@ def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
             yield Record(item.line, {"id": str(name), "query": query, **taken})
 
 
-def judged_cases(
+def join_judgements(
     file: str, judgements: list[Judgement], queries_file: str, queries: list[Record]
 ) -> Iterator[Case | Problem]:
     """Join judgements and queries: a case for each query that is judged, in the order of the queries."""
@@ -373,7 +373,7 @@ def judged_cases(
 
 
 def _read_tsv(file: str, text: str) -> Iterator[Record | Problem]:
-    for number, line in lines(text):
+    for number, line in split_lines(text):
         name, tab, query = line.partition("\t")
         if tab:
             yield Record(number, {"id": name.strip(), "text": query})
@@ -437,7 +437,7 @@ def _read_judged(file: Path, queries: Path) -> Iterator[Case | Problem]:
     lines = [*read_qrels(file.name, judged)]
     records = [*read_queries(queries.name, asked)]
     yield from (item for item in [*lines, *records] if isinstance(item, Problem))
-    yield from judged_cases(
+    yield from join_judgements(
         file.name,
         [line for line in lines if isinstance(line, Judgement)],
         queries.name,

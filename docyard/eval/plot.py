@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.eval.report import latency, mean
-from docyard.eval.run import LEVELS, Run
+from docyard.eval.report import compute_latency, compute_mean
+from docyard.eval.run import LEVELS, EvalRun
 from docyard.terminal.exits import CannotError
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ _DRAWN = ("ndcg@10", "mrr")
 def check_plotting() -> None:
     """Raise CannotError where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
-        from docyard.doctor.installation import extra_command
+        from docyard.doctor.installation import format_extra_command
 
-        raise CannotError("a plot is drawn by matplotlib, which is not installed", fix=extra_command("eval"))
+        raise CannotError(
+            "a plot is drawn by matplotlib, which is not installed", fix=format_extra_command("eval")
+        )
 
 
-def draw(runs: Sequence[Run], file: Path) -> None:
+def draw(runs: Sequence[EvalRun], file: Path) -> None:
     """Draw the measures of all cases above, the time of a search below, with one place for each run.
 
     The same runs give the same bytes. `file` ends in .svg or .png. Raises OSError.
@@ -44,10 +46,10 @@ def draw(runs: Sequence[Run], file: Path) -> None:
         figure.savefig(file, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
 
 
-def _draw_quality(axes: Axes, runs: Sequence[Run]) -> None:
+def _draw_quality(axes: Axes, runs: Sequence[EvalRun]) -> None:
     for level in LEVELS:
         for measure in _DRAWN:
-            means = [mean(run.cases, level, measure) for run in runs]
+            means = [compute_mean(run.cases, level, measure) for run in runs]
             if any(value is not None for value in means):
                 heights = [float("nan") if value is None else value for value in means]
                 axes.plot(range(len(runs)), heights, marker="o", label=f"{measure} by {level}")
@@ -57,8 +59,8 @@ def _draw_quality(axes: Axes, runs: Sequence[Run]) -> None:
     axes.legend(loc="best")
 
 
-def _draw_latency(axes: Axes, runs: Sequence[Run]) -> None:
-    taken = [latency(run.cases) for run in runs]
+def _draw_latency(axes: Axes, runs: Sequence[EvalRun]) -> None:
+    taken = [compute_latency(run.cases) for run in runs]
     for name in ("p50_ms", "p95_ms"):
         heights = [getattr(one, name) if one else float("nan") for one in taken]
         axes.plot(range(len(runs)), heights, marker="o", label=name.removesuffix("_ms"))
@@ -68,5 +70,5 @@ def _draw_latency(axes: Axes, runs: Sequence[Run]) -> None:
     axes.legend(loc="best")
 
 
-def _label(run: Run) -> str:
+def _label(run: EvalRun) -> str:
     return f"{run.at[:16].replace('T', ' ')}  {(run.commit or 'none')[:7]}"

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docyard.eval.run import LEVELS, MEASURES, Outcome, Run
+from docyard.eval.run import LEVELS, MEASURES, EvalRun, Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasureRow:
     """The means of some cases at a level. `category` is None for all cases, "" for those without one."""
 
     level: str
@@ -36,54 +36,58 @@ class Latency:
     p95_ms: float
 
 
-def rows(outcomes: Sequence[Outcome]) -> list[Row]:
+def build_rows(outcomes: Sequence[Outcome]) -> list[MeasureRow]:
     """Return the means at each level: of all cases, then of each category in order, if any case has one."""
     categories = sorted({outcome.category for outcome in outcomes})
     shown = [None] if categories == [""] else [None, *categories]
     return [row for level in LEVELS for category in shown if (row := _row(level, category, outcomes))]
 
 
-def in_category(outcome: Outcome, category: str | None) -> bool:
+def is_in_category(outcome: Outcome, category: str | None) -> bool:
     """Return True if a case counts for the row of a category; None is the row of all."""
     return category is None or outcome.category == category
 
 
-def mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
+def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
     """Return the mean of one measure over the cases that have this level; None if none has it."""
     scored = [one.measures[measure] for outcome in outcomes if (one := outcome.level(level))]
     return sum(scored) / len(scored) if scored else None
 
 
-def latency(outcomes: Iterable[Outcome]) -> Latency | None:
+def compute_latency(outcomes: Iterable[Outcome]) -> Latency | None:
     """Return how long searches took; None if none was answered."""
     times = sorted(outcome.ms for outcome in outcomes if outcome.ms is not None)
     return Latency(_percentile(times, 0.5), _percentile(times, 0.95)) if times else None
 
 
-def without_hits(outcomes: Iterable[Outcome]) -> int:
+def count_without_hits(outcomes: Iterable[Outcome]) -> int:
     """Return how many cases found nothing at all."""
     return sum(not outcome.hits for outcome in outcomes)
 
 
-def summary(run: Run) -> dict[str, Any]:
+def summarize_run(run: EvalRun) -> dict[str, Any]:
     """Return the means of a run as data: by level, those of all cases and those of each category."""
     found: dict[str, Any] = {}
-    for row in rows(run.cases):
+    for row in build_rows(run.cases):
         data = {"cases": row.cases, **row.means}
         if row.category is None:
             found[row.level] = {**data, "categories": {}}
         else:
             found[row.level]["categories"][row.category] = data
-    took = latency(run.cases)
+    took = compute_latency(run.cases)
     found["latency"] = {"p50_ms": took.p50_ms, "p95_ms": took.p95_ms} if took else None
-    found["without_hits"] = without_hits(run.cases)
+    found["without_hits"] = count_without_hits(run.cases)
     return found
 
 
-def _row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> Row | None:
-    some = [outcome for outcome in outcomes if in_category(outcome, category)]
-    means = {name: value for name in MEASURES if (value := mean(some, level, name)) is not None}
-    return Row(level, category, sum(one.level(level) is not None for one in some), means) if means else None
+def _row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> MeasureRow | None:
+    some = [outcome for outcome in outcomes if is_in_category(outcome, category)]
+    means = {name: value for name in MEASURES if (value := compute_mean(some, level, name)) is not None}
+    return (
+        MeasureRow(level, category, sum(one.level(level) is not None for one in some), means)
+        if means
+        else None
+    )
 
 
 def _percentile(times: Sequence[float], share: float) -> float:
@@ -98,7 +102,7 @@ BY = "ndcg@10"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CasePair:
     """One case in an earlier run and in this one."""
 
     before: Outcome
@@ -114,14 +118,14 @@ class Pair:
 class Difference:
     """An earlier run, and the cases of both runs that ask and expect the same; only these are compared."""
 
-    earlier: Run
-    pairs: tuple[Pair, ...]
+    earlier: EvalRun
+    pairs: tuple[CasePair, ...]
 
-    def gained(self) -> list[Pair]:
+    def gained(self) -> list[CasePair]:
         """Return the cases that gained, most first."""
         return sorted((pair for pair in self.pairs if pair.gain > 0), key=lambda pair: -pair.gain)
 
-    def lost(self) -> list[Pair]:
+    def lost(self) -> list[CasePair]:
         """Return the cases that lost, most first."""
         return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
 
@@ -130,23 +134,23 @@ class Difference:
 
         Categories are those of now, so that a case that was only sorted anew is compared with itself.
         """
-        pairs = [pair for pair in self.pairs if in_category(pair.now, category)]
-        now = mean((pair.now for pair in pairs), level, measure)
-        before = mean((pair.before for pair in pairs), level, measure)
+        pairs = [pair for pair in self.pairs if is_in_category(pair.now, category)]
+        now = compute_mean((pair.now for pair in pairs), level, measure)
+        before = compute_mean((pair.before for pair in pairs), level, measure)
         return None if now is None or before is None else now - before
 
 
-def compare(earlier: Run, run: Run) -> Difference:
+def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
     """Pair the cases of two runs by their ids; one that was written anew in between is left out."""
     return Difference(earlier, tuple(_pairs(earlier, run)))
 
 
-def _pairs(earlier: Run, run: Run) -> Iterator[Pair]:
+def _pairs(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
     known = {outcome.id: outcome for outcome in earlier.cases}
     for now in run.cases:
         before = known.get(now.id)
         if before is not None and before.digest == now.digest:
-            yield Pair(before, now)
+            yield CasePair(before, now)
 
 
 SHOWN = 10
@@ -164,7 +168,7 @@ HEADINGS = ("", "cases", *MEASURES)
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
 
 
-def report(run: Run, difference: Difference | None = None) -> str:
+def render_report(run: EvalRun, difference: Difference | None = None) -> str:
     """Write the whole report."""
     lines = [f"# Search evaluation: {_plain(run.name)}", "", *_about(run)]
     lines += ["", "## Measures", "", *_measures(run, difference)]
@@ -177,13 +181,13 @@ def report(run: Run, difference: Difference | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def measure_cells(run: Run, difference: Difference | None = None) -> list[list[str]]:
+def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
     """Return one line of cells for each level and category: its name, how many cases, every mean.
 
     With an earlier run each mean has its change in brackets, taken over the cases that both runs have.
     """
     lines = []
-    for row in rows(run.cases):
+    for row in build_rows(run.cases):
         name = "" if row.category is None else f", {_plain(row.category) or '(none)'}"
         cells = [f"by {row.level}{name}", f"{row.cases:,}"]
         for measure, value in row.means.items():
@@ -193,17 +197,20 @@ def measure_cells(run: Run, difference: Difference | None = None) -> list[list[s
     return lines
 
 
-def time_cells(run: Run, difference: Difference | None = None) -> list[list[str]]:
-    """The cases that found nothing, and the time that a search took: a name and a value on each line."""
-    lines = [["cases that found nothing", f"{without_hits(run.cases):,}"]]
-    took, before = latency(run.cases), latency(difference.earlier.cases) if difference else None
+def format_time_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
+    """Return the number of cases without hits, and the search time: a name and a value a line."""
+    lines = [["cases that found nothing", f"{count_without_hits(run.cases):,}"]]
+    took, before = (
+        compute_latency(run.cases),
+        compute_latency(difference.earlier.cases) if difference else None,
+    )
     for name in ("p50", "p95") if took else ():
         was = f" (was {getattr(before, f'{name}_ms'):.2f})" if before else ""
         lines.append([f"search, {name}", f"{getattr(took, f'{name}_ms'):.2f} ms{was}"])
     return lines
 
 
-def _about(run: Run) -> Iterator[str]:
+def _about(run: EvalRun) -> Iterator[str]:
     yield f"- commit: `{run.commit or 'none yet'}`"
     yield f"- asked: {run.at}, by docyard {run.version}"
     stats = (run.metadata or {}).get("stats")
@@ -213,13 +220,13 @@ def _about(run: Run) -> Iterator[str]:
     yield f"- cases: {len(run.cases):,}{first}; lists of the best {run.parameters.top:,} sections"
 
 
-def _measures(run: Run, difference: Difference | None) -> Iterator[str]:
+def _measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:
     if difference is not None:
         yield f"In brackets: the change over the {len(difference.pairs):,} cases that both runs have."
         yield ""
-    yield from _table(HEADINGS, measure_cells(run, difference))
+    yield from _table(HEADINGS, format_measure_cells(run, difference))
     yield ""
-    yield from _table(("", ""), time_cells(run, difference))
+    yield from _table(("", ""), format_time_cells(run, difference))
 
 
 def _difference(difference: Difference) -> Iterator[str]:
@@ -235,7 +242,7 @@ def _difference(difference: Difference) -> Iterator[str]:
             yield from _table(("query", f"{BY} by page", "first right page"), map(_changed, pairs[:SHOWN]))
 
 
-def _changed(pair: Pair) -> list[str]:
+def _changed(pair: CasePair) -> list[str]:
     before, now = pair.before, pair.now
     return [
         _plain(now.query),
@@ -283,10 +290,10 @@ class Gate:
     measure: str
     least: float
 
-    def missed(self, run: Run) -> str | None:
+    def missed(self, run: EvalRun) -> str | None:
         """Say by how much the run misses it; None if it does not."""
         name = f"{self.measure} by {self.level}"
-        found = mean(run.cases, self.level, self.measure)
+        found = compute_mean(run.cases, self.level, self.measure)
         if found is None:
             return f"{name} was not measured: no case names a section"
         return None if found >= self.least else f"{name} is {found:.4f}, and must be at least {self.least:g}"

@@ -1,17 +1,13 @@
-"""A run: what came of asking every case, as a value that is kept in a file and compared with later ones.
+"""A run: the results of all cases, stored in a file and compared with later runs.
 
-What a case expects, at one commit: the documents, and the sections where it names any.
+The measures of a ranked list are those of trec_eval. A list has each name once, best first. A grade above 0
+means that the name is relevant; names without a grade are not relevant.
 
-Asks an index every case, and measures what comes back and how long it takes.
+* ndcg@k: DCG of the first k by that of the best possible list: gain = grade, discount = log2(rank + 1)
 
-The measures of a ranked list, as trec_eval defines them.
+* mrr: 1 / rank of the first relevant name, 0 without one
 
-A list has each name once, best first. A grade above 0 means that the name is right, and how much so; names
-without a grade are wrong.
-
-    ndcg@k      DCG of the first k by that of the best possible list: gain = grade, discount = log2(rank + 1)
-    mrr         1 / rank of the first that is right, 0 where there is none
-    recall@k    the share of all that is right which stands in the first k
+* recall@k: the share of all relevant names in the first k
 """
 
 from __future__ import annotations
@@ -89,11 +85,11 @@ class Parameters(_Model):
     limit: int | None
 
 
-class Run(_Model):
+class EvalRun(_Model):
     """A whole run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
 
-    `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` tells what the commit does
-    not have of what was expected, and which cases could not be asked.
+    `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
+    that the commit lacks, and cases that the search refused.
     """
 
     format: Literal[1] = 1
@@ -107,10 +103,10 @@ class Run(_Model):
     cases: tuple[Outcome, ...]
 
 
-def read_run(file: Path) -> Run:
+def read_run(file: Path) -> EvalRun:
     """Read a run from its file. Raises InvalidRun, and OSError where there is none."""
     try:
-        return Run.model_validate_json(file.read_bytes())
+        return EvalRun.model_validate_json(file.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -121,7 +117,7 @@ def read_run(file: Path) -> Run:
         ) from None
 
 
-def read_runs(folder: Path, name: str, parameters: Parameters) -> list[Run]:
+def read_runs(folder: Path, name: str, parameters: Parameters) -> list[EvalRun]:
     """Read the runs that a folder keeps of these case files, asked in this way, oldest first.
 
     Raises InvalidRun, OSError.
@@ -132,7 +128,7 @@ def read_runs(folder: Path, name: str, parameters: Parameters) -> list[Run]:
     return sorted(alike, key=lambda run: run.at)
 
 
-def keep_run(folder: Path, run: Run) -> Path:
+def save_run(folder: Path, run: EvalRun) -> Path:
     """Write a run into a folder, in a new file whose name sorts by time. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{run.at.replace(':', '').replace('-', '')}-{(run.commit or 'empty')[:12]}"
@@ -157,8 +153,8 @@ class Expected:
     unknown: tuple[Problem, ...]
 
 
-def expected(case: Case, snapshot: Snapshot) -> Expected:
-    """Look up the addresses of a case; a section may be named by any name that it answers to."""
+def resolve_expected(case: Case, snapshot: Snapshot) -> Expected:
+    """Resolve the addresses of a case; a section may have any of its names."""
     pages: dict[str, int] = {}
     chunks: dict[str, int] = {}
     unknown = []
@@ -185,42 +181,42 @@ def _key(snapshot: Snapshot, path: str, fragment: str) -> str:
 Grades = Mapping[str, int]
 
 
-def ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
+def compute_ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
     """Normalised discounted cumulative gain of the first `cut`, from 0 to 1."""
     best = _dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:cut])
     return _dcg(max(grades.get(name, 0), 0) for name in ranked[:cut]) / best if best else 0.0
 
 
-def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
-    """Return one by the rank of the first that is right, or 0."""
+def compute_reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
+    """Return 1 / rank of the first relevant name, or 0."""
     return next((1 / rank for rank, name in enumerate(ranked, 1) if grades.get(name, 0) > 0), 0.0)
 
 
-def recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """Return the share of what is right that stands in the first `cut`."""
+def compute_recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
+    """Return the share of the relevant names in the first `cut`."""
     right = {name for name, grade in grades.items() if grade > 0}
     return len(right.intersection(ranked[:cut])) / len(right) if right else 0.0
 
 
 MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
-    "ndcg@5": partial(ndcg, cut=5),
-    "ndcg@10": partial(ndcg, cut=10),
-    "mrr": reciprocal_rank,
-    "recall@10": partial(recall, cut=10),
-    "recall@50": partial(recall, cut=50),
+    "ndcg@5": partial(compute_ndcg, cut=5),
+    "ndcg@10": partial(compute_ndcg, cut=10),
+    "mrr": compute_reciprocal_rank,
+    "recall@10": partial(compute_recall, cut=10),
+    "recall@50": partial(compute_recall, cut=50),
 }
 
 
 """Every measure by its name, in the order in which they are shown."""
 
 
-def measure(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
+def compute_measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
     """Return each measure of a list."""
     return {name: calculate(ranked, grades) for name, calculate in MEASURES.items()}
 
 
-def ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
-    """Return the rank of each name that is right, counted from 1; None where the list does not have it."""
+def find_ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
+    """Return the rank of each relevant name, counted from 1; None if the list lacks it."""
     places = {name: rank for rank, name in enumerate(ranked, 1)}
     return {name: places.get(name) for name, grade in grades.items() if grade > 0}
 
@@ -252,8 +248,8 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of every case, in order, and what was wrong with some of them at this commit."""
+class CaseResults:
+    """The outcome of every case, in order, and the problems of some of them at this commit."""
 
     outcomes: tuple[Outcome, ...]
     problems: tuple[Problem, ...]
@@ -266,7 +262,7 @@ def ask_all(
     *,
     top: int,
     progress: Progress | None = None,
-) -> Asked:
+) -> CaseResults:
     """Ask each case twice: for ten hits, which is timed, and for the list of `top` that is judged.
 
     The index stands at the commit of `snapshot`. The first case is asked once before, so that none is charged
@@ -275,7 +271,7 @@ def ask_all(
     problems: list[Problem] = []
     outcomes: list[Outcome] = []
     for case in cases:
-        wanted = expected(case, snapshot)
+        wanted = resolve_expected(case, snapshot)
         problems += wanted.unknown
         try:
             if not outcomes:
@@ -286,7 +282,7 @@ def ask_all(
             outcomes.append(_outcome(case, wanted, (), None))
         if progress:
             progress(len(outcomes), len(cases), "asking")
-    return Asked(tuple(outcomes), tuple(problems))
+    return CaseResults(tuple(outcomes), tuple(problems))
 
 
 def _ask(index: SearchIndex, snapshot: Snapshot, case: Case, wanted: Expected, top: int) -> Outcome:
@@ -329,4 +325,4 @@ def _outcome(case: Case, wanted: Expected, hits: Sequence[Hit], seconds: float |
 
 
 def _scored(ranked: Sequence[str], grades: Grades) -> Scored:
-    return Scored(measures=measure(ranked, grades), ranks=ranks(ranked, grades))
+    return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))

@@ -1,4 +1,4 @@
-"""A submitted proposal becomes a pull request, if the settings ask for it; what fails undoes nothing."""
+"""Opening the pull request of a submitted proposal, if the settings ask for it; failures undo nothing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-def announcer(
+def build_announcer(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
 ) -> Callable[[Proposal], Announced | None]:
-    """What opens the pull request of a workspace's proposal; nothing is imported or asked before that."""
+    """Return the function that opens a proposal's pull request. Imports and calls are late."""
 
     def announce(proposal: Proposal) -> Announced | None:
         from workspace.proposals.actions.actions import Announced, NotAnnounced
@@ -31,10 +31,10 @@ def announcer(
             if settings is None or not proposal.is_open:
                 return None
             forge = settings.kind or ""
-            from docyard.forges.choice import forge_of
+            from docyard.forges.choice import open_forge
             from docyard.forges.pull_requests import open_pull_request
 
-            found = forge_of(workspace, forge_access())
+            found = open_forge(workspace, forge_access())
             if found is None:
                 return None
             forge = found.name
@@ -45,19 +45,19 @@ def announcer(
         except WorkspaceError as error:
             return Announced(forge, error=NotAnnounced(error))
         except OSError as error:
-            return Announced(forge, error=NotAnnounced(_cannot(error)))
-        return _told(forge, opened)
+            return Announced(forge, error=NotAnnounced(_describe_failure(error)))
+        return _describe_opened(forge, opened)
 
     return announce
 
 
-def _told(forge: str, opened: OpenedPullRequest) -> Announced:
+def _describe_opened(forge: str, opened: OpenedPullRequest) -> Announced:
     from workspace.proposals.actions.actions import Announced
 
     one = opened.pull_request
     return Announced(forge, one.number, one.url, opened.is_new, None, opened.unsent)
 
 
-def _cannot(error: OSError) -> WorkspaceError:
+def _describe_failure(error: OSError) -> WorkspaceError:
     reason = error.strerror or type(error).__name__
     return WorkspaceError(f"the exchange could not be begun: {reason}", fix="Mend what it says.")

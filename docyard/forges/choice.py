@@ -1,33 +1,35 @@
-"""Which forge a workspace's proposals go to: `[forge]` in its settings, and the host of its remote."""
+"""The forge of a workspace: `[forge]` in its settings, and the host of its remote."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.forges.place import ForgeAccess, ForgePlace, place_of
+from docyard.forges.place import ForgeAccess, ForgePlace, resolve_forge_place
 from workspace.git.remotes.remote import GitRemotes
 from workspace.git.remotes.url import RemoteUrl, Transport
 from workspace.sync.branches import chosen
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
-    from docyard.forges.transport import Patience
+    from docyard.forges.transport import TransportLimits
     from workspace.workspace import Workspace
 
 
-def forge_of(workspace: Workspace, access: ForgeAccess, patience: Patience | None = None) -> Forge | None:
-    """Return the forge of a workspace; None where its settings have no `[forge]`. To be ended by who asks.
+def open_forge(
+    workspace: Workspace, access: ForgeAccess, patience: TransportLimits | None = None
+) -> Forge | None:
+    """Open the forge of a workspace; None without `[forge]`. The caller ends it.
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
-    place = forge_place(workspace, access)
-    return None if place is None else made(place, patience)
+    place = find_forge_place(workspace, access)
+    return None if place is None else create_forge(place, patience)
 
 
-def forge_place(workspace: Workspace, access: ForgeAccess) -> ForgePlace | None:
-    """Return where the forge of a workspace is, and its repository there. Raises what `forge_of` does."""
+def find_forge_place(workspace: Workspace, access: ForgeAccess) -> ForgePlace | None:
+    """Return the host and repository of a workspace's forge. Raises what `open_forge` raises."""
     settings = workspace.snapshot().config.forge
-    return None if settings is None else place_of(_address(workspace), settings.kind, access)
+    return None if settings is None else resolve_forge_place(_address(workspace), settings.kind, access)
 
 
 def _address(workspace: Workspace) -> RemoteUrl:
@@ -45,11 +47,11 @@ def _address(workspace: Workspace) -> RemoteUrl:
     return found
 
 
-def made(place: ForgePlace, patience: Patience | None = None) -> Forge:
-    """Return what speaks with a forge of a kind."""
-    from docyard.forges.transport import Patience
+def create_forge(place: ForgePlace, patience: TransportLimits | None = None) -> Forge:
+    """Create the client of a forge."""
+    from docyard.forges.transport import TransportLimits
 
-    patience = patience or Patience()
+    patience = patience or TransportLimits()
     match place.kind:
         case "github":
             from docyard.forges.github import GitHub

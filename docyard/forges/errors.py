@@ -25,13 +25,13 @@ _TOKEN = "Put a token that may write pull requests into DOCYARD_FORGE_TOKEN (doc
 
 
 class ForgeError(WorkspaceError):
-    """A forge did not do what was asked. Nothing is lost: what was said here stays said."""
+    """A forge did not do what was requested. Nothing is lost here."""
 
     code: ClassVar[str] = "FORGE_ERROR"
 
 
 class NotAForge(ForgeError):
-    """It is not known which forge the remote is on, or what the repository is called there."""
+    """The forge of the remote, or the repository's path on it, is unknown."""
 
     code: ClassVar[str] = "NO_FORGE"
 
@@ -56,7 +56,7 @@ class ForgeDenied(ForgeError):
 
 
 class ForgeNotFound(ForgeError):
-    """There is no such thing there, or the token does not see it: forges do not tell one from the other."""
+    """The object does not exist, or the token cannot see it: forges do not distinguish the two."""
 
     code: ClassVar[str] = "FORGE_NOT_FOUND"
 
@@ -70,7 +70,7 @@ class ForgeNotFound(ForgeError):
 
 
 class ForgeConflict(ForgeError):
-    """It cannot be done as things are: there is one already, or it has moved."""
+    """The request conflicts with the current state: the object exists already, or has moved."""
 
     code: ClassVar[str] = "FORGE_CONFLICT"
 
@@ -84,7 +84,7 @@ class ForgeConflict(ForgeError):
 
 
 class ForgeRefused(ForgeError):
-    """The forge understood, and does not take it; the message has its reasons."""
+    """The forge rejects the request; the message has its reasons."""
 
     code: ClassVar[str] = "FORGE_REFUSED"
 
@@ -98,7 +98,7 @@ class ForgeRefused(ForgeError):
 
 
 class ForgeLimited(ForgeError):
-    """Too much was asked; in `retry_after` seconds it answers again (None: it did not say)."""
+    """A rate limit was hit; retry in `retry_after` seconds (None: unknown)."""
 
     code: ClassVar[str] = "FORGE_LIMITED"
 
@@ -129,7 +129,7 @@ class ForgeFailed(ForgeError):
 
 
 class ForgeUnreachable(ForgeError):
-    """No answer came, none in time, or none that can be understood; `reason` says which."""
+    """No response, none in time, or an invalid one; `reason` says which."""
 
     code: ClassVar[str] = "FORGE_UNREACHABLE"
 
@@ -143,14 +143,14 @@ class ForgeUnreachable(ForgeError):
 
 
 class ForgeUnclear(ForgeUnreachable):
-    """An answer came that cannot be understood; `why` says what of it."""
+    """A response that cannot be understood; `why` says which part."""
 
     def __init__(self, forge: str, why: str) -> None:
         super().__init__(forge, f"its answer cannot be understood: {why}")
 
 
-def concerns_all(error: WorkspaceError) -> bool:
-    """Return True if what went wrong with one pull request would go wrong with each."""
+def is_forge_wide(error: WorkspaceError) -> bool:
+    """Return True if an error with one pull request would occur with each."""
     match error:
         case ForgeDenied():
             return bool(error.details["status"] == 401)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.pull_request_sync import Followed
+    from docyard.forges.pull_request_sync import ForgeRound
     from docyard.forges.rounds import ForgeRounds
     from workspace.git.remotes.credentials import Access
     from workspace.sync.sync import SyncResult
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("docyard")
 
 
-class Exchanged(NamedTuple):
-    """How an exchange has ended: what was fetched, and what was followed; `error` is why not."""
+class ExchangeResult(NamedTuple):
+    """The result of an exchange: what was fetched and followed; `error` is the reason if not."""
 
     synced: SyncResult | None = None
-    followed: Followed | None = None
+    followed: ForgeRound | None = None
     error: WorkspaceError | None = None
 
     @property
     def is_applied(self) -> bool:
-        """Whether the served branch holds what the remote has, and pull requests were followed."""
+        """Whether the served branch has the remote's commits, and pull requests were followed."""
         from workspace.sync.branches import SyncState
 
         if self.error is not None or self.synced is None:
@@ -49,19 +49,19 @@ class Exchanged(NamedTuple):
         return not is_apart and (self.followed is None or self.followed.error is None)
 
 
-class _Waiting:
-    """The exchange that has not begun yet: what is asked of it, and who waits for it."""
+class _PendingExchange:
+    """The exchange that has not begun: its scopes, and the futures that wait for it."""
 
     def __init__(self) -> None:
         self.branches: set[str] = set()
         self.numbers: set[int] = set()
-        self.future: Future[Exchanged] = Future()
+        self.future: Future[ExchangeResult] = Future()
 
 
-class Exchanges:
-    """Fetches of a served branch, each with a look at the pull requests that were asked for.
+class ExchangeQueue:
+    """Fetches of a served branch, each with a check of the requested pull requests.
 
-    `written` is called after each that has changed something.
+    `written` is called after each exchange that has changed something.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Exchanges:
         self._rounds = rounds
         self._written = written
         self._lock = threading.Lock()
-        self._waiting: _Waiting | None = None
+        self._waiting: _PendingExchange | None = None
         self._is_running = False
 
-    def ask(self, asked: Asked) -> Future[Exchanged]:
-        """Ask for an exchange that has not begun yet. Never blocks; the future does not fail."""
+    def request(self, asked: EventScope) -> Future[ExchangeResult]:
+        """Request an exchange that has not begun yet. Never blocks; the future does not fail."""
         with self._lock:
             if self._waiting is None:
-                self._waiting = _Waiting()
+                self._waiting = _PendingExchange()
             self._waiting.branches.update(asked.branches)
             self._waiting.numbers.update(asked.numbers)
             future = self._waiting.future
@@ -101,7 +101,7 @@ class Exchanges:
                     return
             waiting.future.set_result(self._exchanged(waiting))
 
-    def _exchanged(self, waiting: _Waiting) -> Exchanged:
+    def _exchanged(self, waiting: _PendingExchange) -> ExchangeResult:
         from workspace.sync.sync import sync
 
         try:
@@ -110,17 +110,17 @@ class Exchanges:
             if waiting.branches or waiting.numbers:
                 followed = self._rounds.follow(synced, branches=waiting.branches, numbers=waiting.numbers)
             self._written()
-            return Exchanged(synced, followed)
+            return ExchangeResult(synced, followed)
         except WorkspaceError as error:
-            return Exchanged(error=error)
+            return ExchangeResult(error=error)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             wrong = WorkspaceError(f"the exchange could not be begun: {reason}", fix="Mend what it says.")
-            return Exchanged(error=wrong)
+            return ExchangeResult(error=wrong)
         except Exception:
             # A bug must not leave those unanswered who wait, nor end the thread for those who come.
             log.exception("an exchange that a webhook asked for failed")
-            return Exchanged(error=WorkspaceError("the exchange failed; the log says how"))
+            return ExchangeResult(error=WorkspaceError("the exchange failed; the log says how"))
 
 
 _EVENTS = {
@@ -139,26 +139,26 @@ _REQUESTS = ("Merge Request Hook", "Note Hook")
 _MOST = 1_000
 
 
-class Asked(NamedTuple):
-    """What is to be looked at: the branches, or the numbers, of pull requests; neither for a push alone."""
+class EventScope(NamedTuple):
+    """The pull requests to check, by branches or numbers; neither for a push alone."""
 
     branches: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
 
 
-PING = Asked()
+PING = EventScope()
 
 
-"""Nothing at all: a forge tries whether the address answers."""
+"""An empty scope: a forge tests the address."""
 
 
-def event_of(forge: str, headers: Mapping[str, str]) -> str:
-    """Return the name of a webhook's event; empty where it has none."""
+def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
+    """Return the name of a webhook's event; empty without one."""
     return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MOST]
 
 
-def repository_of(forge: str, data: Mapping[str, Any]) -> str | None:
-    """Return the path of the repository that a webhook is about, such as `owner/name`."""
+def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
+    """Return the path of a webhook's repository, such as `owner/name`."""
     if forge == "gitlab":
         found = _object(data, "project").get("path_with_namespace")
     else:
@@ -166,12 +166,12 @@ def repository_of(forge: str, data: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) and 0 < len(found) <= _MOST else None
 
 
-def asked_of(forge: str, event: str, data: Mapping[str, Any]) -> Asked | None:
-    """Return what an event asks for; None for one that is of no interest here."""
+def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope | None:
+    """Return the scope of an event; None for an event that needs no exchange."""
     if event == "ping":
         return PING
     if event in _PUSHES:
-        return Asked()
+        return EventScope()
     if forge == "gitlab":
         if event not in _REQUESTS:
             return None
@@ -187,11 +187,11 @@ def asked_of(forge: str, event: str, data: Mapping[str, Any]) -> Asked | None:
     return None
 
 
-def _named(branch: object, number: object) -> Asked | None:
+def _named(branch: object, number: object) -> EventScope | None:
     if isinstance(branch, str) and 0 < len(branch) <= _MOST:
-        return Asked(branches=(branch,))
+        return EventScope(branches=(branch,))
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**12:
-        return Asked(numbers=(number,))
+        return EventScope(numbers=(number,))
     return None
 
 

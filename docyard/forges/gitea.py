@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from docyard.forges.errors import ForgeNotFound
 from docyard.forges.place import ForgePlace
-from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, best_of
-from docyard.forges.pulls_api import PullsApi, review_of
-from docyard.forges.transport import Fields, Patience
+from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
+from docyard.forges.pulls_api import PullsApi, parse_review
+from docyard.forges.transport import Fields, TransportLimits
 
 TITLE = "Gitea"
 _PAGE = 50  # the most that it gives by default
@@ -28,7 +28,7 @@ class Gitea(PullsApi):
     _page: ClassVar[dict[str, Any]] = {"limit": _PAGE}
     _comments_page: ClassVar[dict[str, Any]] = {}  # this list is not given in pages, and knows no limit
 
-    def __init__(self, place: ForgePlace, patience: Patience) -> None:
+    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
         marks = {"Authorization": f"token {place.token}", "Accept": "application/json"}
         super().__init__(place, patience, marks)
 
@@ -40,15 +40,15 @@ class Gitea(PullsApi):
         """
         ends = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
         try:
-            named = best_of([self._one(self._http.get(f"{self._repo}/pulls/{ends}"))], branch, target)
+            named = select_best([self._one(self._http.get(f"{self._repo}/pulls/{ends}"))], branch, target)
         except ForgeNotFound:
             named = None
         if named is not None and named.state == "open":
             return named
-        return best_of(self.listed(target), branch, target) or named
+        return select_best(self.list_open(target), branch, target) or named
 
-    def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open ones into a target, the one changed last first, among the last 1,000 of all."""
+    def list_open(self, target: str) -> tuple[PullRequest, ...]:
+        """Return the open pull requests into a target, the last changed first, of the last 1,000."""
         listed = self._http.pages(f"{self._repo}/pulls", state="open", sort="recentupdate", limit=_PAGE)
         own = (Fields(TITLE, one) for one in listed)
         found = (self._pull_request(one) for one in own if not _is_of_fork(one))
@@ -67,7 +67,7 @@ class Gitea(PullsApi):
         verdict = _VERDICTS.get(fields.word("state"))
         if verdict is None:
             return None
-        return review_of(fields, "dismissed" if fields.flag("dismissed") else verdict)
+        return parse_review(fields, "dismissed" if fields.flag("dismissed") else verdict)
 
 
 def _is_of_fork(fields: Fields) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from docyard.forges.place import ForgePlace
-from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, best_of
-from docyard.forges.pulls_api import PullsApi, review_of
-from docyard.forges.transport import Fields, Patience
+from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
+from docyard.forges.pulls_api import PullsApi, parse_review
+from docyard.forges.transport import Fields, TransportLimits
 
 TITLE = "GitHub"
 _PAGE = 100
@@ -28,7 +28,7 @@ class GitHub(PullsApi):
     _page: ClassVar[dict[str, Any]] = {"per_page": _PAGE}
     _comments_page = _page
 
-    def __init__(self, place: ForgePlace, patience: Patience) -> None:
+    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
         marks = {
             "Authorization": f"Bearer {place.token}",
             "Accept": "application/vnd.github+json",
@@ -38,10 +38,10 @@ class GitHub(PullsApi):
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else the one that was changed last."""
-        return best_of(self._some("all", target, head=f"{self._owner}:{branch}"), branch, target)
+        return select_best(self._some("all", target, head=f"{self._owner}:{branch}"), branch, target)
 
-    def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open ones into a target, the one that was changed last first; 2,000 at most."""
+    def list_open(self, target: str) -> tuple[PullRequest, ...]:
+        """Return the open pull requests into a target, the last changed first; 2,000 at most."""
         return tuple(self._some("open", target))
 
     def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
@@ -61,7 +61,7 @@ class GitHub(PullsApi):
     def _review(self, fields: Fields) -> ForgeReview | None:
         """Return a review; None for a draft of one."""
         verdict = _VERDICTS.get(fields.word("state"))
-        return review_of(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
+        return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
 
 
 def _is_of_fork(fields: Fields) -> bool:

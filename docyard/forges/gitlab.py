@@ -21,9 +21,9 @@ from docyard.forges.port import (
     PullRequest,
     PullRequestState,
     ReviewVerdict,
-    best_of,
+    select_best,
 )
-from docyard.forges.transport import Fields, ForgeTransport, Patience
+from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 
 TITLE = "GitLab"
 _PAGE = 100
@@ -43,7 +43,7 @@ class GitLab:
 
     name: ClassVar[str] = "gitlab"
 
-    def __init__(self, place: ForgePlace, patience: Patience) -> None:
+    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
         self._requests = f"/projects/{quote('/'.join(place.segments), safe='')}/merge_requests"
         marks = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
         self._http = ForgeTransport(TITLE, place.api, marks, place.token, patience)
@@ -54,14 +54,14 @@ class GitLab:
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the merge request of a branch: the open one, else the one that was changed last."""
-        return best_of(self._some("all", target, source_branch=branch), branch, target)
+        return select_best(self._some("all", target, source_branch=branch), branch, target)
 
-    def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open ones into a target, the one that was changed last first; 2,000 at most."""
+    def list_open(self, target: str) -> tuple[PullRequest, ...]:
+        """Return the open merge requests into a target, the last changed first; 2,000 at most."""
         return tuple(self._some("opened", target))
 
     def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict if the branch has an open one already."""
+        """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
         body = {
             "title": new.title,
             "description": _without_commands(new.body),
@@ -78,7 +78,7 @@ class GitLab:
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change what is given; a state that it has already is none. Raises ForgeRefused."""
+        """Change the given fields, without a change to the same state. Raises ForgeRefused."""
         given: dict[str, str] = {}
         if title is not None:
             given["title"] = title
@@ -91,11 +91,11 @@ class GitLab:
         return self._one(self._http.send("PUT", self._path(number), given, repeats=True))
 
     def get(self, number: int) -> PullRequest:
-        """One, as it is now. Raises ForgeNotFound."""
+        """Return the current merge request. Raises ForgeNotFound."""
         return self._one(self._http.get(self._path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Return who approves, and who asks for changes, as it stands now, the oldest first."""
+        """Return the current approvals and requests for changes, the oldest first."""
         one = Fields(TITLE, self._http.get(self._path(number)))
         deciders = [*self._approvers(number), *self._requesters(number)]
         notes = self._notes(number) if deciders else []
@@ -120,11 +120,11 @@ class GitLab:
         )
 
     def comment(self, number: int, text: str) -> None:
-        """Say something on it."""
+        """Add a comment."""
         self._http.send("POST", f"{self._path(number)}/notes", {"body": _without_commands(text)})
 
     def close(self, number: int) -> PullRequest:
-        """Return it up."""
+        """Close a merge request."""
         return self.update(number, state="closed")
 
     def _some(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
@@ -198,7 +198,7 @@ def _pull_request(fields: Fields) -> PullRequest:
 
 
 def _mergeable(fields: Fields) -> bool | None:
-    """Return whether nothing but approvals and the like is in the way: the branches can be merged."""
+    """Return True if the branches can be merged; missing approvals do not count."""
     if fields.flag("has_conflicts"):
         return False
     status = fields.word("merge_status") if fields.has("merge_status") else "unchecked"
@@ -208,7 +208,7 @@ def _mergeable(fields: Fields) -> bool | None:
 def _review(
     request: Fields, verdict: ReviewVerdict, user: Fields, said: Fields, notes: list[Fields]
 ) -> ForgeReview:
-    """A verdict, with the id and time of the last note that tells of it; else of what its list says."""
+    """Return a verdict with the id and time of its last note, else with the time of its list."""
     author = user.word("username")
     for note in reversed(notes):
         told = note.flag("system") and note.text("body").startswith(_NOTES[verdict])

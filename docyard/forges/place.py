@@ -1,6 +1,6 @@
-"""Where a repository's forge is, told from Git's remote and from whoever starts this process.
+"""The host of a repository's forge, from Git's remote and from the environment.
 
-A document never says where a token is sent: the host is that of the remote, or of DOCYARD_FORGE_URL.
+A document never decides where a token is sent: the host is that of the remote, or of DOCYARD_FORGE_URL.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from docyard.forges.errors import NoForgeToken, NotAForge
 from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
-KNOWN: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
+FORGES_BY_HOST: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
 """Forges that are known by their hosts."""
 
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
@@ -27,7 +27,7 @@ _DEPTH = 21  # GitLab's deepest groups, and the project
 
 @dataclass(frozen=True, slots=True)
 class ForgeAccess:
-    """What whoever starts this process says of forges: where it is, a token for it, and tokens by host."""
+    """Forge settings of the environment: the forge's URL, its token, and tokens by host."""
 
     url: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -35,7 +35,7 @@ class ForgeAccess:
 
 
 class ForgePlace(NamedTuple):
-    """A repository on a forge: its kind, its host as it is shown, its API's URL, its path, and a token."""
+    """A repository on a forge: its kind, its displayed host, its API's URL, its path, and a token."""
 
     kind: str
     host: str
@@ -47,15 +47,15 @@ class ForgePlace(NamedTuple):
         return f"ForgePlace({self.kind}, {self.api}, {'/'.join(self.segments)})"
 
 
-def place_of(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgePlace:
-    """Where the repository of a remote is. `kind` is what the settings say, needed where the host does not.
+def resolve_forge_place(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgePlace:
+    """Return the forge and repository of a remote. `kind` is needed for an unknown host.
 
     Raises NotAForge, NoForgeToken.
     """
     base = _named(access.url) if access.url else _base_of(address)
     parts = urlsplit(base)
     host = parts.hostname or ""
-    found = KNOWN.get(host, kind)
+    found = FORGES_BY_HOST.get(host, kind)
     if found is None:
         raise NotAForge(
             f"it is not known which forge {host} is",
@@ -71,7 +71,7 @@ def place_of(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> Forge
 
 
 def _named(url: str) -> str:
-    """Return the URL that DOCYARD_FORGE_URL holds. Raises NotAForge for one that no token may be sent to."""
+    """Return the URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
     try:
         parts = urlsplit(url)
         address = parse_remote_url(url) if parts.scheme in ("http", "https") and parts.port != 0 else None

@@ -1,9 +1,8 @@
-"""What any forge does for a proposal: find, open, update and read its pull request.
+"""The interface of a forge: find, open, update and read the pull request of a proposal.
 
-Nothing is merged by it: a merge is made here, through the gate, and pushed.
-
-A merge request of GitLab is a pull request here, and its number the one that people see (`iid`). All texts
-are fit to be shown: without control characters, and of bounded length. Times are in UTC.
+A forge merges nothing: Docyard merges, through the gate, and pushes. A merge request of GitLab is a pull
+request here, and its number the visible one (`iid`). All texts are fit for display: without control
+characters, and of bounded length. Times are in UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ ReviewVerdict = Literal["approved", "changes_requested", "commented", "dismissed
 
 
 class NewPullRequest(NamedTuple):
-    """A pull request to be opened: from the branch `head_branch` of the same repository into `target`."""
+    """A pull request to open: from the branch `head_branch` of the same repository into `target`."""
 
     title: str
     body: str
@@ -54,7 +53,7 @@ class PullRequest(NamedTuple):
 
 
 class ForgeReview(NamedTuple):
-    """A review that was given there, and the commit that it was given on, where the forge says it."""
+    """A review on the forge, and its commit, if the forge reports it."""
 
     id: str
     author: str
@@ -66,7 +65,7 @@ class ForgeReview(NamedTuple):
 
 
 class ForgeComment(NamedTuple):
-    """A general comment on a pull request: not one on a line, and none that the forge itself made."""
+    """A general comment on a pull request: neither on a line, nor by the forge itself."""
 
     id: str
     author: str
@@ -76,7 +75,7 @@ class ForgeComment(NamedTuple):
 
 
 class Forge(Protocol):
-    """One repository on a forge. Each call raises what `errors.py` draws; `with` ends its connections."""
+    """One repository on a forge. Each call raises the errors of `errors.py`; `with` closes it."""
 
     @property
     def name(self) -> str:
@@ -85,11 +84,11 @@ class Forge(Protocol):
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else one that has ended, else None."""
 
-    def listed(self, target: str) -> tuple[PullRequest, ...]:
-        """The open ones into a target, as `find` tells of them; of very many those that changed last."""
+    def list_open(self, target: str) -> tuple[PullRequest, ...]:
+        """Return the open pull requests into a target; of very many, those that changed last."""
 
     def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict or ForgeRefused if the branch has an open one already."""
+        """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
 
     def update(
         self,
@@ -99,31 +98,31 @@ class Forge(Protocol):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change what is given; None leaves it as it is. Raises ForgeRefused if it cannot be reopened."""
+        """Change the given fields; None leaves a field. Raises ForgeRefused if it cannot be reopened."""
 
     def get(self, number: int) -> PullRequest:
-        """One, as it is now. Raises ForgeNotFound."""
+        """Return the current pull request. Raises ForgeNotFound."""
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """What was decided on it, the oldest first; drafts of reviews and requests for one are left out."""
+        """Return the decisive reviews, the oldest first, without drafts and review requests."""
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
 
     def comment(self, number: int, text: str) -> None:
-        """Say something on it."""
+        """Add a comment."""
 
     def close(self, number: int) -> PullRequest:
-        """Return it up. One that is closed stays so."""
+        """Close a pull request. A closed one stays closed."""
 
     def end(self) -> None:
         """Close its connections."""
 
 
-def best_of(found: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
-    """Of the pull requests of a list, the one of a branch: the open one, else the first that has ended.
+def select_best(found: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
+    """Return the pull request of a branch from a list: the open one, else the first ended one.
 
-    A filter that a forge cannot read is left out by it, so what comes is looked at again.
+    A forge ignores an unknown filter, so the list is filtered again.
     """
     own = [one for one in found if one.is_of(branch, target)]
     return next((one for one in own if one.state == "open"), own[0] if own else None)

@@ -20,9 +20,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.forges import relay
-from docyard.forges.errors import ForgeNotFound, ForgeUnclear, concerns_all
-from docyard.forges.pull_requests import marker
-from docyard.forges.relay import title_of
+from docyard.forges.errors import ForgeNotFound, ForgeUnclear, is_forge_wide
+from docyard.forges.pull_requests import format_marker
+from docyard.forges.relay import get_forge_title
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import ProposalState
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LISTED_FROM = 5
 
 
-"""Open proposals from which on the forge's open pull requests are listed."""
+"""The number of open proposals from which the forge's open pull requests are listed."""
 
 
 class _Ended(NamedTuple):
@@ -48,24 +48,24 @@ class _Ended(NamedTuple):
     until: float
 
 
-class Finding:
+class PullRequestFinder:
     """Finds the pull requests of proposals to one branch, for one thread at a time."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ended: dict[str, _Ended] = {}
 
-    def listed(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
-        """The open pull requests by their branches; None where too few proposals are open to list them."""
+    def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
+        """Return the open pull requests by branch; None for few open proposals."""
         if sum(one.is_open for one in proposals) < LISTED_FROM:
             return None
         target = proposals[0].words.target
-        return {one.head_branch: one for one in reversed(forge.listed(target))}
+        return {one.head_branch: one for one in reversed(forge.list_open(target))}
 
     def find(
         self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
-        """Return the pull request of a proposal, as `Forge.find` has it; from a list, if one was made."""
+        """Return the pull request of a proposal, as `Forge.find` does, from a list if given."""
         branch, target = proposal.words.branch, proposal.words.target
         if listed is None:
             return forge.find(branch, target)
@@ -86,7 +86,7 @@ class Finding:
 OPEN_MOST = 100
 
 
-"""Open proposals that are looked at in one round, the newest first."""
+"""The maximum of open proposals that one round checks, the newest first."""
 
 
 ENDED_MOST, ENDED_DAYS = 10, 7
@@ -101,7 +101,7 @@ _KEPT_SECONDS = 600.0  # until what did not change by its own account is read ag
 _KEPT = 1_000
 
 
-class FollowedPullRequest(NamedTuple):
+class PullRequestOutcome(NamedTuple):
     """What a look at one pull request came to.
 
     `reviews` and `comments` count what was taken in. `done` are of "closed" and "reopened" (the proposal),
@@ -121,20 +121,20 @@ class FollowedPullRequest(NamedTuple):
 
     @property
     def wrote(self) -> bool:
-        """Whether something was said here."""
+        """Whether events were written here."""
         return bool(self.reviews or self.comments or {"closed", "reopened"}.intersection(self.done))
 
 
-class Followed(NamedTuple):
-    """A round on a forge; `error` is the first thing that did not work. What was done besides stays done."""
+class ForgeRound(NamedTuple):
+    """A round on a forge; `error` is the first error. Other results are preserved."""
 
     forge: str
-    pull_requests: tuple[FollowedPullRequest, ...]
+    pull_requests: tuple[PullRequestOutcome, ...]
     error: WorkspaceError | None = None
 
     @property
     def wrote(self) -> bool:
-        """Whether something was said here, which the remote does not have yet."""
+        """Whether events were written here that the remote does not have yet."""
         return any(one.wrote for one in self.pull_requests)
 
 
@@ -145,14 +145,14 @@ class _Seen(NamedTuple):
     until: float
 
 
-class Follower:
+class PullRequestFollower:
     """Follows the pull requests of a served branch, for one thread at a time; what it keeps saves calls."""
 
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
         self._workspace = workspace
         self._clock = clock
         self._seen: dict[int, _Seen] = {}
-        self._finding = Finding(clock)
+        self._finding = PullRequestFinder(clock)
         self._settled: set[tuple[str, ProposalState]] = set()
 
     def follow(
@@ -163,7 +163,7 @@ class Follower:
         pushed: bool = False,
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
-    ) -> Followed:
+    ) -> ForgeRound:
         """Look at the pull requests of proposals to the served branch, and follow what happened to them.
 
         Only at those of some `branches` and `numbers`, if there are any. `pushed` says that commits of the
@@ -171,7 +171,7 @@ class Follower:
         Raises nothing that a forge or a proposal can be the reason of: `error` tells it. One proposal that
         cannot be followed does not keep the others from it; a forge that answers nobody ends the round.
         """
-        found: list[FollowedPullRequest] = []
+        found: list[PullRequestOutcome] = []
         error: WorkspaceError | None = None
         try:
             named = set(branches or ())
@@ -179,12 +179,12 @@ class Follower:
                 named |= set(self._branches_of(forge, numbers))
             is_all = branches is None and not numbers
             proposals = list(self._proposals(None if is_all else named))
-            listed = self._finding.listed(forge, proposals) if is_all else None
+            listed = self._finding.list_open(forge, proposals) if is_all else None
             for proposal in proposals:
                 try:
                     one = self._one(forge, remote, proposal, listed, pushed=pushed, is_named=not is_all)
                 except WorkspaceError as reason:
-                    if concerns_all(reason):
+                    if is_forge_wide(reason):
                         raise
                     error = error or reason
                     continue
@@ -192,7 +192,7 @@ class Follower:
                     found.append(one)
         except WorkspaceError as reason:
             error = error or reason
-        return Followed(forge.name, tuple(found), error)
+        return ForgeRound(forge.name, tuple(found), error)
 
     def _branches_of(self, forge: Forge, numbers: Collection[int]) -> Iterator[str]:
         for number in numbers:
@@ -230,7 +230,7 @@ class Follower:
         *,
         pushed: bool,
         is_named: bool,
-    ) -> FollowedPullRequest | None:
+    ) -> PullRequestOutcome | None:
         request = self._finding.find(forge, proposal, listed)
         if request is None:
             self._settle(proposal)
@@ -240,7 +240,7 @@ class Follower:
             if request.state == "open":
                 request = forge.get(request.number)  # a list does not tell of conflicts
                 if not request.is_of(proposal.words.branch, proposal.words.target):
-                    raise ForgeUnclear(title_of(forge.name), "it is of another pull request")
+                    raise ForgeUnclear(get_forge_title(forge.name), "it is of another pull request")
             told = self._take_in(forge, request, proposal)
         else:
             told = self._told(request, proposal)._replace(waits="conflict" if kept.conflict else None)
@@ -249,16 +249,16 @@ class Follower:
             return self._ended_there(forge, request, proposal, told)
         return self._ended_here(forge, remote, request, proposal, told, pushed=pushed)
 
-    def _told(self, request: PullRequest, proposal: Proposal) -> FollowedPullRequest:
-        return FollowedPullRequest(proposal.id, request.number, request.url, request.state)
+    def _told(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+        return PullRequestOutcome(proposal.id, request.number, request.url, request.state)
 
-    def _take_in(self, forge: Forge, request: PullRequest, proposal: Proposal) -> FollowedPullRequest:
-        """Take in what was said there, in the order of reviews and comments."""
+    def _take_in(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+        """Import the reviews and comments of a pull request, in order."""
         proposing = self._workspace.proposing()
         before = proposing.said(proposal)
-        said = relay.reviews(forge.name, forge.reviews(request.number), request, proposal, before)
+        said = relay.reviews_to_events(forge.name, forge.reviews(request.number), request, proposal, before)
         reviews = proposing.relay(proposal.id, said)
-        remarks = relay.comments(forge.name, forge.comments(request.number), proposal)
+        remarks = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
         comments = proposing.relay(proposal.id, remarks)
         conflict = request.state == "open" and request.mergeable is False
         self._keep(request, conflict)
@@ -268,11 +268,11 @@ class Follower:
         )
 
     def _ended_there(
-        self, forge: Forge, request: PullRequest, proposal: Proposal, told: FollowedPullRequest
-    ) -> FollowedPullRequest:
+        self, forge: Forge, request: PullRequest, proposal: Proposal, told: PullRequestOutcome
+    ) -> PullRequestOutcome:
         if request.state == "open":
             return told
-        place = title_of(forge.name)
+        place = get_forge_title(forge.name)
         if request.state == "merged":
             if not self._has(proposal.words.target, request.merge_sha):
                 return told._replace(waits="not_fetched")
@@ -282,12 +282,12 @@ class Follower:
             text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
         else:
             events = self._workspace.proposing().said(proposal)
-            here = (one for one in events if not relay.is_of(forge.name, one.author))
+            here = (one for one in events if not relay.is_from_forge(forge.name, one.author))
             taken_up = [one.time for one in here if isinstance(one.words, Reopened)]
             if taken_up and max(taken_up) > (request.ended or request.updated):
                 return told  # someone has decided otherwise since
             text = f"Closed on {place}: {request.url}"
-        closing = relay.closed(forge.name, request, text, self._ends(proposal))
+        closing = relay.build_closed_event(forge.name, request, text, self._ends(proposal))
         new = self._workspace.proposing().relay(proposal.id, [closing])
         return told._replace(done=("closed",) if new else ())
 
@@ -297,17 +297,21 @@ class Follower:
         remote: str,
         request: PullRequest,
         proposal: Proposal,
-        told: FollowedPullRequest,
+        told: PullRequestOutcome,
         *,
         pushed: bool,
-    ) -> FollowedPullRequest:
+    ) -> PullRequestOutcome:
         told = told._replace(waits=None)
         if request.state != "open":
             self._settle(proposal)
             return told
         closed = proposal.words.closed
-        if proposal.state is ProposalState.CLOSED and closed is not None and relay.is_of(forge.name, closed):
-            taking = relay.reopened(forge.name, request, self._ends(proposal))
+        if (
+            proposal.state is ProposalState.CLOSED
+            and closed is not None
+            and relay.is_from_forge(forge.name, closed)
+        ):
+            taking = relay.build_reopened_event(forge.name, request, self._ends(proposal))
             new = self._workspace.proposing().relay(proposal.id, [taking])
             return told._replace(done=("reopened",) if new else ())
         if proposal.state is ProposalState.MERGED:
@@ -321,11 +325,11 @@ class Follower:
         # In this order: whoever may comment and not close would be told the same in each round.
         forge.close(request.number)
         self._settle(proposal)
-        forge.comment(request.number, f"{text}\n\n{marker(proposal.id)}")
+        forge.comment(request.number, f"{text}\n\n{format_marker(proposal.id)}")
         return told._replace(done=("closed_there",), state="closed")
 
     def _ends(self, proposal: Proposal) -> int:
-        """Return how often a proposal was closed, by which one end is told from the next."""
+        """Return how often a proposal was closed, which identifies each end."""
         events = self._workspace.proposing().said(proposal)
         return sum(isinstance(event.words, Closed) for event in events)
 
@@ -341,7 +345,7 @@ class Follower:
         return theirs is not None and commit is not None and git.is_descendant(theirs, commit)
 
     def _kept(self, request: PullRequest) -> _Seen | None:
-        """Return what is known of a pull request that has not changed since it was read."""
+        """Return the cached state of a pull request that has not changed since it was read."""
         seen = self._seen.get(request.number)
         if seen is None or (seen.updated, seen.head) != (request.updated, request.head_sha):
             return None
@@ -368,8 +372,8 @@ _DONE = {
 }
 
 
-def followed_data(followed: Followed | None) -> dict[str, object] | None:
-    """Return a round as data; None where there was none."""
+def round_to_data(followed: ForgeRound | None) -> dict[str, object] | None:
+    """Return a round as data; None without one."""
     if followed is None:
         return None
     error = followed.error
@@ -380,9 +384,9 @@ def followed_data(followed: Followed | None) -> dict[str, object] | None:
     }
 
 
-def followed_lines(followed: Followed) -> list[str]:
-    """What happened on a forge and what is left to do, a line or two each; nothing where nothing did."""
-    place = title_of(followed.forge)
+def format_round(followed: ForgeRound) -> list[str]:
+    """Return lines on the forge's changes and the remaining work; empty without any."""
+    place = get_forge_title(followed.forge)
     lines = [line for one in followed.pull_requests for line in _lines(one, place)]
     if followed.error is not None:
         lines.append(f"{place} was not followed to the end: {followed.error.message}.")
@@ -390,7 +394,7 @@ def followed_lines(followed: Followed) -> list[str]:
     return lines
 
 
-def _lines(one: FollowedPullRequest, place: str) -> Iterator[str]:
+def _lines(one: PullRequestOutcome, place: str) -> Iterator[str]:
     what = [_counted(one.reviews, "review"), _counted(one.comments, "comment"), *map(_DONE.get, one.done)]
     told = [words for words in what if words]
     if told:

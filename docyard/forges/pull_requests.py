@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
     from workspace.workspace import Workspace
 
-MOST = 65_536
+MAX_DESCRIPTION_CHARS = 65_536
 
 
 """Characters of a description: GitHub's limit; the others take more."""
 
 
-_ROOM = MOST - 536  # for headings and the marker
+_ROOM = MAX_DESCRIPTION_CHARS - 536  # for headings and the marker
 
 
 _DESCRIPTION = 20_000
@@ -72,31 +72,31 @@ _CLOSING = re.compile(
 )
 
 
-def title_of(proposal: Proposal) -> str:
+def get_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
-    found = harmless(proposal.words.title)  # which takes room too
+    found = neutralize_commands(proposal.words.title)  # which takes room too
     return found if len(found) <= _TITLE else found[: _TITLE - 1] + "…"
 
 
-def marker(id: str) -> str:
+def format_marker(id: str) -> str:
     """Return the line by which a pull request names its proposal; readers do not see it."""
     return f"<!-- docyard proposal {id} -->"
 
 
-def described(proposal: Proposal, changes: CommitChanges) -> str:
+def build_description(proposal: Proposal, changes: CommitChanges) -> str:
     """Return the description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
     parts = []
     if proposal.words.description:
         parts.append(_description(proposal.words.description))
     room = _ROOM - sum(map(len, parts))
     parts += _told(changes, room)
-    parts.append(marker(proposal.id))
+    parts.append(format_marker(proposal.id))
     # The name of a file may be no text; a mark stands for what is not.
     return "\n\n".join(parts).encode("utf-8", "replace").decode()
 
 
-def harmless(text: str) -> str:
-    """Return a text of which a forge calls nobody, closes nothing and hides nothing."""
+def neutralize_commands(text: str) -> str:
+    """Return a text that mentions no user, closes no issue and hides nothing on a forge."""
     text = _COMMAND.sub(r"\1\\/", text)
     text = _ACTED_ON.sub(lambda found: found[0] + _UNSEEN, text)
     return _CLOSING.sub(lambda found: found[0][0] + _UNSEEN + found[0][1:], text)
@@ -105,8 +105,8 @@ def harmless(text: str) -> str:
 def _description(text: str) -> str:
     if len(text) > _DESCRIPTION:
         text = f"{text[:_DESCRIPTION].rpartition(chr(10))[0] or text[:_DESCRIPTION]}"
-        return f"{_ended(harmless(text))}\n\nThe rest of the description is in the proposal."
-    return _ended(harmless(text))
+        return f"{_ended(neutralize_commands(text))}\n\nThe rest of the description is in the proposal."
+    return _ended(neutralize_commands(text))
 
 
 def _ended(text: str) -> str:
@@ -129,14 +129,14 @@ def _told(changes: CommitChanges, room: int) -> list[str]:
     parts = []
     if changes.documents:
         most = room - 2_000
-        told = harmless(format_markdown(changes.documents, most))
+        told = neutralize_commands(format_markdown(changes.documents, most))
         while len(told) > room - 1_000 and most > 0:
             # What makes it harmless takes room too.
             most -= len(told) - (room - 1_000) + 100
-            told = harmless(format_markdown(changes.documents, max(most, 0)))
+            told = neutralize_commands(format_markdown(changes.documents, max(most, 0)))
         parts.append(told.strip("\n"))
     if changes.files:
-        names = [harmless(f"- {_code(file)}") for file in changes.files[:_FILES]]
+        names = [neutralize_commands(f"- {_code(file)}") for file in changes.files[:_FILES]]
         more = len(changes.files) - len(names)
         names += [f"- and {more:,} more"] if more else []
         listed = "Other files:\n\n" + "\n".join(names)
@@ -145,7 +145,7 @@ def _told(changes: CommitChanges, room: int) -> list[str]:
         else:
             parts.append(f"Other files: {len(changes.files):,}.")
     if changes.reason:
-        parts.append(f"Not all is told: {harmless(changes.reason)}.")
+        parts.append(f"Not all is told: {neutralize_commands(changes.reason)}.")
     return parts
 
 
@@ -180,15 +180,15 @@ def open_pull_request(
         return OpenedPullRequest(found, False, unsent)
     done = _done(forge, found, new)
     if not done.pull_request.is_of(new.head_branch, new.target):
-        raise ForgeUnclear(relay.title_of(forge.name), "it is of another pull request")
+        raise ForgeUnclear(relay.get_forge_title(forge.name), "it is of another pull request")
     done = done._replace(pull_request=_up_to_date(workspace, proposal, forge, done.pull_request, new))
     return done._replace(unsent=_said(workspace, proposal, forge, done._replace(unsent=unsent), access))
 
 
 def _new(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
     return NewPullRequest(
-        title_of(proposal),
-        described(proposal, workspace.reviewing().changes(proposal)),
+        get_title(proposal),
+        build_description(proposal, workspace.reviewing().changes(proposal)),
         proposal.words.branch,
         proposal.words.target,
     )
@@ -231,7 +231,9 @@ def _said(
     if not found.url:
         return done.unsent
     try:
-        new = workspace.proposing().relay(proposal.id, [relay.opened(forge.name, found, proposal)])
+        new = workspace.proposing().relay(
+            proposal.id, [relay.build_opened_event(forge.name, found, proposal)]
+        )
         return send(workspace, access, proposal.words.branch) if new else done.unsent
     except WorkspaceError as error:
         return error

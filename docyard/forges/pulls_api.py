@@ -15,20 +15,20 @@ from docyard.forges.port import (
     PullRequestState,
     ReviewVerdict,
 )
-from docyard.forges.transport import Fields, ForgeTransport, Patience
+from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 
 
 class PullsApi(ABC):
-    """A repository on such a forge, spoken with by a token.
+    """A repository on such a forge, accessed with a token.
 
-    `_page` and `_comments_page` are what is asked for of each page of reviews and of comments.
+    `_page` and `_comments_page` are the queries for each page of reviews and of comments.
     """
 
     _title: ClassVar[str]
     _page: ClassVar[dict[str, Any]]
     _comments_page: ClassVar[dict[str, Any]]
 
-    def __init__(self, place: ForgePlace, patience: Patience, marks: dict[str, str]) -> None:
+    def __init__(self, place: ForgePlace, patience: TransportLimits, marks: dict[str, str]) -> None:
         self._owner, repo = place.segments[-2], place.segments[-1]
         self._repo = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
         self._http = ForgeTransport(self._title, place.api, marks, place.token, patience)
@@ -38,7 +38,7 @@ class PullsApi(ABC):
         self._http.end()
 
     def open(self, new: NewPullRequest) -> PullRequest:
-        """Open one. Raises ForgeConflict or ForgeRefused if the branch has an open one already."""
+        """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
         body = {"title": new.title, "body": new.body, "head": new.head_branch, "base": new.target}
         return self._one(self._http.send("POST", f"{self._repo}/pulls", body))
 
@@ -50,17 +50,17 @@ class PullsApi(ABC):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change what is given. Raises ForgeRefused if it cannot be reopened."""
+        """Change the given fields. Raises ForgeRefused if it cannot be reopened."""
         given = {"title": title, "body": body, "state": state}
         changes = {name: value for name, value in given.items() if value is not None}
         return self._one(self._http.send("PATCH", self._path(number), changes, repeats=True))
 
     def get(self, number: int) -> PullRequest:
-        """One, as it is now. Raises ForgeNotFound."""
+        """Return the current pull request. Raises ForgeNotFound."""
         return self._one(self._http.get(self._path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Return what was decided on it, without reviews of nothing but comments on lines."""
+        """Return the decisive reviews, without those that only hold comments on lines."""
         found = self._http.pages(f"{self._path(number)}/reviews", **self._page)
         reviews = (self._review(Fields(self._title, one)) for one in found)
         return tuple(one for one in reviews if one and (one.text or one.verdict != "commented"))
@@ -71,11 +71,11 @@ class PullsApi(ABC):
         return tuple(_comment(Fields(self._title, one)) for one in found)
 
     def comment(self, number: int, text: str) -> None:
-        """Say something on it."""
+        """Add a comment."""
         self._http.send("POST", f"{self._repo}/issues/{number}/comments", {"body": text})
 
     def close(self, number: int) -> PullRequest:
-        """Return it up."""
+        """Close a pull request."""
         return self.update(number, state="closed")
 
     @abstractmethod
@@ -117,7 +117,7 @@ class PullsApi(ABC):
         )
 
 
-def review_of(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
+def parse_review(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
     """Return a review that was given with this verdict."""
     return ForgeReview(
         id=str(fields.number("id")),

@@ -1,6 +1,6 @@
-"""What was said of a pull request on a forge, as words of its proposal here.
+"""Conversion of a pull request's reviews and comments to events of its proposal.
 
-Whoever said it there is named, `via` the forge: nothing here can prove who it was.
+The author on the forge is named, `via` the forge: Docyard cannot prove who it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
-"""The forges as people call them, which is also the label of who speaks there."""
+"""The display names of the forges, which are also the client of their events."""
 
 TOOL = "forge"
 _FULL = 40
@@ -42,37 +42,37 @@ _OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
 """The link in the text of a comment that was written before the link was a field."""
 
 
-def title_of(forge: str) -> str:
-    """Return what people call a kind of forge."""
+def get_forge_title(forge: str) -> str:
+    """Return the display name of a kind of forge."""
     return NAMES.get(forge, forge)
 
 
-def speaker(forge: str, login: str) -> Actor:
-    """Somebody on a forge; the address is none (RFC 2606), and only tells one from another."""
+def build_author(forge: str, login: str) -> Actor:
+    """Return an author of a forge. The address is invalid (RFC 2606), and only identifies the user."""
     name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
-    label = title_of(forge)
+    label = get_forge_title(forge)
     address = f"{''.join(name.split())}@{forge}.invalid"
     return Actor(Author(name, address, KnownBy.CLIENT, label), TOOL, label)
 
 
-def is_of(forge: str, author: Author) -> bool:
-    """Return True if words came from a forge. A client may call itself by any name, so the address counts."""
+def is_from_forge(forge: str, author: Author) -> bool:
+    """Return True if an event came from a forge. The address counts, since any client can use any name."""
     return author.known_by is KnownBy.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
-def opened(forge: str, request: PullRequest, proposal: Proposal) -> RelayedEvent:
-    """That a proposal has a pull request, and where."""
+def build_opened_event(forge: str, request: PullRequest, proposal: Proposal) -> RelayedEvent:
+    """Return the event that a proposal has a pull request, with its link."""
     text = f"Opened as pull request [{request.number}]({request.url})."
     key = f"{forge} pull request {request.number} opened"
     words = Commented(text, None, proposal.tip, pull_request=request.url)
-    return RelayedEvent(words, speaker(forge, title_of(forge)), key)
+    return RelayedEvent(words, build_author(forge, get_forge_title(forge)), key)
 
 
-def link_of(events: Sequence[Event]) -> str | None:
-    """Return where the pull request is that was said last to be opened."""
+def find_link(events: Sequence[Event]) -> str | None:
+    """Return the link of the last opened pull request."""
     for event in reversed(events):
         words = event.words
-        if isinstance(words, Commented) and any(is_of(forge, event.author) for forge in NAMES):
+        if isinstance(words, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
             if words.pull_request is not None:
                 return words.pull_request
             if old := _OPENED.fullmatch(words.text):
@@ -80,56 +80,58 @@ def link_of(events: Sequence[Event]) -> str | None:
     return None
 
 
-def reviews(
+def reviews_to_events(
     forge: str,
     found: Sequence[ForgeReview],
     request: PullRequest,
     proposal: Proposal,
     said: Sequence[Event],
 ) -> Iterator[RelayedEvent]:
-    """Reviews as words: verdicts on the commit that they were given on.
+    """Convert reviews to events: verdicts on the reviewed commits.
 
-    Where the forge does not tell it, that is the one that was submitted last before, by what was `said` here.
+    If the forge does not report the commit, it is the last submitted one before the review, from `said`.
     """
     for one in found:
         words = _review(forge, one, one.commit or _submitted(said, one) or request.head_sha, proposal)
         if words is not None:
             # What a forge lets be changed under one id, such as by a dismissal, is another saying.
             key = f"{forge} review {one.id} {one.verdict}"
-            yield RelayedEvent(words, speaker(forge, one.author), key)
+            yield RelayedEvent(words, build_author(forge, one.author), key)
 
 
-def comments(forge: str, found: Sequence[ForgeComment], proposal: Proposal) -> Iterator[RelayedEvent]:
-    """General comments as words, those of Docyard itself aside."""
+def comments_to_events(
+    forge: str, found: Sequence[ForgeComment], proposal: Proposal
+) -> Iterator[RelayedEvent]:
+    """Convert general comments to events, except those that Docyard wrote."""
     for one in found:
         is_own = _OWN.fullmatch(one.text.strip().rpartition("\n")[2])
         if one.text.strip() and not is_own:
             words = Commented(one.text[:MAX_TEXT], None, proposal.tip)
-            yield RelayedEvent(words, speaker(forge, one.author), f"{forge} comment {one.id}")
+            yield RelayedEvent(words, build_author(forge, one.author), f"{forge} comment {one.id}")
 
 
-def closed(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
-    """Return the end of a proposal whose pull request has ended; `times` tells one end from the next."""
+def build_closed_event(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
+    """Return the event that closes a proposal with its pull request; `times` identifies each end."""
     key = f"{forge} pull request {request.number} closed {times}"
-    return RelayedEvent(Closed(text), speaker(forge, title_of(forge)), key)
+    return RelayedEvent(Closed(text), build_author(forge, get_forge_title(forge)), key)
 
 
-def reopened(forge: str, request: PullRequest, times: int) -> RelayedEvent:
-    """Return a proposal is taken up again whose pull request was."""
-    text = f"Reopened on {title_of(forge)}: {request.url}"
+def build_reopened_event(forge: str, request: PullRequest, times: int) -> RelayedEvent:
+    """Return the event that reopens a proposal with its pull request."""
+    text = f"Reopened on {get_forge_title(forge)}: {request.url}"
     key = f"{forge} pull request {request.number} reopened {times}"
-    return RelayedEvent(Reopened(text), speaker(forge, title_of(forge)), key)
+    return RelayedEvent(Reopened(text), build_author(forge, get_forge_title(forge)), key)
 
 
 def _submitted(said: Sequence[Event], one: ForgeReview) -> str | None:
-    """Return the commit that was submitted last before a review was given; None where none was."""
+    """Return the last commit submitted before a review; None without one."""
     before = (event.words for event in said if event.time <= one.time)
     commits = [words.commit for words in before if isinstance(words, Submitted)]
     return commits[-1] if commits else None
 
 
 def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Reviewed | Commented | None:
-    place, text = title_of(forge), one.text[: MAX_TEXT - 200]
+    place, text = get_forge_title(forge), one.text[: MAX_TEXT - 200]
     if len(commit) != _FULL:
         return None
     match one.verdict:

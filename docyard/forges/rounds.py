@@ -1,6 +1,6 @@
-"""One round on the forge after each exchange with the remote, whoever asks for it, and one at a time.
+"""One round on the forge after each exchange with the remote, one at a time.
 
-Nothing here is imported before a workspace is known to have a forge: `[forge]` in its settings.
+Imports are late: only a workspace with `[forge]` in its settings needs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.place import ForgeAccess
-    from docyard.forges.pull_request_sync import Followed, Follower
+    from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
@@ -35,12 +35,12 @@ class ForgeRounds:
         self._access = access
         self._clock = clock
         self._lock = threading.Lock()
-        self._follower: Follower | None = None
-        self._not_before: tuple[float, Followed] | None = None
+        self._follower: PullRequestFollower | None = None
+        self._not_before: tuple[float, ForgeRound] | None = None
 
     def follow(
         self, synced: SyncResult, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
-    ) -> Followed | None:
+    ) -> ForgeRound | None:
         """Follow what happened on the forge, when the remote was fetched; None where there is no forge.
 
         A forge that was asked too much of is left alone until it said it would answer again. Raises nothing
@@ -58,20 +58,20 @@ class ForgeRounds:
 
     def _followed(
         self, synced: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
-    ) -> Followed | None:
-        from docyard.forges.choice import forge_of
+    ) -> ForgeRound | None:
+        from docyard.forges.choice import open_forge
         from docyard.forges.errors import ForgeLimited
-        from docyard.forges.pull_request_sync import Followed, Follower
+        from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower
 
         try:
-            forge = forge_of(self.workspace, self._access())
+            forge = open_forge(self.workspace, self._access())
         except WorkspaceError as error:
             settings = self.workspace.snapshot().config.forge
-            return Followed((settings.kind if settings else None) or "forge", (), error)
+            return ForgeRound((settings.kind if settings else None) or "forge", (), error)
         if forge is None:
             return None
         if self._follower is None:
-            self._follower = Follower(self.workspace)
+            self._follower = PullRequestFollower(self.workspace)
         try:
             found = self._follower.follow(
                 forge, synced.remote, pushed=synced.pushed > 0, branches=branches, numbers=numbers

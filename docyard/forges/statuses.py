@@ -1,4 +1,4 @@
-"""What an answer's status means, and in how long it may be asked again (RFC 9110 §10.2.3, §15)."""
+"""The meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class ForgeAnswer(NamedTuple):
     data: Any
 
 
-def error_of(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
-    """Return what an answer's status says is wrong; None where nothing is."""
+def build_error(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
+    """Return the error of a response's status; None for a success."""
     status, headers = answer.status, answer.headers
     if 200 <= status < 300:
         return None
@@ -61,8 +61,8 @@ def error_of(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
             return ForgeUnreachable(forge, f"it answers with {status}, which is no answer")
 
 
-def wait_of(error: ForgeError) -> float | None:
-    """In how many seconds a forge wants to be asked again, if it said so."""
+def get_retry_delay(error: ForgeError) -> float | None:
+    """Return the seconds until the forge accepts a retry, if it reported them."""
     wait: float | None = error.details.get("retry_after")
     return wait
 

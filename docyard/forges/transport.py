@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from docyard.forges.errors import ForgeError, ForgeUnclear, ForgeUnreachable
-from docyard.forges.statuses import ForgeAnswer, error_of, wait_of
+from docyard.forges.statuses import ForgeAnswer, build_error, get_retry_delay
 from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
 _REDIRECTS = 3
@@ -44,7 +44,7 @@ _PASSING = (429, 502, 503, 504)
 _CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
-class Patience(NamedTuple):
+class TransportLimits(NamedTuple):
     """How long and how much a forge may take; times are in seconds.
 
     `total` bounds one call with all its tries, `pages` and `bytes` what one list, and one answer, may have.
@@ -70,7 +70,7 @@ class ForgeTransport:
     """
 
     def __init__(
-        self, title: str, base: str, marks: Mapping[str, str], secret: str, patience: Patience
+        self, title: str, base: str, marks: Mapping[str, str], secret: str, patience: TransportLimits
     ) -> None:
         self.title = title
         self._base = base.rstrip("/")
@@ -97,7 +97,7 @@ class ForgeTransport:
         self._client.close()
 
     def get(self, path: str, **query: str | int) -> Any:
-        """Return what stands at a path. Raises ForgeError."""
+        """Return the JSON at a path. Raises ForgeError."""
         return self._asked("GET", self._url(path, query), None, repeats=True).data
 
     def pages(self, path: str, **query: str | int) -> list[Any]:
@@ -117,7 +117,7 @@ class ForgeTransport:
         return found
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, repeats: bool = False) -> Any:
-        """Change something; `repeats` if doing it twice comes to the same. Raises ForgeError."""
+        """Send a change; `repeats` if it is idempotent. Raises ForgeError."""
         return self._asked(method, self._url(path, {}), body, repeats=repeats).data
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
@@ -146,7 +146,7 @@ class ForgeTransport:
                 error, may_pass = self._tried(method, url, body, until)
                 if isinstance(error, ForgeAnswer):
                     return error
-                asked = wait_of(error)
+                asked = get_retry_delay(error)
                 wait = pause if asked is None else asked
                 is_over = attempt == patience.attempts or wait > patience.longest_pause
                 if not repeats or not may_pass or is_over or time.monotonic() + wait > until:
@@ -167,7 +167,7 @@ class ForgeTransport:
             return ForgeUnreachable(self.title, _reason(error)), True
         except ForgeError as error:
             return error, False
-        wrong = error_of(self.title, answer, self._secret)
+        wrong = build_error(self.title, answer, self._secret)
         return (answer, False) if wrong is None else (wrong, answer.status in _PASSING)
 
     def _followed(
@@ -228,7 +228,7 @@ class ForgeTransport:
 
 
 def _as_it_is(request: httpx2.Request) -> httpx2.Request:
-    """Return the token stands in a header: nothing else may take its place, such as a line of `.netrc`."""
+    """Return the request unchanged: no other credentials, such as `.netrc`, may replace its token."""
     return request
 
 
@@ -237,7 +237,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
-    """Return True if an exception, or one of those that led to it, is of a kind."""
+    """Return True if an exception, or one of its causes, is of a kind."""
     found: BaseException | None = error
     while found is not None and not isinstance(found, kind):
         found = found.__cause__ or found.__context__
@@ -245,7 +245,7 @@ def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
 
 
 def _reason(error: httpx2.HTTPError) -> str:
-    """Return why there was no answer, in our words: those of a library may tell of this machine."""
+    """Return why there was no response, in our words: a library's may reveal details of this machine."""
     match error:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return "no connection in time"
@@ -279,10 +279,10 @@ _LINE = 500
 _URL = 2_000
 
 
-NOBODY = "ghost"
+DELETED_USER = "ghost"
 
 
-"""Who wrote what was written by somebody who is gone, as forges show it."""
+"""The author of a deleted account's text, as forges show it."""
 
 
 class Fields:
@@ -315,12 +315,12 @@ class Fields:
         return found
 
     def flag(self, name: str) -> bool | None:
-        """True, false, or None where it is not said."""
+        """Return true or false; None if the field is missing."""
         found = self._data.get(name)
         return found if isinstance(found, bool) else None
 
     def time(self, name: str) -> datetime:
-        """Return a moment, in UTC."""
+        """Return a time in UTC."""
         try:
             found = datetime.fromisoformat(self._text(name))
             return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -328,7 +328,7 @@ class Fields:
             raise self._wrong(name) from None
 
     def maybe_time(self, name: str) -> datetime | None:
-        """Return a moment, in UTC; None where none is said."""
+        """Return a time in UTC; None if the field is missing."""
         return self.time(name) if self.has(name) else None
 
     def sha(self, name: str) -> str | None:
@@ -337,7 +337,7 @@ class Fields:
         return found if isinstance(found, str) and _SHA.fullmatch(found) else None
 
     def url(self, name: str) -> str:
-        """A link that may be shown, in Markdown too: to the web, and nowhere else; "" for anything else."""
+        """Return a link to the web that is safe in Markdown too; "" for anything else."""
         found = self._data.get(name)
         if not isinstance(found, str) or not found.isprintable() or len(found) > _URL or _ODD.search(found):
             return ""
@@ -351,8 +351,8 @@ class Fields:
     def name_of(self, name: str, key: str) -> str:
         """Return the name of a user, who may be gone."""
         if not self.has(name):
-            return NOBODY
-        return self.below(name).word(key)[:_NAME] or NOBODY
+            return DELETED_USER
+        return self.below(name).word(key)[:_NAME] or DELETED_USER
 
     def below(self, name: str) -> Fields:
         """Return an object in a field."""

@@ -39,14 +39,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from docyard.forges.choice import forge_place
+from docyard.forges.choice import find_forge_place
 from docyard.forges.errors import ForgeError
-from docyard.forges.exchanges import PING, asked_of, event_of, repository_of
-from docyard.forges.pull_request_sync import followed_data
+from docyard.forges.exchanges import PING, parse_event, read_event_name, read_repository
+from docyard.forges.pull_request_sync import round_to_data
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.exchanges import Asked, Exchanged, Exchanges
+    from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult
     from docyard.forges.place import ForgeAccess
     from workspace.workspace import Workspace
 
@@ -73,19 +73,19 @@ _IDS = {
 
 
 class Deliveries:
-    """Webhooks that were done. One that could not be done is not kept: the forge sends it again."""
+    """Webhooks that were applied. A failed one is not stored: the forge sends it again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: OrderedDict[str, float] = OrderedDict()
 
     def is_done(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
-        """Return True if a webhook of this id, or lately of this very body, was done."""
+        """Return True if a webhook of this id, or recently of this body, was applied."""
         now = self._clock()
         return any(self._until.get(key, now) > now for key, _ in _keys(forge, headers, body))
 
-    def done(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Remember a webhook; the oldest is forgotten for it."""
+    def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Record a webhook; the oldest one is removed."""
         now = self._clock()
         for key, seconds in _keys(forge, headers, body):
             self._until[key] = now + seconds
@@ -114,8 +114,8 @@ _PREFIX = "whsec_"
 _MAX_SIGNATURES = 10  # signatures in one header, as while a key is changed
 
 
-def is_signed(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
-    """Whether a webhook's signature holds. `headers` by lower-case names; `now` in seconds since 1970."""
+def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
+    """Return True if a signature is valid. `headers` in lower case; `now` in Unix seconds."""
     match forge:
         case "github":
             return _has_digest(headers, ("x-hub-signature-256",), body, secret)
@@ -180,7 +180,7 @@ class Webhooks:
     def __init__(
         self,
         workspace: Workspace,
-        exchanges: Exchanges,
+        exchanges: ExchangeQueue,
         access: Callable[[], ForgeAccess],
         secret: str | None,
         *,
@@ -204,7 +204,7 @@ class Webhooks:
         if body is None:
             return _told(413, "the webhook is over 1 MiB", "Choose fewer events.")
         headers = {name.lower(): value for name, value in request.headers.items()}
-        if not is_signed(kind, headers, body, self._secret, self._clock()):
+        if not has_valid_signature(kind, headers, body, self._secret, self._clock()):
             log.debug("a webhook was refused: its signature does not hold")  # anybody can send thousands
             return _told(
                 401, "the signature does not hold", "Set the same secret here and in the webhook's settings."
@@ -220,8 +220,8 @@ class Webhooks:
             data = None
         if not isinstance(data, dict):
             return _told(400, "the webhook is no JSON object", "Choose application/json as its content type.")
-        event = event_of(kind, headers)
-        asked = asked_of(kind, event, data)
+        event = read_event_name(kind, headers)
+        asked = parse_event(kind, event, data)
         if asked is PING:
             return _told(200, "pong")
         refused = await run_in_threadpool(self._refused, kind, data)
@@ -234,21 +234,21 @@ class Webhooks:
     def _refused(self, kind: str, data: dict[str, Any]) -> Response | None:
         """Return the answer to a webhook of another forge or repository; None for one of ours."""
         try:
-            place = forge_place(self._workspace, self._access())
+            place = find_forge_place(self._workspace, self._access())
         except WorkspaceError as error:  # such as that there is no token for it
             return _failed(error)
         if place is None or place.kind != kind:
             fix = f'Set [forge] kind = "{kind}" in docyard.toml, or take the hook of the forge that is set.'
             return _told(404, "this forge is not the one of the repository", fix)
-        ours, theirs = "/".join(place.segments), repository_of(kind, data)
+        ours, theirs = "/".join(place.segments), read_repository(kind, data)
         if theirs is None or theirs.casefold() != ours.casefold():
             return _told(
                 422, f"this is not about {ours}, which is served here", "Remove the webhook where it was set."
             )
         return None
 
-    async def _done(self, kind: str, headers: dict[str, str], body: bytes, asked: Asked) -> Response:
-        future = asyncio.wrap_future(self._exchanges.ask(asked))
+    async def _done(self, kind: str, headers: dict[str, str], body: bytes, asked: EventScope) -> Response:
+        future = asyncio.wrap_future(self._exchanges.request(asked))
         try:
             # What was begun for many goes on, whoever of them stops waiting.
             found = await asyncio.wait_for(asyncio.shield(future), self._patience)
@@ -256,18 +256,18 @@ class Webhooks:
             return _told(503, "the exchange takes its time", "Send it again.", {"Retry-After": _RETRY})
         if not found.is_applied:
             return _failed(_reason(found))
-        self._deliveries.done(kind, headers, body)
+        self._deliveries.record(kind, headers, body)
         synced = found.synced
         return JSONResponse(
             {
                 "commit": synced.commit if synced is not None else None,
-                "followed": followed_data(found.followed),
+                "followed": round_to_data(found.followed),
             }
         )
 
 
-def webhook_routes(webhooks: Webhooks) -> list[Route]:
-    """Return the routes of the hooks. They ask for no token of Docyard's: forges sign what they send."""
+def build_webhook_routes(webhooks: Webhooks) -> list[Route]:
+    """Return the routes of the webhooks. They need no token of Docyard: forges sign requests."""
     return [
         Route(f"/hooks/{kind}", _of(kind, webhooks), methods=["POST"], name=f"hook-{kind}")
         for kind in ("github", "gitlab", "gitea")
@@ -298,7 +298,7 @@ async def _body(request: Request) -> bytes | None:
     return bytes(found)
 
 
-def _reason(found: Exchanged) -> WorkspaceError:
+def _reason(found: ExchangeResult) -> WorkspaceError:
     if found.error is not None:
         return found.error
     if found.followed is not None and found.followed.error is not None:

@@ -1,13 +1,10 @@
-"""Which requests are heard at all: those by this server's own name, from its own pages or from no page.
+"""Validate Host and Origin before authentication (DNS-rebinding and CSRF protection).
 
-This is asked before any token: a browser would show its session to whoever makes it ask.
+A browser sends its session with every request, so this check runs before any token is read. A foreign page
+can make a browser send requests to this server, under its own name (DNS rebinding) or from its own origin.
+The browser sets both headers, and a page cannot change them.
 
-Names by which a server may be spoken to: what a Host or Origin header says, and whether it is one of them.
-
-A page of somebody else's can make a browser ask this server, under its own name (DNS rebinding) or from its
-own origin. Both headers are the browser's word, which no page can change.
-
-What a proxy says of a request that it passes on. It is believed only where a proxy's name is admitted.
+The headers of a proxy are trusted only if a proxy's name is allowed.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from typing import NamedTuple
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.refusals import MCP, refusal
+from docyard.http.refusals import MCP, build_refusal
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -42,12 +39,12 @@ class Authority(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether this is the machine itself, by whatever port."""
+        """Whether the host is this machine, on any port."""
         return self.host in LOOPBACK_NAMES or _is_loopback(self.host)
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Return what `host[:port]` names (RFC 3986 §3.2); None for anything else, final dots too."""
+    """Parse `host[:port]` (RFC 3986 §3.2); return None for anything else, final dots too."""
     if not text.isascii() or len(text) > _MOST:
         return None
     if text.startswith("["):
@@ -65,14 +62,14 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def parse_port(text: str) -> int | None:
-    """Return a port as it is written in a URL, 0 too; None for what is none."""
+    """Return the port of a URL, including 0; None if it is invalid."""
     if not (text.isascii() and text.isdigit() and len(text) <= 5) or str(int(text)) != text:
         return None
     return int(text) if int(text) <= 65_535 else None
 
 
-class Admitted:
-    """The names and ports by which requests may come."""
+class AllowedHosts:
+    """The host names and ports that requests may name."""
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         self._names = frozenset(names)
@@ -86,7 +83,7 @@ class Admitted:
         return any((found.host, port) in self._names for port in ports)
 
     def has_origin(self, header: str, *, https: bool = False) -> bool:
-        """Whether an Origin header is of this server's own pages; `https` asks for those that came by it."""
+        """Return True if an Origin header names this server's pages; `https` requires HTTPS."""
         scheme, separator, rest = header.partition("://")
         found = parse_authority(rest)
         if not separator or found is None or scheme not in _PORTS or (https and scheme != "https"):
@@ -122,8 +119,8 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def came_by_https(scope: Scope) -> bool:
-    """Whether a proxy says that a browser reached it by HTTPS, under another name than this machine's own."""
+def is_forwarded_https(scope: Scope) -> bool:
+    """Return True if a proxy reports HTTPS to a host other than this machine."""
     headers = Headers(scope=scope)
     host = parse_authority(headers.get("host", ""))
     return (
@@ -145,10 +142,10 @@ _LENGTH_FIX = "Send Content-Length or Transfer-Encoding: chunked, not both; HTTP
 _ORIGIN_FIX = "Only pages of this server may ask it; a name of its own is admitted with --allow-host NAME."
 
 
-class Admission:
-    """Answers 400, 421 or 403 to requests that are not heard, and passes on the others."""
+class HostOriginMiddleware:
+    """Answers 400, 421 or 403 to requests with a foreign Host or Origin, and passes on the others."""
 
-    def __init__(self, app: ASGIApp, admitted: Admitted, *, is_proxied: bool) -> None:
+    def __init__(self, app: ASGIApp, admitted: AllowedHosts, *, is_proxied: bool) -> None:
         self._app = app
         self._admitted = admitted
         self._is_proxied = is_proxied
@@ -163,12 +160,12 @@ class Admission:
         if _is_ambiguous(scope):
             # What follows on the connection may be a second request that a proxy took for this one's body.
             closing = {"Connection": "close"}
-            answer = refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
+            answer = build_refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
             await answer(scope, receive, send)
         elif refused is None:
             await self._app(scope, receive, send)
         else:
-            await refusal(scope, *refused)(scope, receive, send)
+            await build_refusal(scope, *refused)(scope, receive, send)
 
     def _refused(self, scope: Scope) -> tuple[int, str, str] | None:
         headers = Headers(scope=scope)
@@ -192,12 +189,12 @@ class Admission:
     def _has_origins(self, origins: list[str], scope: Scope, *, reads: bool) -> bool:
         if origins == ["null"]:  # a page without an origin, such as a file
             return reads
-        https = self._is_proxied and came_by_https(scope)
+        https = self._is_proxied and is_forwarded_https(scope)
         return len(origins) == 1 and self._admitted.has_origin(origins[0], https=https)
 
 
 def _is_ambiguous(scope: Scope) -> bool:
-    """Return True if a proxy before us may see another end of the body (RFC 9112 §6.1)."""
+    """Return True if a proxy may see another end of the body (RFC 9112 §6.1)."""
     headers = Headers(scope=scope)
     if "transfer-encoding" not in headers:
         return False

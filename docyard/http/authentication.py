@@ -1,13 +1,10 @@
-"""Who sent a request: by a token that it shows, or by the session of a browser that has shown one.
+"""Authentication: by the token of a request, or by the session of a browser.
 
-A request shows a token as `Authorization: Bearer …`, or a browser opens `/?token=…` and is sent on to `/`
-with a session. The protocol's address takes no sessions: a page cannot speak for its reader there.
+A request contains `Authorization: Bearer …`, or a browser opens `/?token=…` and is redirected to `/` with a
+session. The protocol's address takes no sessions: otherwise a page could act for its reader there.
 
-Which secrets let somebody in: the server's own token, and the named tokens of people.
-
-Failed tries with a token: slowed down, each by itself, so that a right one never waits.
-
-Sessions of browsers: kept in memory by the digest of a random value, for as long as they are used.
+Valid secrets are the server's own token and the named tokens of people. Each failed attempt is delayed by
+itself, so that a right token never waits. Sessions are stored in memory by the digest of a random value.
 """
 
 from __future__ import annotations
@@ -30,9 +27,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.http.access import came_by_https
-from docyard.http.login_page import LOGIN, login_page
-from docyard.http.refusals import MCP, refusal, wants_page
+from docyard.http.access import is_forwarded_https
+from docyard.http.login_page import LOGIN, render_login_page
+from docyard.http.refusals import MCP, build_refusal, is_page_request
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -44,32 +41,32 @@ log = logging.getLogger("docyard")
 _MOST = 1_000  # characters of what may be a token
 
 
-class Proof(NamedTuple):
-    """Who showed a secret: a person with the key of their token, or whoever was given the server's own."""
+class TokenOwner(NamedTuple):
+    """The owner of a secret: a person with the key of their token, or the holder of the server's token."""
 
     person: Person | None = None
     key: bytes = b""
 
 
-class Proving:
-    """Tells who a secret belongs to. `token` None lets everybody in, who then is nobody by name."""
+class TokenVerifier:
+    """Finds the owner of a secret. With `token` None every caller is accepted, without a name."""
 
     def __init__(self, token: str | None, people: Tokens | None) -> None:
         self.is_open = token is None
         self._token = _digest(token) if token is not None else b""
         self._people = people
 
-    def prove(self, secret: str) -> Proof | None:
-        """Return who this secret belongs to; None for nobody."""
+    def verify(self, secret: str) -> TokenOwner | None:
+        """Return the owner of a secret; None if it is unknown."""
         if len(secret) > _MOST:
             return None
         found = None if self._people is None else self._person(self._people, secret)
         if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):
-            return Proof()
+            return TokenOwner()
         return found
 
-    def again(self, proof: Proof) -> Proof | None:
-        """Return the same proof by what is known now; None if the person's token was revoked."""
+    def revalidate(self, proof: TokenOwner) -> TokenOwner | None:
+        """Return the owner as known now; None if the person's token was revoked."""
         if proof.person is None:
             return proof
         try:
@@ -79,9 +76,9 @@ class Proving:
             return None
         if known is None or not hmac.compare_digest(known.key, proof.key):
             return None
-        return Proof(known.person, known.key)
+        return TokenOwner(known.person, known.key)
 
-    def _person(self, people: Tokens, secret: str) -> Proof | None:
+    def _person(self, people: Tokens, secret: str) -> TokenOwner | None:
         from workspace.policy.tokens import InvalidToken
 
         try:
@@ -92,31 +89,31 @@ class Proving:
         except WorkspaceError as error:
             log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
             return None
-        return None if key is None else Proof(person, key)
+        return None if key is None else TokenOwner(person, key)
 
 
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-PAUSE = 0.5  # seconds
+FAILED_LOGIN_DELAY_S = 0.5  # seconds
 
 
 MAX_DELAYED = 32
 
 
-"""Tries that may wait at once; further ones are told to come back later."""
+"""Failed attempts that may wait at once; further ones get a response to retry later."""
 
 
-class Failures:
-    """The failed tries of one server."""
+class FailedLoginThrottle:
+    """The throttle for failed attempts at one server."""
 
-    def __init__(self, pause: float = PAUSE) -> None:
+    def __init__(self, pause: float = FAILED_LOGIN_DELAY_S) -> None:
         self._pause = pause
         self._waiting = 0
 
-    async def slow(self) -> bool:
-        """Wait, after a try that failed. False at once if too many are waiting."""
+    async def delay(self) -> bool:
+        """Wait after a failed attempt. Return False at once if too many are waiting."""
         if self._waiting >= MAX_DELAYED:
             return False
         self._waiting += 1
@@ -136,7 +133,7 @@ LONGEST = 7 * 24 * 3600.0  # seconds after which every session ends
 MAX_SESSIONS = 1_000
 
 
-"""Sessions at once; then the one that was not used for the longest time ends."""
+"""Sessions at once; beyond that the least recently used session ends."""
 
 
 _RANDOM = 32  # bytes
@@ -144,24 +141,24 @@ _RANDOM = 32  # bytes
 
 @dataclass(slots=True)
 class Session:
-    """What was proved when a session began, and what its forms carry. Times are of a steady clock."""
+    """The token's owner and the form token of a session. Times are of a monotonic clock."""
 
-    proof: Proof
+    proof: TokenOwner
     csrf: str
     begun: float
     used: float
 
 
 class Sessions:
-    """The sessions of one server. Used on its event loop alone."""
+    """The sessions of one server. Use them only on its event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._key = secrets.token_bytes(_RANDOM)
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
-    def begin(self, proof: Proof) -> str:
-        """Begin a session; gives the value of its cookie, which is kept nowhere here."""
+    def begin(self, proof: TokenOwner) -> str:
+        """Begin a session; return the value of its cookie, which is not stored here."""
         value = secrets.token_urlsafe(_RANDOM)
         now = self._clock()
         digest = _session_digest(value)
@@ -171,7 +168,7 @@ class Sessions:
         return value
 
     def find(self, value: str) -> Session | None:
-        """Return the session of a cookie, which is used by this; None if there is none, or it has ended."""
+        """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
         digest = _session_digest(value)
         found = self._sessions.get(digest)
         if found is None:
@@ -185,11 +182,11 @@ class Sessions:
         return found
 
     def end(self, value: str) -> None:
-        """End a session; one that there is not has ended."""
+        """End a session, if it exists."""
         self._sessions.pop(_session_digest(value), None)
 
     def csrf(self, name: bytes) -> str:
-        """What forms carry for a session, or for a caller of another name: no other server can tell it."""
+        """Return the form token of a session or of another caller; other servers cannot compute it."""
         return hmac.digest(self._key, name, "sha256").hex()
 
 
@@ -214,24 +211,24 @@ _NOBODY = b"nobody"
 _CLIENT = b"client"
 
 
-class Authentication:
-    """Answers 401 to whoever may not come in; others have a `caller` in the state of their request."""
+class AuthenticationMiddleware:
+    """Answers 401 to unauthenticated requests; sets `caller` in the state of the others."""
 
     def __init__(
         self,
         app: ASGIApp,
-        proving: Proving,
+        verifier: TokenVerifier,
         sessions: Sessions,
-        failures: Failures,
+        throttle: FailedLoginThrottle,
         *,
         cookie: str,
         may_write: bool,
         is_proxied: bool,
     ) -> None:
         self._app = app
-        self._proving = proving
+        self._verifier = verifier
         self._sessions = sessions
-        self._failures = failures
+        self._throttle = throttle
         self._cookie = cookie
         self._may_write = may_write
         self._is_proxied = is_proxied
@@ -247,7 +244,7 @@ class Authentication:
         await answer(scope, receive, send)
 
     async def _asked(self, scope: Scope) -> Caller | Response | None:
-        """Return who asks; the answer to whoever may not; None where nobody needs to be known."""
+        """Return the caller, the refusal, or None for a public address."""
         path = scope["path"]
         if path.startswith(_PUBLIC):
             return None
@@ -258,60 +255,64 @@ class Authentication:
             return found
         if path != MCP and (session := self.session(scope)) is not None:
             return Caller(session.proof.person, session.csrf, self._may_write, True)
-        if self._proving.is_open:
-            return self._caller(Proof(), _NOBODY)
+        if self._verifier.is_open:
+            return self._caller(TokenOwner(), _NOBODY)
         if path == LOGIN:
             return None
-        if wants_page(scope) and path != MCP:
-            return await login_page(scope, 401, _CHALLENGE)
-        return refusal(
+        if is_page_request(scope) and path != MCP:
+            return await render_login_page(scope, 401, _CHALLENGE)
+        return build_refusal(
             scope, 401, "no token was shown", "Send it as Authorization: Bearer TOKEN.", _CHALLENGE
         )
 
     def session(self, scope: Scope) -> Session | None:
-        """The session of a request, if it has one that goes on; a token that was revoked has ended it."""
-        value = cookie_value(scope, self._cookie)
+        """Return the active session of a request. A revoked token ends it."""
+        value = read_cookie(scope, self._cookie)
         found = self._sessions.find(value) if value else None
         if found is None:
             return None
-        proof = self._proving.again(found.proof)
+        proof = self._verifier.revalidate(found.proof)
         if proof is None:
             self._sessions.end(value)
             return None
         found.proof = proof
         return found
 
-    def begin(self, scope: Scope, proof: Proof, response: Response) -> None:
-        """Begin a session with an answer, in the place of the one that the browser had."""
-        self._sessions.end(cookie_value(scope, self._cookie))
+    def begin(self, scope: Scope, proof: TokenOwner, response: Response) -> None:
+        """Begin a session with a response. It replaces the browser's former one."""
+        self._sessions.end(read_cookie(scope, self._cookie))
         response.set_cookie(
             self._cookie,
             self._sessions.begin(proof),
             max_age=int(LONGEST),
             httponly=True,
             samesite="lax",
-            secure=self._is_proxied and came_by_https(scope),
+            secure=self._is_proxied and is_forwarded_https(scope),
         )
 
     def end(self, scope: Scope, response: Response) -> None:
         """End the session of a request, if it has one."""
-        self._sessions.end(cookie_value(scope, self._cookie))
+        self._sessions.end(read_cookie(scope, self._cookie))
         response.delete_cookie(self._cookie, httponly=True, samesite="lax")
 
-    async def prove(self, scope: Scope, secret: str, after: str | None = None) -> Proof | Response:
-        """Return who a token belongs to; after a while, the answer to whoever shows a wrong one.
+    async def authenticate(
+        self, scope: Scope, secret: str, after: str | None = None
+    ) -> TokenOwner | Response:
+        """Return the owner of a token; after a delay, the refusal of a wrong one.
 
-        `after` is where its reader goes on to from the form that is shown again.
+        `after` is the redirect target of the login form in the refusal.
         """
-        found = self._proving.prove(secret)
+        found = self._verifier.verify(secret)
         if found is not None:
             return found
-        if not await self._failures.slow():
+        if not await self._throttle.delay():
             later = {"Retry-After": "1"}
-            return refusal(scope, 429, "too many wrong tokens were shown", "Try again in a second.", later)
+            return build_refusal(
+                scope, 429, "too many wrong tokens were shown", "Try again in a second.", later
+            )
         if scope["path"] in ("/", LOGIN):
-            return await login_page(scope, 401, _WRONG, is_wrong=True, after=after)
-        return refusal(
+            return await render_login_page(scope, 401, _WRONG, is_wrong=True, after=after)
+        return build_refusal(
             scope, 401, "this token is not known here", "It may be that of an earlier start.", _WRONG
         )
 
@@ -319,8 +320,8 @@ class Authentication:
         scheme, _, secret = shown[0].partition(" ")
         if len(shown) > 1 or scheme.lower() != "bearer":
             fix = "Send one Authorization header: Bearer TOKEN."
-            return refusal(scope, 401, "a token is shown in another way", fix, _CHALLENGE)
-        found = await self.prove(scope, secret.strip())
+            return build_refusal(scope, 401, "a token is shown in another way", fix, _CHALLENGE)
+        found = await self.authenticate(scope, secret.strip())
         return found if isinstance(found, Response) else self._caller(found, _CLIENT)
 
     async def _by_link(self, scope: Scope) -> Response | None:
@@ -332,25 +333,25 @@ class Authentication:
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # The token is in no address that the browser shows, keeps or passes on.
         response = RedirectResponse(f"/?{rest}" if rest else "/", 303, {"Referrer-Policy": "no-referrer"})
-        if not self._proving.is_open:
-            found = await self.prove(scope, tokens[-1].strip())
+        if not self._verifier.is_open:
+            found = await self.authenticate(scope, tokens[-1].strip())
             if isinstance(found, Response):
                 return found
             # Another page's link lets nobody in under its writer's name who came in before.
-            if not came_from_elsewhere(scope) or self.session(scope) is None:
+            if not is_cross_site(scope) or self.session(scope) is None:
                 self.begin(scope, found, response)
         return response
 
-    def _caller(self, proof: Proof, name: bytes) -> Caller:
+    def _caller(self, proof: TokenOwner, name: bytes) -> Caller:
         name += proof.key
         return Caller(proof.person, self._sessions.csrf(name), self._may_write, False)
 
 
-def came_from_elsewhere(scope: Scope) -> bool:
-    """Return True if a browser says that another server's page led here (Fetch Metadata)."""
+def is_cross_site(scope: Scope) -> bool:
+    """Return True if the browser reports that another site's page led here (Fetch Metadata)."""
     return Headers(scope=scope).get("sec-fetch-site") in ("cross-site", "same-site")
 
 
-def cookie_value(scope: Scope, name: str) -> str:
+def read_cookie(scope: Scope, name: str) -> str:
     """Return the value of a cookie; empty if there is none."""
     return HTTPConnection(scope).cookies.get(name, "")

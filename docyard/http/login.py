@@ -1,4 +1,4 @@
-"""`/login`, where a person shows a token, and `/logout`, where the session ends."""
+"""`/login`, which takes a token, and `/logout`, which ends the session."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from docyard.http.login_page import _MOST, LOGIN, LOGOUT, login_page, own_path
+from docyard.http.login_page import _MOST, LOGIN, LOGOUT, render_login_page, sanitize_path
 
 if TYPE_CHECKING:
-    from docyard.http.authentication import Authentication
+    from docyard.http.authentication import AuthenticationMiddleware
 
 
-def signing_in_routes(authentication: Authentication) -> list[Route]:
+def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
     """Return the two routes."""
 
     async def login(request: Request) -> Response:
         caller = getattr(request.state, "caller", None)
         if request.method != "POST":
-            after = own_path(request.query_params.get("after", "/"))
+            after = sanitize_path(request.query_params.get("after", "/"))
             # Who came in without a name is asked for one: only a person approves.
             if caller is not None and caller.person is not None:
                 return RedirectResponse(after, 303)
-            return await login_page(request.scope, is_signed_in=caller is not None, after=after)
-        fields = await _fields(request)
+            return await render_login_page(request.scope, is_signed_in=caller is not None, after=after)
+        fields = await _read_fields(request)
         if fields is None or "token" not in fields:
-            return await login_page(request.scope, 400)
-        after = own_path(fields.get("after", ""))
+            return await render_login_page(request.scope, 400)
+        after = sanitize_path(fields.get("after", ""))
         # Proved again even where there is a session: a person may go on under another name.
-        found = await authentication.prove(request.scope, fields["token"].strip(), after)
+        found = await authentication.authenticate(request.scope, fields["token"].strip(), after)
         if isinstance(found, Response):
             return found
         response = RedirectResponse(after, 303)
@@ -40,10 +40,10 @@ def signing_in_routes(authentication: Authentication) -> list[Route]:
         return response
 
     async def logout(request: Request) -> Response:
-        from docyard.web.forms import FormRefused, fields_of
+        from docyard.web.forms import FormRefused, read_fields
 
         try:
-            await fields_of(request)
+            await read_fields(request)
         except FormRefused:
             return RedirectResponse("/", 303)
         response = RedirectResponse(LOGIN, 303)
@@ -56,8 +56,8 @@ def signing_in_routes(authentication: Authentication) -> list[Route]:
     ]
 
 
-async def _fields(request: Request) -> Mapping[str, str] | None:
-    """The fields of the form, which carries nothing of a session yet; None for what is no such form."""
+async def _read_fields(request: Request) -> Mapping[str, str] | None:
+    """Return the fields of the login form, which has no session yet; None for an invalid form."""
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"

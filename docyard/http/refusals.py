@@ -1,4 +1,4 @@
-"""Answers to requests that are not let in: a few words and what to do, in the form that was asked for."""
+"""Responses to rejected requests: a message and a fix, in the format that the client accepts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MCP = "/mcp"
 _REFUSED = -32600  # JSON-RPC 2.0 §5.1, "Invalid Request"
 
 
-def refusal(
+def build_refusal(
     scope: Scope, status: int, message: str, fix: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer to a request that is refused: an error of the protocol at its address, elsewhere text."""
+    """Return the response to a rejected request: a protocol error at /mcp, elsewhere text."""
     if scope["path"] == MCP:
         error = {"code": _REFUSED, "message": f"{message}. {fix}"}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
@@ -24,7 +24,7 @@ def refusal(
     return PlainTextResponse(f"{message}\n{fix}\n", status, headers)
 
 
-def wants_page(scope: Scope) -> bool:
-    """Return True if a browser asks, for a page that a person looks at."""
+def is_page_request(scope: Scope) -> bool:
+    """Return True if a browser requests a page."""
     accepted = Headers(scope=scope).get("accept", "")
     return scope["method"] in ("GET", "HEAD") and "text/html" in accepted

@@ -1,10 +1,8 @@
-"""The application: what is asked of a request, in which order, and where it then goes.
+"""The HTTP application and its server.
 
-Starting a server over HTTP: what could not be served is refused before anything listens.
-
-Running the application until a signal asks to stop, on sockets that listen already.
-
-A server that stops: streams of events end, so that nobody waits for clients that only listen.
+Options that cannot be served are refused before a socket listens. The application runs on listening sockets
+until a signal stops it. On shutdown streams of events end, so that the server does not wait for clients that
+only listen.
 """
 
 from __future__ import annotations
@@ -30,12 +28,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
-from docyard.http.access import Admission
-from docyard.http.authentication import Authentication, Failures, Proving, Sessions
-from docyard.http.login import signing_in_routes
-from docyard.http.refusals import MCP, refusal, wants_page
-from docyard.http.settings import listening
-from docyard.http.timeouts import BACKLOG, MOST, Waiting
+from docyard.http.access import HostOriginMiddleware
+from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
+from docyard.http.login import build_login_routes
+from docyard.http.refusals import MCP, build_refusal, is_page_request
+from docyard.http.settings import open_sockets
+from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.mcp_server.http import serve_http
 from docyard.terminal.exits import CannotError
 from docyard.web.headers import SafeHeaders
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
     from docyard.http.settings import HttpSettings
     from docyard.mcp_server.http import Endpoint
-    from docyard.service import Served
+    from docyard.service import Service
     from docyard.web.site import Site
     from workspace.policy.tokens import Tokens
 
@@ -62,11 +60,11 @@ _FIX = "What was begun is done to its end. Ask again when it is back, with the s
 _HANG_UP: Message = {"type": "http.disconnect"}
 
 
-class Stopping:
-    """Tells every request, when the server stops, that its client has gone; `listeners` are told first.
+class ShutdownMiddleware:
+    """Reports to every request, on shutdown, that its client has disconnected; `listeners` come first.
 
-    What has a thread of its own then still runs to its end, and only its answer is lost. `is_begun` is for
-    streams that can end by themselves.
+    Work in its own thread still runs to its end, and only its response is lost. `is_begun` is for streams
+    that can end by themselves.
     """
 
     def __init__(self, app: ASGIApp, listeners: list[Callable[[], object]]) -> None:
@@ -79,25 +77,25 @@ class Stopping:
 
     @property
     def begun(self) -> anyio.Event:
-        """Set as soon as the server begins to stop."""
+        """Set when the server begins to stop."""
         return self._begun
 
     def expect(self) -> None:
-        """A signal asks the server to stop; streams that listen for signals themselves may end from now on.
+        """Announce a shutdown, so that streams with signal handlers may end.
 
-        May be called where a signal is handled.
+        May be called from a signal handler.
         """
         self._is_ending = True
 
     def begin(self) -> None:
-        """The server has begun to stop."""
+        """Begin the shutdown."""
         self.expect()
         self._begun.set()
         for listener in self._listeners:
             listener()
 
     async def finish(self) -> None:
-        """Return answers that are being made a moment, then hang up; who still waits is told to come back."""
+        """Wait briefly for running responses, then disconnect; open requests get a response to retry."""
         await anyio.sleep(_FAREWELL)
         self._over.set()
         await anyio.sleep(_LAST)
@@ -141,13 +139,13 @@ class Stopping:
             finally:
                 self._waiting.discard(waiting)
         if waiting.cancelled_caught and not is_begun:
-            await SafeHeaders(refusal(scope, 503, "the server is stopping", _FIX))(scope, receive, send)
+            await SafeHeaders(build_refusal(scope, 503, "the server is stopping", _FIX))(scope, receive, send)
         elif is_open and self._is_ending:  # whoever was hung up on here is still there
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-class Parts(NamedTuple):
-    """What an application is made of: pages, who is known, the protocol's endpoint, and further routes."""
+class AppParts(NamedTuple):
+    """The parts of an application: pages, people, the protocol's endpoint, and further routes."""
 
     site: Site
     people: Tokens | None
@@ -155,42 +153,44 @@ class Parts(NamedTuple):
     routes: Sequence[BaseRoute] = ()
 
 
-def build_app(parts: Parts, settings: HttpSettings, port: int, failures: Failures | None = None) -> Stopping:
+def build_app(
+    parts: AppParts, settings: HttpSettings, port: int, throttle: FailedLoginThrottle | None = None
+) -> ShutdownMiddleware:
     """Return the application of a server that listens on a port.
 
-    A request is asked, in this order: by which name it came and from whose page, who sent it, what it wants.
+    A request passes three checks: its Host and Origin, its authentication, and its route.
     """
-    serving = _Serving(parts)
-    proving, sessions = Proving(settings.token, parts.people), Sessions()
+    serving = _McpEndpoint(parts)
+    verifier, sessions = TokenVerifier(settings.token, parts.people), Sessions()
     is_proxied = bool(settings.allowed)
     # The outermost needs the routes of the innermost, and they the sessions of one between them.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(_failed, parts.site),
-        ClientDisconnect: _gone,
+        HTTPException: partial(_answer_error, parts.site),
+        ClientDisconnect: _answer_disconnected,
     }
     inner = Starlette(lifespan=serving.run, exception_handlers=handlers)
     inner.router.redirect_slashes = False  # it would name the scheme, which a proxy knows better
-    authentication = Authentication(
+    authentication = AuthenticationMiddleware(
         inner,
-        proving,
+        verifier,
         sessions,
-        failures or Failures(),
+        throttle or FailedLoginThrottle(),
         # Cookies are sent to every port of a host.
         cookie=f"docyard_session_{port}",
         may_write=not parts.site.read_only,
         is_proxied=is_proxied,
     )
-    inner.router.routes.extend(_routes(parts, serving, authentication))
-    admitted = Admission(authentication, settings.admitted(port), is_proxied=is_proxied)
-    stopping = Stopping(SafeHeaders(admitted), [serving.close, parts.site.close])
+    inner.router.routes.extend(_build_routes(parts, serving, authentication))
+    admitted = HostOriginMiddleware(authentication, settings.admitted(port), is_proxied=is_proxied)
+    stopping = ShutdownMiddleware(SafeHeaders(admitted), [serving.close, parts.site.close])
     inner.state.stopping = stopping.begun
     return stopping
 
 
-class _Serving:
-    """The protocol's endpoint, which is there as long as the application runs."""
+class _McpEndpoint:
+    """The protocol's endpoint, available while the application runs."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: AppParts) -> None:
         self._open = parts.endpoint
         self._endpoint: Endpoint | None = None
 
@@ -207,35 +207,37 @@ class _Serving:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = self._endpoint
         if app is None:
-            app = refusal(scope, 503, "the server is starting or stopping", "Try again in a moment.")
+            app = build_refusal(scope, 503, "the server is starting or stopping", "Try again in a moment.")
         await app(scope, receive, send)
 
 
-def _routes(parts: Parts, serving: _Serving, authentication: Authentication) -> list[BaseRoute]:
-    from docyard.web.routes import routes
+def _build_routes(
+    parts: AppParts, serving: _McpEndpoint, authentication: AuthenticationMiddleware
+) -> list[BaseRoute]:
+    from docyard.web.routes import build_routes
 
     return [
         Route(MCP, serving),
-        *signing_in_routes(authentication),
+        *build_login_routes(authentication),
         *parts.routes,
-        *routes(parts.site),
+        *build_routes(parts.site),
     ]
 
 
-async def _failed(site: Site, request: Request, error: Exception) -> Response:
-    """Return the answer to what no route answers, as a page where a person asked."""
-    from docyard.web.not_found import missing
+async def _answer_error(site: Site, request: Request, error: Exception) -> Response:
+    """Return the response for an unhandled request, as a page for a browser."""
+    from docyard.web.not_found import build_not_found_handler
 
     assert isinstance(error, HTTPException)
     caller = getattr(request.state, "caller", None)
-    if error.status_code != 404 or caller is None or not wants_page(request.scope):
+    if error.status_code != 404 or caller is None or not is_page_request(request.scope):
         return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
-    response: Response = await missing(site)(request, error)
+    response: Response = await build_not_found_handler(site)(request, error)
     return response
 
 
-async def _gone(request: Request, error: Exception) -> Response:
-    """The answer to whoever went away in the middle of a form, which nobody reads: it is no fault to log."""
+async def _answer_disconnected(request: Request, error: Exception) -> Response:
+    """Return a response for a client that disconnected within a form. Nothing is logged."""
     return Response(status_code=400)
 
 
@@ -252,9 +254,11 @@ _HEADERS = 32_768  # bytes of a request before its body
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which says when it listens, and whose end by a signal is a usual one."""
+    """Uvicorn, which reports when it listens, and treats a signal as a normal end."""
 
-    def __init__(self, config: uvicorn.Config, stopping: Stopping, started: Callable[[], object]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, stopping: ShutdownMiddleware, started: Callable[[], object]
+    ) -> None:
         super().__init__(config)
         self._stopping = stopping
         self._tell = started
@@ -276,7 +280,7 @@ class _Server(uvicorn.Server):
         while True:  # who does not read the answer is not waited for
             await anyio.sleep(_LOOK)
             for each in [*self.server_state.connections]:
-                if isinstance(each, Waiting) and each.is_idle:
+                if isinstance(each, TimeoutH11Protocol) and each.is_idle:
                     each.transport.abort()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -286,13 +290,13 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run(app: Stopping, sockets: list[socket.socket], started: Callable[[], object]) -> None:
-    """Answer requests until SIGTERM or SIGINT; `started` is called as soon as connections are accepted."""
+def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Callable[[], object]) -> None:
+    """Serve requests until SIGTERM or SIGINT; call `started` when connections are accepted."""
     # Whoever sends what is no HTTP could fill a log with warnings.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
-        http=Waiting,
+        http=TimeoutH11Protocol,
         backlog=BACKLOG,
         ws="none",
         loop="asyncio",
@@ -302,7 +306,7 @@ def run(app: Stopping, sockets: list[socket.socket], started: Callable[[], objec
         server_header=False,
         # What a proxy says is read where it is needed, and only if a proxy's name is admitted.
         proxy_headers=False,
-        limit_concurrency=MOST + BACKLOG,
+        limit_concurrency=MAX_CONNECTIONS + BACKLOG,
         timeout_keep_alive=_KEPT,
         timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=_HEADERS,
@@ -316,19 +320,20 @@ log = logging.getLogger("docyard")
 _MOST_SCRIPT = 20_000_000  # bytes
 
 
-def start(served: Served, settings: HttpSettings, *, mermaid: Path | None = None, math: bool = False) -> None:
-    """Serve until a signal asks to stop.
+def start_server(
+    served: Service, settings: HttpSettings, *, mermaid: Path | None = None, math: bool = False
+) -> None:
+    """Serve until a signal stops the server.
 
-    One line goes to standard output as soon as connections are accepted: where the page is. Raises
-    CannotListen, UnsafeTokens and DamagedTokens, and CannotError for a script that cannot be read, or for
-    formulas that nothing could set.
+    Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
+    DamagedTokens, and CannotError for an unreadable script, or if --math has no library.
     """
     people = served.people()
     if people is not None:
         people.all()
     if math:
         _check_math()
-    script = None if mermaid is None else _script(mermaid)
+    script = None if mermaid is None else _read_script(mermaid)
     site = Site(served.index, not served.writes, script, math, served.written)
     endpoint = partial(
         serve_http,
@@ -337,17 +342,17 @@ def start(served: Served, settings: HttpSettings, *, mermaid: Path | None = None
         load=partial(_load, served),
         warm=served.warm,
     )
-    sockets, port = listening(settings.address)
+    sockets, port = open_sockets(settings.address)
     try:
-        app = build_app(Parts(site, people, endpoint, _hooks(served)), settings, port)
-        run(app, sockets, partial(_tell, settings.url(port)))
+        app = build_app(AppParts(site, people, endpoint, _build_webhooks(served)), settings, port)
+        run_app(app, sockets, partial(_print_url, settings.url(port)))
     finally:
         for each in sockets:
             each.close()
 
 
-def _load(served: Served) -> None:
-    """Make ready, in the background, what the first call and the first page would wait for."""
+def _load(served: Service) -> None:
+    """Load, in the background, what the first call and the first page need."""
 
     served.load()
     from docyard.web.templates import warm_pages
@@ -355,19 +360,19 @@ def _load(served: Served) -> None:
     warm_pages()
 
 
-def _hooks(served: Served) -> list[Route]:
-    """Return what forges may call, where a secret says that they may."""
-    secret, rounds = environment.webhook_secret(), served.rounds
+def _build_webhooks(served: Service) -> list[Route]:
+    """Return the routes of webhooks, if a secret enables them."""
+    secret, rounds = environment.read_webhook_secret(), served.rounds
     if secret is None or rounds is None:
         return []
-    from docyard.forges.exchanges import Exchanges
-    from docyard.forges.webhooks import Webhooks, webhook_routes
+    from docyard.forges.exchanges import ExchangeQueue
+    from docyard.forges.webhooks import Webhooks, build_webhook_routes
 
-    exchanges = Exchanges(rounds.workspace, environment.remote_access, rounds, served.written)
-    return webhook_routes(Webhooks(rounds.workspace, exchanges, environment.forge_access, secret))
+    exchanges = ExchangeQueue(rounds.workspace, environment.read_remote_access, rounds, served.written)
+    return build_webhook_routes(Webhooks(rounds.workspace, exchanges, environment.read_forge_access, secret))
 
 
-def _tell(url: str) -> None:
+def _print_url(url: str) -> None:
     try:
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
@@ -379,15 +384,16 @@ def _check_math() -> None:
     from workspace.rendering.sanitizer import is_installed
 
     if not is_installed():
-        from docyard.doctor.installation import extra_command
+        from docyard.doctor.installation import format_extra_command
 
         raise CannotError(
             "--math sets formulas with latex2mathml, which is not installed",
-            fix=f"Install it with `{extra_command('math')}`, or leave out --math: formulas stay as text.",
+            fix=f"Install it with `{format_extra_command('math')}`, or leave out --math: "
+            "formulas stay as text.",
         )
 
 
-def _script(file: Path) -> bytes:
+def _read_script(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
             data = stream.read(_MOST_SCRIPT + 1)

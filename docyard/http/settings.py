@@ -1,7 +1,4 @@
-"""What a server over HTTP was asked to be; what is configured by half is refused before anything listens.
-
-Where a server listens: what `--http` says, and the sockets of it.
-"""
+"""The settings of a server over HTTP. Incomplete settings are refused before a socket listens."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from docyard.http.access import LOOPBACK_NAMES, Admitted, Authority, parse_authority, parse_port
-from docyard.terminal.authors import secret_of_caller
+from docyard.http.access import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
+from docyard.terminal.authors import read_secret
 from docyard.terminal.exits import CannotError
 from workspace.errors import WorkspaceError
 
@@ -33,8 +30,8 @@ class CannotListen(WorkspaceError):
     code: ClassVar[str] = "CANNOT_LISTEN"
 
 
-class Address(NamedTuple):
-    """An IP address, or "localhost" for both of its own; port 0 is any that is free."""
+class ListenAddress(NamedTuple):
+    """An IP address, or "localhost" for both of its addresses; port 0 is any free port."""
 
     host: str
     port: int
@@ -46,28 +43,28 @@ class Address(NamedTuple):
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether it stands for every address of the machine."""
+        """Whether it is every address of the machine."""
         return self.host != "localhost" and ipaddress.ip_address(self.host).is_unspecified
 
     @property
     def shown_host(self) -> str:
-        """The host as it stands in a URL."""
+        """The host as part of a URL."""
         if self.is_everywhere:
             return LOOPBACK_NAMES[0] if "." in self.host else LOOPBACK_NAMES[2]
         return f"[{self.host}]" if ":" in self.host else self.host
 
 
-def parse_address(text: str) -> Address:
-    """Return what `HOST:PORT` or `[ADDRESS]:PORT` names.
+def parse_address(text: str) -> ListenAddress:
+    """Parse `HOST:PORT` or `[ADDRESS]:PORT`.
 
-    Raises ValueError with what is wrong and what to write.
+    Raises ValueError with the problem and the fix.
     """
     host, colon, port_text = text.rpartition(":")
     port = parse_port(port_text)
     if not colon or not host or port is None:
         raise ValueError(f"'{text[:80]}' is no HOST:PORT; write 127.0.0.1:8000, or [::1]:8000")
     if host.lower() == "localhost":
-        return Address("localhost", port)
+        return ListenAddress("localhost", port)
     bracketed = host.startswith("[") and host.endswith("]")
     try:
         found = ipaddress.ip_address(host[1:-1] if bracketed else host)
@@ -78,19 +75,19 @@ def parse_address(text: str) -> Address:
         ) from None
     if bracketed != (found.version == 6) or "%" in host:
         raise ValueError(f"'{text[:80]}' is no HOST:PORT; an IPv6 address stands in brackets: [::1]:8000")
-    return Address(found.compressed, port)
+    return ListenAddress(found.compressed, port)
 
 
-def listening(address: Address) -> tuple[list[socket.socket], int]:
-    """Sockets that listen, and their port. Raises CannotListen."""
+def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
+    """Open listening sockets; return them and their port. Raises CannotListen."""
     if address.host != "localhost":
-        found = _bound(address.host, address.port)
+        found = _bind_sockets(address.host, address.port)
         return [found], found.getsockname()[1]
     for attempt in range(1 if address.port else _TRIES):
-        first = _bound("127.0.0.1", address.port)
+        first = _bind_sockets("127.0.0.1", address.port)
         port = first.getsockname()[1]
         try:
-            return [first, _bound("::1", port)], port
+            return [first, _bind_sockets("::1", port)], port
         except CannotListen as error:
             if error.details["reason"] != errno.EADDRINUSE:  # there is no IPv6 here
                 return [first], port
@@ -100,7 +97,7 @@ def listening(address: Address) -> tuple[list[socket.socket], int]:
     raise AssertionError("unreachable")
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind_sockets(host: str, port: int) -> socket.socket:
     found = None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -147,33 +144,33 @@ _VISIBLE = re.compile(r"[!-~]+")
 _OF_A_PERSON = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 
-class WrongUsage(Exception):
-    """The options do not go together. The message says what to do."""
+class InvalidOptions(Exception):
+    """The options exclude each other. The message has the fix."""
 
 
 class HttpSettings(NamedTuple):
-    """Where a server listens, by which names it is asked, and what is to be shown to it.
+    """The address of a server, its allowed names, and its token.
 
-    `token` None lets everybody in. `is_told` says whether the token stands in the line that is printed:
-    one that comes from a file is known already, and the line may end up in a log.
+    With `token` None no token is needed. `is_told` is true if the printed line contains the token: one from a
+    file is known already, and the line may end up in a log.
     """
 
-    address: Address
+    address: ListenAddress
     allowed: tuple[Authority, ...]
     token: str | None
     is_told: bool
 
-    def admitted(self, port: int) -> Admitted:
-        """Return the names by which requests may come to the port that is listened on."""
+    def admitted(self, port: int) -> AllowedHosts:
+        """Return the host names that requests to the given port may use."""
         names = {(host, port) for host in LOOPBACK_NAMES if self._has_loopback}
         if self.address.is_loopback:
             names.add((self.address.shown_host, port))
         for host, named in self.allowed:
             names.update((host, each) for each in ((80, 443, port) if named is None else (named,)))
-        return Admitted(names)
+        return AllowedHosts(names)
 
     def url(self, port: int) -> str:
-        """Return what is printed: where to open the page."""
+        """Return the URL to print: where to open the page."""
         if self._has_loopback:
             authority = f"{self.address.shown_host}:{port}"
         else:
@@ -187,51 +184,51 @@ class HttpSettings(NamedTuple):
         return self.address.is_loopback or self.address.is_everywhere
 
 
-def http_settings(
+def build_http_settings(
     http: str, allow_hosts: Sequence[str], token_file: Path | None, *, no_token: bool, read_only: bool
 ) -> HttpSettings:
-    """Return the settings that these options make.
+    """Return the settings for these options.
 
-    Raises WrongUsage for those that do not go together, CannotError for a file of a token that is not used.
+    Raises InvalidOptions for options that exclude each other, CannotError for an unusable token file.
     """
     try:
         address = parse_address(http)
     except ValueError as error:
-        raise WrongUsage(f"--http: {error}") from None
-    allowed = tuple(_allowed(name) for name in allow_hosts)
+        raise InvalidOptions(f"--http: {error}") from None
+    allowed = tuple(_parse_allowed_host(name) for name in allow_hosts)
     if not address.is_loopback and not allowed:
-        raise WrongUsage(
+        raise InvalidOptions(
             f"--http {http} can be reached from other machines: say by which name with --allow-host NAME, or "
             "listen on 127.0.0.1"
         )
     if no_token and token_file is not None:
-        raise WrongUsage("--no-token and --token-file exclude each other: leave one out")
+        raise InvalidOptions("--no-token and --token-file exclude each other: leave one out")
     is_local = address.is_loopback and all(each.is_loopback for each in allowed)
     if no_token and not is_local and not read_only:
-        raise WrongUsage(
+        raise InvalidOptions(
             "--no-token would let others write: serve to this machine alone, or with --read-only, or ask for "
             "a token"
         )
     if no_token:
         return HttpSettings(address, allowed, None, False)
     if token_file is not None:
-        return HttpSettings(address, allowed, _token_of(token_file), False)
+        return HttpSettings(address, allowed, _read_token_file(token_file), False)
     return HttpSettings(address, allowed, secrets.token_urlsafe(_RANDOM), True)
 
 
-def _allowed(name: str) -> Authority:
+def _parse_allowed_host(name: str) -> Authority:
     found = parse_authority(name)
     if found is None:
-        raise WrongUsage(
+        raise InvalidOptions(
             f"--allow-host: '{name[:80]}' is no NAME or NAME:PORT; write the host as a browser shows it, "
             "such as docs.example.org, without a scheme, a path or a wildcard"
         )
     return found
 
 
-def _token_of(file: Path) -> str:
+def _read_token_file(file: Path) -> str:
     """Return the token in a file. Raises CannotError."""
-    token = secret_of_caller(file, ask=False) or ""
+    token = read_secret(file, ask=False) or ""
     if _OF_A_PERSON.fullmatch(token):
         raise CannotError(
             "the token in the file is a person's, who can show it as it is",

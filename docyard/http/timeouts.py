@@ -1,7 +1,7 @@
-"""How long the server waits for a client, and who gives way when too many are connected.
+"""Request timeouts and a connection cap (slow-loris protection).
 
-Whoever only connects, or sends a request byte by byte, would otherwise take a place for ever: no token is
-needed for that, and a process has few open files. What a server has begun to answer is never cut off here.
+A client that only connects, or sends a request byte by byte, would otherwise hold a connection for ever: this
+needs no token, and a process has few open files. A response that has begun is never cut off here.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST = 600  # connections: most systems give a process a thousand open files
+MAX_CONNECTIONS = 600  # connections: most systems give a process a thousand open files
 BACKLOG = 100  # those that the system keeps ready, and that are taken at once
 
 
-class Waiting(H11Protocol):
-    """One connection, which has a while for each part of a request.
+class TimeoutH11Protocol(H11Protocol):
+    """One connection, with a timeout for each part of a request.
 
-    Beyond `most` connections, the one gives way that has been waited for the longest.
+    Beyond `most` connections, the connection idle the longest is closed.
     """
 
     head = 20.0  # seconds for what stands before a body
     body = 120.0  # seconds for a body: 4 MiB by a slow line
     rest = 5.0  # seconds for what is still sent of a body after its answer
-    most = MOST
+    most = MAX_CONNECTIONS
 
     _state: object = None
     _timer: asyncio.TimerHandle | None = None
@@ -51,17 +51,17 @@ class Waiting(H11Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is not being closed."""
+        """Whether the connection is open."""
         return not self.transport.is_closing()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being done for this client: its request is not whole, or has been answered."""
+        """Whether the connection has no running request: it is incomplete, or answered."""
         is_answered = self.cycle is None or self.cycle.response_complete
         return is_answered or self.conn.their_state is h11.SEND_BODY
 
     def _look(self) -> None:
-        """See what the client still has to send. More bytes of the same part win no time."""
+        """Check what the client still has to send. More bytes of the same part do not extend its time."""
         state = self.conn.their_state
         is_whole = state not in (h11.IDLE, h11.SEND_BODY)
         if is_whole:
@@ -85,7 +85,7 @@ class Waiting(H11Protocol):
     def _make_room(self) -> None:
         if len(self.connections) <= self.most:
             return
-        there = [each for each in self.connections if isinstance(each, Waiting) and each.is_there]
+        there = [each for each in self.connections if isinstance(each, TimeoutH11Protocol) and each.is_there]
         idle = [each for each in there if each is not self and each.is_idle]
         if len(there) > self.most and idle:
             min(idle, key=lambda each: each._since).transport.abort()

@@ -1,6 +1,6 @@
-"""Arrays sent as the arguments of a tool, which the SDK refuses without a word on what to send.
+"""Arrays as the arguments of a tool, which the SDK refuses without explaining the right form.
 
-The tool itself answers such a call with its specification. So the array goes through the SDK in an object.
+The tool itself answers such a call with its specification. So the array is wrapped in an object for the SDK.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIGN = re.compile(rb'"arguments"\s*:\s*\[')
 
 
 def wrap_array(message: bytes) -> bytes:
-    """Return a message of JSON whose arguments are an object; anything but a call with an array as it is."""
+    """Return a JSON message whose arguments are an object; other messages are unchanged."""
     if not _SIGN.search(message):
         return message
     try:
@@ -30,6 +30,6 @@ def wrap_array(message: bytes) -> bytes:
 
 
 def unwrap_array(arguments: Mapping[str, Any]) -> Mapping[str, Any] | list[Any]:
-    """Return the array that `wrap_array` put into an object; other arguments as they are."""
+    """Return the array that `wrap_array` wrapped; other arguments are unchanged."""
     array = arguments.get(_KEY)
     return array if isinstance(array, list) else arguments

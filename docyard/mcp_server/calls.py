@@ -1,9 +1,4 @@
-"""One call of a tool: in a worker to its end, with progress, and with an apology for a bug.
-
-Threads for what may wait for the disk.
-
-A tool's answer as a result of the protocol: text for models that read, structure for programs.
-"""
+"""Tool calls: run in worker threads, with progress, and with an internal error for a bug."""
 
 from __future__ import annotations
 
@@ -39,8 +34,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class NotBegun(MCPError):
-    """The work was not begun, since the server is stopping. It is the answer to a request that needed it."""
+class WorkRejected(MCPError):
+    """The work was not started, because the server is stopping; its request gets this error."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,7 +45,7 @@ class NotBegun(MCPError):
 
 
 class Workers:
-    """Up to `size` threads: `async with Workers(8) as workers: ...`. The end waits for what was begun."""
+    """Up to `size` threads: `async with Workers(8) as workers: ...`. The end waits for running work."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -69,19 +64,19 @@ class Workers:
             await anyio.to_thread.run_sync(self._wait)
 
     def close(self) -> None:
-        """Begin nothing more; what runs ends. From then on `run` raises NotBegun."""
+        """Start no further work; running work ends. From then on `run` raises WorkRejected."""
         self._is_closed = True
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do work in a thread and return its result, or raise what it raises, or NotBegun.
+        """Run work in a thread and return its result, or raise its error, or WorkRejected.
 
-        Once begun it runs to its end, and so does the wait for it, even if the caller is cancelled.
+        Work that has started runs to its end, and `run` waits for it even if the caller is cancelled.
         """
 
         def begin() -> T:
             with self._running:
                 if self._is_closed:
-                    raise NotBegun
+                    raise WorkRejected
                 return work()
 
         return await anyio.to_thread.run_sync(begin, limiter=self._limiter)
@@ -96,17 +91,17 @@ class Workers:
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
-def result_of(answer: Answer) -> dict[str, Any]:
-    """The result that carries an answer: its text, else its data as compact JSON, and the data itself."""
+def build_result(answer: Answer) -> dict[str, Any]:
+    """Return the result for an answer: its text, else its data as compact JSON, and the data itself."""
     data = answer.data
     try:
         json = _json(data)
     except (
         PydanticSerializationError
     ):  # few answers hold what UTF-8 cannot, and looking costs as much as writing
-        data = encodable(data)
+        data = escape_surrogates(data)
         json = _json(data)
-    text = json.decode() if answer.text is None else encodable(answer.text)
+    text = json.decode() if answer.text is None else escape_surrogates(answer.text)
     return {
         "content": [{"type": "text", "text": text}],
         "structuredContent": data,
@@ -114,21 +109,21 @@ def result_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def compact(data: Any) -> str:
-    """Return JSON without spaces, letters of every script as they are."""
+def format_compact_json(data: Any) -> str:
+    """Return JSON without spaces and without escapes of letters."""
     return _json(data).decode()
 
 
 def _json(data: Any) -> bytes:
-    """Write JSON, quickly if it is plain; what is not, such as long integers, as pydantic does."""
+    """Write JSON: with the fast encoder if possible, else with pydantic (such as long integers)."""
     try:
         return orjson.dumps(data, option=_PLAIN)
     except TypeError:
         return to_json(data, inf_nan_mode="null")
 
 
-def encodable(value: Any) -> Any:
-    """The same value with each lone surrogate written as an escape, since UTF-8 has no bytes for it."""
+def escape_surrogates(value: Any) -> Any:
+    """Return the value with each lone surrogate as an escape, since UTF-8 cannot encode it."""
     match value:
         case str():
             try:
@@ -137,9 +132,9 @@ def encodable(value: Any) -> Any:
                 return value.encode("utf-8", "backslashreplace").decode()
             return value
         case dict():
-            return {encodable(key): encodable(item) for key, item in value.items()}
+            return {escape_surrogates(key): escape_surrogates(item) for key, item in value.items()}
         case list() | tuple():
-            return [encodable(item) for item in value]
+            return [escape_surrogates(item) for item in value]
         case _:
             return value
 
@@ -150,14 +145,14 @@ log = logging.getLogger("docyard")
 Progress = Callable[[float, float | None, str | None], None]
 
 
-"""What long work calls as it goes on: how much is done, of how much, and a few words."""
+"""A progress function: the amount done, the total, and a message."""
 
 
 _REPORT_INTERVAL = 0.1  # seconds between two reports to the client
 
 
 class Reporter(Protocol):
-    """Where progress goes: the session of one request."""
+    """The receiver of progress: the session of one request."""
 
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -165,13 +160,13 @@ class Reporter(Protocol):
 
 
 class ServerClosing(Exception):
-    """Raised out of a progress report, to stop work that nobody waits for any more."""
+    """Raised by a progress report to stop work whose result is no longer needed."""
 
 
-class Calls:
+class ToolCalls:
     """Runs the calls of one server in its workers.
 
-    `sight` is the memory of the one client that a server over stdio has; over HTTP there is none.
+    `sight` holds the texts that the only client of a stdio server has read; over HTTP there is none.
     """
 
     def __init__(self, toolbox: Toolbox, workers: Workers, sight: SeenTexts | None = None) -> None:
@@ -197,33 +192,33 @@ class Calls:
         reporter: Reporter | None,
         person: Person | None = None,
     ) -> dict[str, Any]:
-        """Return the result of one call as it is sent, which runs to its end even if the client hangs up.
+        """Return the result of one call. It runs to its end even if the client disconnects.
 
-        `person` is whose token came with it. Errors: UnknownTool, NotBegun. Any other exception is
-        a bug, answered with an apology and a reference.
+        `person` is the owner of its token. Errors: UnknownTool, WorkRejected. Any other exception is a bug;
+        the result is an internal error with a reference.
         """
         if reporter is None:
             result = await self._begin(partial(self._run, name, arguments, client, None, person))
         else:
-            async with _reporting(reporter) as progress:
+            async with _build_progress(reporter) as progress:
                 run = partial(self._run, name, arguments, client, progress, person)
                 result = await self._begin(run)
         if isinstance(
-            result, UnknownTool | NotBegun
+            result, UnknownTool | WorkRejected
         ):  # raised here, since it would leave a task group in a group
             raise result
         return result
 
     async def _begin(
         self, run: Callable[[], dict[str, Any] | UnknownTool]
-    ) -> dict[str, Any] | UnknownTool | NotBegun:
+    ) -> dict[str, Any] | UnknownTool | WorkRejected:
         try:
             return await self._workers.run(run)
-        except NotBegun as error:
+        except WorkRejected as error:
             return error
 
     async def background(self, work: Callable[[Progress], object]) -> None:
-        """Run work that no client asked for. It stops when the server closes, and never begins after that."""
+        """Run work that no client requested. It stops when the server closes, and then no more starts."""
 
         def check(done: float, total: float | None = None, message: str | None = None) -> None:
             if self._closing.is_set():
@@ -256,22 +251,22 @@ class Calls:
                     name, arguments, client=client, progress=progress, sight=self._sight, person=person
                 )
                 try:
-                    return result_of(answer)
+                    return build_result(answer)
                 except Exception as error:
                     if record.commit is None:
                         raise
                     left = committed_answer(record, error, self._toolbox.offers)
-                    return result_of(with_caveats(left, record))
+                    return build_result(with_caveats(left, record))
         except UnknownTool as error:
             return error
         except Exception:
             reference = secrets.token_hex(4)
             log.exception("%s failed, reference %s", name, reference)
-            return result_of(apology(name, reference))
+            return build_result(build_internal_error(name, reference))
 
 
-def apology(name: str, reference: str) -> Answer:
-    """Return the answer to a call that met a bug: it tells nothing of the inside but where to look."""
+def build_internal_error(name: str, reference: str) -> Answer:
+    """Return the result of a call that met a bug: only a reference to the log, no internals."""
     message = (
         f"Sorry, {name} failed because of a fault in docyard itself, not in the call. "
         f"The server's log has the details under {reference}."
@@ -282,8 +277,8 @@ def apology(name: str, reference: str) -> Answer:
 
 
 @asynccontextmanager
-async def _reporting(reporter: Reporter) -> AsyncIterator[Progress]:
-    """A progress function for a worker thread: it never waits for the client, and drops what is too much."""
+async def _build_progress(reporter: Reporter) -> AsyncIterator[Progress]:
+    """Return a progress function for a worker thread. It never blocks; excess reports are dropped."""
     offered, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
     token = anyio.lowlevel.current_token()
     last_time, last_done = 0.0, -1.0

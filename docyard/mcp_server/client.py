@@ -1,4 +1,4 @@
-"""A client of an MCP server that runs as a child process: the SDK's own, behind three plain calls."""
+"""A client of an MCP server in a child process: the SDK's own, with three synchronous calls."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from mcp_types import Implementation, TextContent
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a tool answered: its data, the text that a model reads, and whether it failed."""
+    """The answer of a tool: its data, the text for a model, and whether it failed."""
 
     data: Mapping[str, Any]
     text: str
     is_error: bool
 
 
-class Connection:
-    """A conversation with one server."""
+class ServerConnection:
+    """A connection to one server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -60,7 +60,7 @@ async def connect(
     variables: Mapping[str, str],
     log: TextIO,
     era: Literal["auto", "legacy"] = "auto",
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[ServerConnection]:
     """Start a server and talk to it; it is stopped at the end.
 
     `name` is what the client calls itself, `variables` is the server's environment, and `log` takes what
@@ -71,4 +71,4 @@ async def connect(
     parameters = StdioServerParameters(command=program, args=arguments, env=dict(variables))
     me = Implementation(name=name, version=version)
     async with Client(stdio_client(parameters, errlog=log), client_info=me, mode=era) as client:
-        yield Connection(client)
+        yield ServerConnection(client)

@@ -1,8 +1,7 @@
-"""Documents and sections as resources of the protocol: listed by pages, and read by their URIs.
+"""Handlers for resources, prompts and completions of the protocol.
 
-Prompts of the protocol: a text for the model, and the source that it speaks of beside it.
-
-Completions of the protocol: for the URIs of resources, and for the arguments of prompts.
+Resources are documents and sections: listed by pages, and read by their URIs. A prompt is a text for the
+model, together with its source. Completions serve URIs of resources, and arguments of prompts.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from docyard.mcp_server.calls import encodable
-from docyard.mcp_server.notifications import Watching
+from docyard.mcp_server.calls import escape_surrogates
+from docyard.mcp_server.notifications import ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
 from tools.resources import MIME_TYPE
 
@@ -54,22 +53,22 @@ Request = ServerRequestContext[Any, Any]
 
 
 class Resources:
-    """The handlers of one server; `watching` is told which list a client has."""
+    """The resource handlers of one server; `watching` records the list that a client received."""
 
-    def __init__(self, requests: Requests, watching: Watching) -> None:
+    def __init__(self, requests: Requests, watching: ResourceSubscriptions) -> None:
         self._requests = requests
         self._watching = watching
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """Answer `resources/list`."""
         page = await self._requests.answer(partial(_page, params.cursor if params else None))
-        self._watching.told(page.snapshot, request.session)
+        self._watching.record_documents(page.snapshot, request.session)
         return ListResourcesResult(
             resources=[
                 Resource(
                     uri=found.uri,
-                    name=encodable(found.path),
-                    title=encodable(found.title),
+                    name=escape_surrogates(found.path),
+                    title=escape_surrogates(found.title),
                     mime_type=MIME_TYPE,
                     size=found.size,
                     annotations=Annotations(audience=["user", "assistant"]),
@@ -101,11 +100,11 @@ class Resources:
     async def read(self, request: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
         """Answer `resources/read`."""
         source = await self._requests.answer(partial(_source, params.uri))
-        return ReadResourceResult(contents=list(contents_of(source, params.uri)))
+        return ReadResourceResult(contents=list(build_contents(source, params.uri)))
 
 
-def contents_of(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
-    """The exact text; and where it had to be cut, a note of its own, which says how to have the rest."""
+def build_contents(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
+    """Return the exact text; if it was cut, also a note that explains how to read the rest."""
     place = source.place
     meta: dict[str, Any] = {"commit": place.snapshot.commit, "address": place.address}
     if place.moved_to is not None:
@@ -124,7 +123,10 @@ def contents_of(source: ResourceSource, uri: str) -> tuple[TextResourceContents,
 
 def _contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) -> TextResourceContents:
     return TextResourceContents(
-        uri=encodable(uri), text=text, mime_type=mime_type, _meta=encodable(meta) if meta else None
+        uri=escape_surrogates(uri),
+        text=text,
+        mime_type=mime_type,
+        _meta=escape_surrogates(meta) if meta else None,
     )
 
 
@@ -141,7 +143,7 @@ def _source(uri: str, context: Context) -> ResourceSource:
 
 
 class Prompts:
-    """The handlers of one server."""
+    """The prompt handlers of one server."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -172,10 +174,10 @@ class Prompts:
     async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
         """Answer `prompts/get`."""
         prompt, written = await self._requests.answer(partial(_written, params.name, params.arguments or {}))
-        contents: list[ContentBlock] = [TextContent(type="text", text=encodable(written.text))]
+        contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(written.text))]
         if written.source is not None:
             contents += [
-                EmbeddedResource(resource=found) for found in contents_of(written.source, written.uri)
+                EmbeddedResource(resource=found) for found in build_contents(written.source, written.uri)
             ]
         return GetPromptResult(
             description=prompt.description,
@@ -198,7 +200,7 @@ def _written(name: str, given: Mapping[str, str], context: Context) -> tuple[Cho
 
 
 class Completions:
-    """The handler of one server."""
+    """The completion handler of one server."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -214,7 +216,7 @@ class Completions:
         )
         return CompleteResult(
             completion=Completion(
-                values=[encodable(value) for value in found.values],
+                values=[escape_surrogates(value) for value in found.values],
                 total=found.total,
                 has_more=found.total > len(found.values),
             )
@@ -231,9 +233,9 @@ def _candidates(
 
 
 def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
-    """Return what completes an argument of a prompt; None where anything may stand.
+    """Return the completions of a prompt's argument; None if any value is valid.
 
-    Raises for what there is not.
+    Raises an error for an unknown prompt or argument.
     """
     from tools.prompts import prompts_for
     from tools.prompts.prompt import choose, unknown_argument_error
@@ -246,7 +248,7 @@ def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
 
 
 def _of_template(of: str, name: str) -> Completer:
-    """Return what completes a variable of a template. Raises InvalidUri, InvalidArguments."""
+    """Return the completions of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import unknown_argument_error
     from tools.resources.contents import InvalidUri

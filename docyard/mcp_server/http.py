@@ -1,8 +1,8 @@
-"""Messages over HTTP at one address, for both protocol eras: nothing is remembered from one to the next.
+"""MCP over HTTP at one address, for both protocol versions: no state between requests.
 
-Each request is answered by itself, as JSON or as a stream of events, whichever its client accepts. So there
-is no memory of what a client has seen, and nobody is told anything but where they listen
-(`subscriptions/listen`). Who may ask is decided before a request comes here, and stands in its state.
+Each response is JSON or a stream of events, as its client accepts. The server does not know what a client has
+read, and sends notifications only to streams (`subscriptions/listen`). A request is authenticated before it
+arrives here; its state holds the caller.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.calls import Calls, Progress, Workers
-from docyard.mcp_server.notifications import Announcer, Watching
+from docyard.mcp_server.calls import Progress, ToolCalls, Workers
+from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server
 from tools.registry import Toolbox
 
-LIMIT = 4 * 1024 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
 """Bytes of a request's body."""
 
 _WORKERS = 8
@@ -35,9 +35,9 @@ _EVENTS = "text/event-stream"
 
 
 class Endpoint:
-    """The application at the address of the protocol, as long as `serve_http` runs."""
+    """The ASGI application at the protocol's address, while `serve_http` runs."""
 
-    def __init__(self, events: ASGIApp, plain: ASGIApp, watching: Watching) -> None:
+    def __init__(self, events: ASGIApp, plain: ASGIApp, watching: ResourceSubscriptions) -> None:
         self._events = events
         self._plain = plain
         self._watching = watching
@@ -45,15 +45,15 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = ",".join(Headers(scope=scope).getlist("accept"))
         app = self._events if _EVENTS in accepted.lower() else self._plain
-        await app(scope, _Wrapping(receive), _Explaining(scope, receive, send))
+        await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
-        """End the streams of those who listen, each with its last message."""
+        """End all streams, each with its last message."""
         self._watching.close()
 
 
-class _Wrapping:
-    """Receives a body whole, with an array of arguments as the SDK takes it; then whatever comes."""
+class _ArrayReceive:
+    """Receives a whole body and wraps an array of arguments for the SDK; then passes messages on."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -66,13 +66,13 @@ class _Wrapping:
         while not self._is_whole:
             message = await self._receive()
             body += message.get("body", b"")
-            is_over = not message.get("more_body", False) or len(body) > LIMIT
+            is_over = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
             self._is_whole = message["type"] != "http.request" or is_over
         return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
 
 
-class _Explaining:
-    """Passes an answer on; in place of one that says that a body is too large, one that says what to do."""
+class _TooLargeSend:
+    """Passes a response on; replaces the error for a too large body by one with a fix."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -89,8 +89,10 @@ class _Explaining:
 def _too_large() -> Response:
     error = {
         "code": INVALID_REQUEST,
-        "message": f"the message is larger than {LIMIT:,} bytes. Send less at once, in several calls.",
-        "data": {"code": "MESSAGE_TOO_LARGE", "limit": LIMIT},
+        "message": (
+            f"the message is larger than {MAX_BODY_BYTES:,} bytes. Send less at once, in several calls."
+        ),
+        "data": {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
     return Response(body, _TOO_LARGE, media_type="application/json")
@@ -104,9 +106,9 @@ async def serve_http(
     load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> AsyncIterator[Endpoint]:
-    """Answer requests at an endpoint until the block ends, which waits for the calls that were begun.
+    """Serve requests at an endpoint until the block ends, which waits for running calls.
 
-    `load` and then `warm` run in a thread at once: such a server is started before it is asked.
+    `load` and then `warm` run in a thread at once: such a server starts before its first request.
     """
     warmed = anyio.Event()
 
@@ -114,13 +116,13 @@ async def serve_http(
         await calls.background(lambda _: load())
         await calls.background(warm)
         warmed.set()
-        announcer.ask()
+        announcer.schedule()
 
     async with Workers(_WORKERS) as workers:
-        calls = Calls(toolbox, workers)
+        calls = ToolCalls(toolbox, workers)
         bus = InMemorySubscriptionBus()
-        announcer = Announcer(toolbox.definitions, workers, bus, is_shared=True)
-        watching = Watching(Requests(toolbox, workers), bus, is_shared=True)
+        announcer = ToolListAnnouncer(toolbox.definitions, workers, bus, is_shared=True)
+        watching = ResourceSubscriptions(Requests(toolbox, workers), bus, is_shared=True)
         server = build_server(
             toolbox,
             calls,
@@ -135,7 +137,7 @@ async def serve_http(
         # The SDK's manager answers either in JSON alone, or refuses clients that accept no events.
         events, plain = (
             StreamableHTTPSessionManager(
-                server, json_response=is_plain, stateless=True, max_request_body_size=LIMIT
+                server, json_response=is_plain, stateless=True, max_request_body_size=MAX_BODY_BYTES
             )
             for is_plain in (False, True)
         )

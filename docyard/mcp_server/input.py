@@ -80,8 +80,8 @@ class LineAssembler:
         return line
 
 
-def refuse(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
-    """Return the answer to a line that is no JSON-RPC message; None if nobody waits for one."""
+def build_refusal(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
+    """Return the error for a line that is not a JSON-RPC message; None if no response is expected."""
     if isinstance(line, Oversized):
         message = f"The message is {line.size:,} bytes long; the limit is {limit:,}. Send less in one call."
         return Refusal(_scan_for_id(line.head), INVALID_REQUEST, message)
@@ -129,7 +129,7 @@ _VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
-    """Return the top-level "id" of a text that need not be JSON to its end."""
+    """Return the top-level "id" of a text that may be incomplete JSON."""
     depth = 0
     for token in _TOKEN.finditer(head):
         match token.group():

@@ -1,4 +1,4 @@
-"""The instructions that a client gets with the handshake: a way through the tools that are served."""
+"""The instructions in the server's handshake: how to use the served tools."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _AFTER_WRITING = (
 _AFTER_READING = "Every answer names the commit it was read at, and most name the next step."
 
 
-def instructions(tools: Collection[str]) -> str:
-    """Return what the documents are, and the calls that lead to an answer or a change, tool by tool."""
+def build_instructions(tools: Collection[str]) -> str:
+    """Return a description of the documents, and the calls for reading and writing, tool by tool."""
     if _WRITERS.intersection(tools):
         return " ".join((_WRITES, *_ways(tools), _AFTER_WRITING))
     return " ".join((_READS, *_ways(tools), _AFTER_READING))

@@ -1,13 +1,11 @@
-"""Telling a client that the list of tools says something else by now, in both eras of the protocol.
+"""Notifications about changed tools and resources, in both protocol versions.
 
-The values of the taxonomy stand in a schema, and a commit may bring new ones. A client of the handshake era
-is sent a notification; one of the stateless era hears of it where it listens (`subscriptions/listen`).
+The values of the taxonomy are part of a tool schema, and a commit may add new ones. A client with a handshake
+receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
 
-Telling a client that a resource it watches has changed, or the list of resources, in both protocol eras.
-
-The handshake era subscribes to one resource after the other, the stateless era to several at once where it
-listens (`subscriptions/listen`). The branch is looked at after each call, and every second as long as there
-is a subscription: other processes commit too.
+A client with a handshake subscribes to single resources, a stateless client to several at once on its stream.
+The branch is checked after each call and, while there is a subscription, every second: other processes commit
+too.
 """
 
 from __future__ import annotations
@@ -45,12 +43,12 @@ log = logging.getLogger("docyard")
 _GATHERED = 0.05  # seconds in which several calls are looked at once
 
 
-class Announcer:
-    """Compares the list that the client was told last with what it would be told now.
+class ToolListAnnouncer:
+    """Compares the list of tools that the client received last with the current one.
 
-    `definitions` gives that list; it runs in a worker, and never holds up an answer. `bus` carries what the
-    stateless era listens to. Where several clients share a server, there is only the bus: whichever list was
-    told first is compared, until another was announced to all who listen.
+    `definitions` returns the current list; it runs in a worker, and never delays a response. `bus` carries
+    events to streams. If several clients share a server, only the bus is used: the first list is compared,
+    until another one was announced to all streams.
     """
 
     def __init__(
@@ -69,21 +67,21 @@ class Announcer:
         self._session: ServerSession | None = None
         self._asked = anyio.Event()
 
-    def told(self, definitions: object, session: ServerSession) -> None:
-        """Note which list a client was given. One that was given none is told of no change."""
+    def record_list(self, definitions: object, session: ServerSession) -> None:
+        """Record the list that a client received. Without a list there are no notifications."""
         if not self._is_shared:
             self._told = definitions
             self._session = session
         elif self._told is None:
             self._told = definitions
-        self.ask()  # it may have changed while it was on its way
+        self.schedule()  # it may have changed while it was on its way
 
-    def ask(self) -> None:
-        """See to it that the list is compared soon: something may have changed."""
+    def schedule(self) -> None:
+        """Schedule a comparison: the list may have changed."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Announce changes as long as the server runs."""
+        """Announce changes while the server runs."""
         while True:
             await self._asked.wait()
             await anyio.sleep(_GATHERED)
@@ -112,10 +110,10 @@ Request = ServerRequestContext[Any, Any]
 _INTERVAL = 1.0  # seconds between two looks at the branch
 
 
-class Watching:
-    """The subscriptions of one server's client; `bus` carries what the stateless era listens to.
+class ResourceSubscriptions:
+    """The resource subscriptions of one server's client; `bus` carries events to streams.
 
-    Where several clients share a server, there is only the bus, and nobody's session is kept.
+    If several clients share a server, only the bus is used, and no session is stored.
     """
 
     def __init__(self, requests: Requests, bus: SubscriptionBus, *, is_shared: bool = False) -> None:
@@ -137,20 +135,20 @@ class Watching:
         self._is_used = True
         return Watch(self._requests.context)
 
-    def told(self, snapshot: Snapshot, session: ServerSession) -> None:
-        """Note which documents a client knows of. One that was told of none is told of no change."""
+    def record_documents(self, snapshot: Snapshot, session: ServerSession) -> None:
+        """Record the documents that a client has listed. Without a list there are no notifications."""
         if self._is_shared:  # who listens says so, and from then on every change is told
             return
         self._session = session
         self._watch.told(snapshot)
-        self.ask()
+        self.schedule()
 
-    def ask(self) -> None:
-        """See to it that the branch is looked at soon: something may have changed."""
+    def schedule(self) -> None:
+        """Schedule a check of the branch: it may have changed."""
         self._asked.set()
 
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
-        """Answer `resources/subscribe`; doing it twice is doing it once."""
+        """Answer `resources/subscribe`; a second subscription has no effect."""
         self._session = request.session
         if params.uri not in self._subscribed:
             self._subscribed.add(params.uri)
@@ -160,11 +158,11 @@ class Watching:
             except MCPError:
                 self._subscribed.discard(params.uri)
                 raise
-            self.ask()
+            self.schedule()
         return EmptyResult()
 
     async def unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
-        """Answer `resources/unsubscribe`, also for what is not watched."""
+        """Answer `resources/unsubscribe`, also for a URI without a subscription."""
         if params.uri in self._subscribed:
             self._subscribed.discard(params.uri)
             self._watch.discard([params.uri])
@@ -173,7 +171,7 @@ class Watching:
     async def listen(
         self, request: Request, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Answer `subscriptions/listen` to its end. What is acknowledged leaves out URIs of no resource."""
+        """Answer `subscriptions/listen` to its end. The acknowledgement omits URIs without a resource."""
         wanted = params.notifications
         uris = wanted.resource_subscriptions
         if not uris and not wanted.resources_list_changed:
@@ -185,7 +183,7 @@ class Watching:
             if wanted.resources_list_changed and not (self._is_shared and self._is_told):
                 self._is_told = True
                 watch.told(await self._requests.answer(_tip))
-            self.ask()
+            self.schedule()
             heard = wanted.model_copy(update={"resource_subscriptions": added or None})
             return await self._stream(request, params.model_copy(update={"notifications": heard}))
         finally:
@@ -193,11 +191,11 @@ class Watching:
             watch.discard(added)
 
     def close(self) -> None:
-        """End the streams of those who listen."""
+        """End all streams."""
         self._stream.close()
 
     async def run(self) -> None:
-        """Tell of changes as long as the server runs."""
+        """Announce changes while the server runs."""
         while True:
             with anyio.move_on_after(_INTERVAL if self._subscribed or self._listening else None):
                 await self._asked.wait()

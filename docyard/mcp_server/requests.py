@@ -1,4 +1,4 @@
-"""Requests that are no calls of tools: answered in a worker, with errors as the protocol has them."""
+"""Requests other than tool calls: run in a worker, with protocol errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from docyard.mcp_server.calls import NotBegun, Workers, encodable
+from docyard.mcp_server.calls import Workers, WorkRejected, escape_surrogates
 from tools.errors import escape_invisible
 from tools.registry import Toolbox
 from tools.tool import Context
@@ -25,20 +25,20 @@ _SHOWN = 500
 
 
 class Requests:
-    """Runs such requests of one server in its workers, each on whatever serves when it begins."""
+    """Runs requests of one server in its workers, each on the index at its start."""
 
     def __init__(self, toolbox: Toolbox, workers: Workers) -> None:
         self._toolbox = toolbox
         self._workers = workers
 
     def context(self) -> Context:
-        """Return what there is to read now."""
+        """Return the current read context."""
         return self._toolbox.context()
 
     async def answer(self, work: Callable[[Context], T]) -> T:
-        """Return what work gives.
+        """Run work and return its result.
 
-        Raises MCPError: with a cure for what was expected, with a reference for a bug.
+        Raises MCPError: with a fix for an expected error, with a reference for a bug.
         """
 
         def run() -> T:
@@ -47,12 +47,12 @@ class Requests:
         return await self.run(run)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the same for work that asks for its context itself."""
+        """Return the result of work that requests its context itself. Raises as `answer` does."""
         try:
             return await self._workers.run(work)
         except WorkspaceError as error:
-            raise refusal(error) from None
-        except NotBegun:
+            raise to_mcp_error(error) from None
+        except WorkRejected:
             raise
         except Exception:
             reference = secrets.token_hex(4)
@@ -65,10 +65,10 @@ class Requests:
             ) from None
 
 
-def refusal(error: WorkspaceError) -> MCPError:
-    """The protocol's error for one that a client can mend: invalid parameters, also where nothing was found.
+def to_mcp_error(error: WorkspaceError) -> MCPError:
+    """Convert an error that a client can fix: invalid parameters, also if nothing was found.
 
-    MCP 2026-07-28, "Resources", error handling: -32602 for a resource that is not there.
+    MCP 2026-07-28, "Resources", error handling: -32602 for a resource that does not exist.
     """
     message, fix = escape_invisible(error.message), escape_invisible(error.fix)
     data: dict[str, Any] = {"code": error.code}
@@ -77,6 +77,6 @@ def refusal(error: WorkspaceError) -> MCPError:
     data.update({name: error.details[name] for name in _TOLD if error.details.get(name)})
     return MCPError(
         code=INVALID_PARAMS,
-        message=encodable(f"{message[:_SHOWN]}. {fix[:_SHOWN]}".strip()),
-        data=encodable(data),
+        message=escape_surrogates(f"{message[:_SHOWN]}. {fix[:_SHOWN]}".strip()),
+        data=escape_surrogates(data),
     )

@@ -27,12 +27,12 @@ from mcp_types import (
 )
 
 from docyard.mcp_server.arrays import unwrap_array
-from docyard.mcp_server.calls import Calls, Progress, Workers, encodable
+from docyard.mcp_server.calls import Progress, ToolCalls, Workers, escape_surrogates
 from docyard.mcp_server.handlers import Completions, Prompts, Resources
-from docyard.mcp_server.instructions import instructions
-from docyard.mcp_server.notifications import Announcer, Watching
+from docyard.mcp_server.instructions import build_instructions
+from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
-from docyard.mcp_server.stdio import Connection, OpenRequests, stdio
+from docyard.mcp_server.stdio import OpenRequests, StdioConnection, stdio
 from tools.registry import Toolbox, UnknownTool
 from workspace.writing.read_before_write import SeenTexts
 
@@ -55,10 +55,10 @@ _PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 def build_server(
     toolbox: Toolbox,
-    calls: Calls,
+    calls: ToolCalls,
     workers: Workers,
-    announcer: Announcer,
-    watching: Watching,
+    announcer: ToolListAnnouncer,
+    watching: ResourceSubscriptions,
     *,
     version: str,
     listed: anyio.Event,
@@ -67,10 +67,9 @@ def build_server(
 ) -> Server[Any]:
     """Return a server whose tools are the toolbox's.
 
-    `listed` is set when a client has asked for them, and `indexed` returns when there is an index. The first
-    list waits for it a little, where a taxonomy is declared whose values nobody knows yet: many hosts ask
-    once. `is_shared` says that requests come from several clients, of which nobody can be told anything but
-    in answer to a request.
+    `listed` is set when a client has listed the tools, and `indexed` returns when there is an index. The
+    first list waits briefly for the index if a declared taxonomy has no known values yet: many hosts list
+    once. `is_shared` is true if requests come from several clients; then nothing is sent but responses.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
@@ -89,7 +88,7 @@ def build_server(
             with anyio.move_on_after(_VALUES_WITHIN):
                 await indexed()
         found = await workers.run(definitions)
-        announcer.told(found, context.session)
+        announcer.record_list(found, context.session)
         listed.set()
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
 
@@ -99,13 +98,13 @@ def build_server(
         arguments = unwrap_array(params.arguments or {})
         try:
             result = await calls.call(
-                params.name, arguments, client_name(context), reporter, person_of(context)
+                params.name, arguments, read_client_name(context), reporter, get_person(context)
             )
             return CallToolResult.model_validate(result)
         except UnknownTool as error:
             raise unknown_tool(error) from None
         finally:
-            _notify(announcer.ask, watching.ask)
+            _notify(announcer.schedule, watching.schedule)
 
     requests = Requests(toolbox, workers)
     resources, prompts = Resources(requests, watching), Prompts(requests)
@@ -113,7 +112,7 @@ def build_server(
     return Server(
         "docyard",
         version=version,
-        instructions=instructions(toolbox.names()),
+        instructions=build_instructions(toolbox.names()),
         cache_hints={
             "tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private"),
             "prompts/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
@@ -135,7 +134,7 @@ def build_server(
 
 
 def _notify(*askers: Callable[[], None]) -> None:
-    """Ask for notifications of changes; a failure takes the place of no answer, and ends no server."""
+    """Schedule notifications of changes. An error is logged and does not replace a response."""
     for ask in askers:
         try:
             ask()
@@ -144,8 +143,8 @@ def _notify(*askers: Callable[[], None]) -> None:
 
 
 def unknown_tool(error: UnknownTool) -> MCPError:
-    """Return the protocol's error for a tool that is not there, with the names that come nearest."""
-    name = encodable(error.name[:_CLIENT_LENGTH])
+    """Return the protocol's error for an unknown tool, with the most similar names."""
+    name = escape_surrogates(error.name[:_CLIENT_LENGTH])
     hint = (
         f"Did you mean {' or '.join(error.nearest)}?"
         if error.nearest
@@ -155,11 +154,11 @@ def unknown_tool(error: UnknownTool) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
 
 
-def client_name(context: Context) -> str:
-    """What the client calls itself, in one line of at most 100 characters; "unknown" if it does not say.
+def read_client_name(context: Context) -> str:
+    """Return the client's name on one line of at most 100 characters; "unknown" without a name.
 
-    The handshake era says it once, the stateless era with each request; the session knows both. Where a
-    handshake is not remembered, the product in `User-Agent` (RFC 9110 §10.1.5) stands in for it.
+    A handshake contains it once, a stateless request each time; the session knows both. Without a stored
+    handshake, the product in `User-Agent` (RFC 9110 §10.1.5) is used.
     """
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters else ""
@@ -175,8 +174,8 @@ def _product(context: Context) -> str:
     return found[0][:_CLIENT_LENGTH] if found else ""
 
 
-def person_of(context: Context) -> Person | None:
-    """Return whose named token came with a request over HTTP; nobody's over standard input and output."""
+def get_person(context: Context) -> Person | None:
+    """Return the owner of the named token of an HTTP request; None over standard input and output."""
     state = getattr(context.request, "state", None)
     caller: Caller | None = getattr(state, "caller", None)
     return None if caller is None else caller.person
@@ -188,10 +187,10 @@ async def serve_stdio(
     version: str,
     warm: Callable[[Progress], object],
 ) -> None:
-    """Serve one client over standard input and output until it closes its end, or a signal asks to stop.
+    """Serve one client over standard input and output until it closes its end, or a signal stops it.
 
-    `warm` runs in a thread once the tools were listed, or after a second. That never begins while a request
-    waits for its answer, but for a list of tools that waits for it.
+    `warm` runs in a thread after the first list of tools, or after a second. It never starts while a request
+    is open, except a list of tools that waits for it.
     """
     listed, begun, warmed = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -200,7 +199,7 @@ async def serve_stdio(
             begun.set()
             await calls.background(warm)
             warmed.set()
-            _notify(announcer.ask)
+            _notify(announcer.schedule)
 
     async def indexed() -> None:
         tasks.start_soon(warm_once)
@@ -212,7 +211,7 @@ async def serve_stdio(
         await requests.settle()
         await warm_once()
 
-    async def stop_on_signal(connection: Connection, scope: anyio.CancelScope) -> None:
+    async def stop_on_signal(connection: StdioConnection, scope: anyio.CancelScope) -> None:
         """Stop at the first signal, when what runs is answered; at the second without answers."""
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
@@ -223,10 +222,10 @@ async def serve_stdio(
                 connection.stop()
 
     async with Workers(_WORKERS) as workers:
-        calls = Calls(toolbox, workers, SeenTexts())
+        calls = ToolCalls(toolbox, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
-        announcer = Announcer(toolbox.definitions, workers, bus)
-        watching = Watching(Requests(toolbox, workers), bus)
+        announcer = ToolListAnnouncer(toolbox.definitions, workers, bus)
+        watching = ResourceSubscriptions(Requests(toolbox, workers), bus)
         server = build_server(
             toolbox,
             calls,

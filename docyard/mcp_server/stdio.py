@@ -51,7 +51,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.input import LINE_LIMIT, LineAssembler, Oversized, refuse
+from docyard.mcp_server.input import LINE_LIMIT, LineAssembler, Oversized, build_refusal
 
 REQUEST_LIMIT = 32
 """The most requests that are read and not answered."""
@@ -186,7 +186,7 @@ class InputFile(anyio.AsyncFile[str]):
                     if isinstance(message, JSONRPCRequest):
                         await self._requests.add(message.id, len(line))
                     return line.decode()
-            if refusal := refuse(line):
+            if refusal := build_refusal(line):
                 error = ErrorData(code=refusal.code, message=refusal.message)
                 answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
                 await self._output.write(answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
@@ -271,7 +271,7 @@ class OutputFile(anyio.AsyncFile[str]):
         os.close(descriptor)
 
 
-class Connection(NamedTuple):
+class StdioConnection(NamedTuple):
     """The streams for `Server.run`, the requests that are open on them, and what ends the input."""
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
@@ -281,7 +281,7 @@ class Connection(NamedTuple):
 
 
 @asynccontextmanager
-async def stdio() -> AsyncIterator[Connection]:
+async def stdio() -> AsyncIterator[StdioConnection]:
     """Connect the client on standard input and output. The block is cancelled when the client is given up."""
     requests = OpenRequests()
     with _private_output() as descriptor:
@@ -297,7 +297,7 @@ async def stdio() -> AsyncIterator[Connection]:
                 tasks.start_soon(give_up)
                 async with stdio_server(source, output) as (read, write):
                     messages = _MessagesIn(read, requests), _MessagesOut(write, requests)
-                    yield Connection(*messages, requests, source.stop)
+                    yield StdioConnection(*messages, requests, source.stop)
             tasks.cancel_scope.cancel()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-class Found(NamedTuple):
+class ConflictSet(NamedTuple):
     """Conflicts, and the commits of a proposal and of its target that they are of."""
 
     commit: str | None
@@ -22,7 +22,7 @@ class Found(NamedTuple):
     conflicts: tuple[FileConflict, ...]
 
 
-def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
+def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     """Return what a refresh of a proposal has to decide: ours is the proposal, theirs its target.
 
     Nothing for a proposal that is merged. Raises what reading, or merging, the commits raises, and
@@ -37,10 +37,10 @@ def conflicts_of(workspace: Workspace, proposal: Proposal) -> Found:
                 raise CannotError(
                     f"the branch '{branch}' is gone", fix="Fetch it, or make it again with git branch."
                 )
-    return Found(proposal.tip, target, workspace.reviewing().conflicts(proposal, target))
+    return ConflictSet(proposal.tip, target, workspace.reviewing().conflicts(proposal, target))
 
 
-def version_text(unit: UnitId, version: bytes | None) -> str:
+def format_version(unit: UnitId, version: bytes | None) -> str:
     """Return a version as text; for a place, where that is."""
     text = decode(version) or ""
     if unit.kind is not UnitKind.PLACE or not unit.where:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.wording import joined
+from docyard.wording import join_words
 from workspace.proposals.approvals import Void
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ VOID = {
 """Why a review does not hold, as people say it."""
 
 
-class View(NamedTuple):
+class ProposalView(NamedTuple):
     """A proposal, and what is known of it at its tip and at its target's.
 
     `lacking` is what stands in the way of a merge. `commits` are those that it would bring, the newest first,
@@ -49,7 +49,7 @@ class View(NamedTuple):
     threads: Sequence[PlacedThread]
 
 
-def token_needed(view: View) -> str | None:
+def describe_needed_token(view: ProposalView) -> str | None:
     """Return whose token a merge needs: of some people, or of any; None where it needs none."""
     demands = view.lacking.demands
     if not demands:
@@ -59,12 +59,12 @@ def token_needed(view: View) -> str | None:
         return "a person's token"
     allowed = [name for name in named[0] if all(name in others for others in named)]
     return (
-        f"the token of {joined(allowed, 'or')}"
+        f"the token of {join_words(allowed, 'or')}"
         if allowed
         else "a token that each of the rules allows, and there is none"
     )
 
 
-def comments_of(one: Proposal) -> int:
+def count_comments(one: Proposal) -> int:
     """Return how many comments there are, answers too."""
     return sum(1 + len(thread.replies) for thread in one.words.threads)

@@ -1,12 +1,10 @@
-"""What people see: tables, and bars for work that takes longer than a second.
+"""Terminal output: tables, rendered Markdown, and progress bars for work longer than a second.
 
-The one place for `rich`, which is imported when something is shown. Progress goes to standard error, so
-that what a command prints can be piped, and only where a person is looking.
+The only module that imports `rich`, and only when output is printed. Progress goes to standard error, so that
+output can be piped, and only to a terminal.
 
-Texts as a person reads them in a terminal: Markdown rendered, everything else as it is.
-
-What a document says never reaches the terminal as a command to it: characters that a terminal would obey, or
-that hide or turn around what follows, are written out.
+Control characters, and characters that hide or reorder text, are escaped, so that a document cannot send
+commands to the terminal.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float, float | None, str | None], None]
 
 
-_PATIENCE = 1.0  # seconds that may pass in silence
+_BAR_DELAY_S = 1.0  # seconds that may pass in silence
 
 
 def print_json(value: Any) -> None:
@@ -45,22 +43,22 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def cut_short() -> Iterator[None]:
-    """What is printed here may be left unread (`| head`), which changes nothing of how a command ends."""
+def ignore_broken_pipe() -> Iterator[None]:
+    """Ignore a reader that closes the pipe early (`| head`); the exit code does not change."""
     try:
         yield
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except BrokenPipeError:
-        print_no_more()
+        discard_stdout()
 
 
-def print_no_more() -> None:
-    """What could not be printed is dropped: Python would try once more at the end, and complain of it."""
+def discard_stdout() -> None:
+    """Discard unprinted output: otherwise Python retries at exit and prints an error."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
-def console() -> Console:
+def create_console() -> Console:
     """Return a console on standard output.
 
     Text from documents must be given as `rich.text.Text`, not as markup.
@@ -71,8 +69,8 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=not terminal, emoji=False, markup=False)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a heading; where no person is looking, as lines with tabs between the cells."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under a heading; outside a terminal, lines with tabs between the cells."""
     if not is_terminal(sys.stdout):
         for row in rows:
             print("\t".join(" ".join(cell.split()) for cell in row))
@@ -89,12 +87,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         # A document, or a file from elsewhere, may hold what the terminal would obey.
         drawn.add_row(*(Text(escape_invisible(cell)) for cell in row))
-    console().print(drawn)
+    create_console().print(drawn)
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Progress | None]:
-    """A function that long work calls as it goes on; a bar appears if it is not done within a second."""
+def show_progress(title: str) -> Iterator[Progress | None]:
+    """Return a progress function for long work. A bar appears after one second."""
     if not is_terminal(sys.stderr):
         yield None
         return
@@ -105,7 +103,7 @@ def progress(title: str) -> Iterator[Progress | None]:
     def report(done: float, total: float | None = None, message: str | None = None) -> None:
         nonlocal bar, task
         if bar is None:
-            if time.monotonic() - started < _PATIENCE:
+            if time.monotonic() - started < _BAR_DELAY_S:
                 return
             bar, task = _bar(title, total)
         bar.update(task, completed=done, total=total, description=message or title)
@@ -139,27 +137,27 @@ _THEME = "ansi_dark"  # the terminal's own colours, on its own background
 _ENDINGS = re.compile(r"\r\n?")
 
 
-def show(text: TextFile, start: int, end: int, *, pager: bool = False) -> None:
-    """Print the bytes [start, end) of a text, a screen at a time if a pager is asked for."""
+def print_text(text: TextFile, start: int, end: int, *, pager: bool = False) -> None:
+    """Print the bytes [start, end) of a text, in a pager if `pager` is true."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
 
     if text.document is None:
-        _print(Text(escape_invisible(_plain(text.text(start, end)))), pager=pager)
+        _print(Text(escape_invisible(_normalize_text(text.text(start, end)))), pager=pager)
     else:
-        show_markdown(without_anchors(text.document, start, end), pager=pager)
+        print_markdown(strip_anchors(text.document, start, end), pager=pager)
 
 
-def show_markdown(source: str, *, pager: bool = False) -> None:
+def print_markdown(source: str, *, pager: bool = False) -> None:
     """Print Markdown, rendered."""
     from tools.errors import escape_invisible
 
-    _print(Screened(_markdown(escape_invisible(_plain(source)))), pager=pager)
+    _print(SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))), pager=pager)
 
 
 def _print(shown: RenderableType, *, pager: bool) -> None:
-    screen = console()
+    screen = create_console()
     if not pager:
         screen.print(shown)
         return
@@ -170,20 +168,20 @@ def _print(shown: RenderableType, *, pager: bool) -> None:
     click.echo_via_pager(captured.get(), color=not screen.no_color)
 
 
-def _plain(text: str) -> str:
-    """Return a text whose lines end with LF, and without a byte-order mark."""
+def _normalize_text(text: str) -> str:
+    """Return a text with LF line endings and without a byte-order mark."""
     return _ENDINGS.sub("\n", text).removeprefix("\ufeff")
 
 
-def without_anchors(document: Document, start: int, end: int) -> str:
-    """Return the Markdown between two bytes, without front matter and the anchors of headings."""
+def strip_anchors(document: Document, start: int, end: int) -> str:
+    """Return the Markdown between two bytes, without front matter and without heading anchors."""
     within = [item for item in document.sections if start <= item.start and item.end <= end]
     if not within:
         return document.text(max(start, min(document.front_matter_end, end)), end)
-    return "".join(_without_anchor(document, section) for section in within)
+    return "".join(_strip_anchor(document, section) for section in within)
 
 
-def _without_anchor(document: Document, section: Section) -> str:
+def _strip_anchor(document: Document, section: Section) -> str:
     heading = section.heading
     has_lists = heading is not None and heading.below_start < section.body
     if heading is None or not (heading.text.prefix or heading.text.suffix or has_lists):
@@ -195,8 +193,8 @@ def _without_anchor(document: Document, section: Section) -> str:
     return words.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
 
 
-def _markdown(source: str) -> Markdown:
-    """Rendered Markdown, in which blocks of HTML are shown as the code that they are, but for comments."""
+def _render_markdown(source: str) -> Markdown:
+    """Return rendered Markdown. HTML blocks appear as code; HTML comments are left out."""
     from rich.markdown import Markdown
 
     rendered = Markdown(source, code_theme=_THEME, hyperlinks=False)
@@ -206,14 +204,14 @@ def _markdown(source: str) -> Markdown:
     return rendered
 
 
-class Screened:
-    """What is rendered, with the characters written out that rendering itself has made (`&#x202e;`)."""
+class SafeRenderable:
+    """A renderable whose output has escaped control characters, such as rendered entities (`&#x202e;`)."""
 
     def __init__(self, inner: RenderableType) -> None:
         self._inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Yield the segments of what is inside, each fit to be seen."""
+        """Yield the segments of the inner renderable, each with escaped control characters."""
         from tools.errors import escape_invisible
 
         for segment in console.render(self._inner, options):

@@ -1,4 +1,4 @@
-"""How a command ends: four exit codes, and one way to say what went wrong and what to do next."""
+"""The exit codes of commands, and one format for errors and their fixes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Exit(IntEnum):
 
 
 class CannotError(WorkspaceError):
-    """The command cannot do what was asked, for a reason outside its arguments."""
+    """The command cannot do what was requested, for a reason outside its arguments."""
 
     code = "CANNOT"
 
 
-def cure(error: WorkspaceError) -> str:
-    """What to do next at a shell: the error's own fix, and the command that lists what a name is among."""
+def suggest_fix(error: WorkspaceError) -> str:
+    """Return the next step at a shell: the error's own fix, and the command that lists valid names."""
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
         return f"Reopen it with `docyard proposals reopen {error.details['proposal']}`."
     if error.code == "PROPOSAL_MOVED":
         return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows it."
-    listing = "" if error.among is None else _listing(error.among)
+    listing = "" if error.among is None else _find_list_command(error.among)
     return f"{error.fix} {listing}".strip()
 
 
-def _listing(among: SuggestionSource) -> str:
+def _find_list_command(among: SuggestionSource) -> str:
     import shlex
 
     address = shlex.quote(f"{among.path}#{among.slug}" if among.slug else among.path)
@@ -50,8 +50,8 @@ def _listing(among: SuggestionSource) -> str:
             return f"Write and commit {address}."
 
 
-def complain(message: str, fix: str = "") -> None:
-    """Write an error, and what to do next, to standard error, with invisible characters written out."""
+def print_error(message: str, fix: str = "") -> None:
+    """Print an error and its fix to standard error, with invisible characters escaped."""
     from tools.errors import escape_invisible
 
     sys.stderr.write(escape_invisible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))

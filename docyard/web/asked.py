@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from docyard.web.templates import render
+from docyard.web.templates import render_template
 from docyard.web.urls import PageUrls
 from workspace.errors import WorkspaceError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Asked:
+class PageRequest:
     """A request, as what answers it sees it: the parts of its address, its query, and the fields of its form.
 
     It reads one index and one workspace to its end. Answers are made with `page` and `redirect`. `known` are
@@ -104,7 +104,7 @@ class Asked:
             **values,
         }
         # A path that is not UTF-8 is shown, with a mark for what is not.
-        return HTMLResponse(render(template, given).encode("utf-8", "replace"), status)
+        return HTMLResponse(render_template(template, given).encode("utf-8", "replace"), status)
 
     def redirect(self, url: str) -> Response:
         """Return the browser is sent to another page of ours, after a form."""

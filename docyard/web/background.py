@@ -1,4 +1,4 @@
-"""What pages did not wait for, done beside them: one thread goes on, a short step at a time."""
+"""Background queue for work a page did not wait for; one thread, small steps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MOST = 64  # that wait; a page that is asked for again begins anew
 _PAUSE = 0.005  # seconds between two steps, in which requests go first
 
 
-class ReadingOn:
-    """Work that goes on, the youngest first. Safe in several threads."""
+class BackgroundQueue:
+    """Background work, the newest first. Safe in several threads."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[Hashable, Step] = OrderedDict()
@@ -28,11 +28,11 @@ class ReadingOn:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is to be done yet."""
+        """Whether work is left."""
         return self._thread is not None
 
-    def begin(self, key: Hashable, step: Step) -> None:
-        """Take steps until one says that all is done, or fails: whoever asks again is told why."""
+    def submit(self, key: Hashable, step: Step) -> None:
+        """Run steps until one returns True or fails; a later call for the key raises the error."""
         with self._lock:
             self._waiting[key] = step
             self._waiting.move_to_end(key)
@@ -43,7 +43,7 @@ class ReadingOn:
                 self._thread.start()
 
     def close(self) -> None:
-        """End it after the step that is being taken, and wait for that."""
+        """Stop after the current step, and wait for it."""
         self._over.set()
         thread = self._thread
         if thread is not None:

@@ -35,14 +35,14 @@ _NEAR = 2  # lines that are shown beside what differs
 _FOLDED = 4  # lines at least that are worth folding
 
 
-class Piece(NamedTuple):
+class TextRun(NamedTuple):
     """Some words of a text: they stand in both, went, or came."""
 
     text: str
     style: Literal["same", "removed", "added"] = "same"
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """Lines side by side; `both` has them in one column, where they are one paragraph with other words.
 
     A `kind` is `same`, `folded` (the same, and far from what differs), `words`, or `lines` for lines that
@@ -50,9 +50,9 @@ class Row(NamedTuple):
     """
 
     kind: Literal["same", "folded", "words", "lines"]
-    old: tuple[Piece, ...] = ()
-    new: tuple[Piece, ...] = ()
-    both: tuple[Piece, ...] = ()
+    old: tuple[TextRun, ...] = ()
+    new: tuple[TextRun, ...] = ()
+    both: tuple[TextRun, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -60,10 +60,10 @@ class Row(NamedTuple):
         return sum(piece.text.count("\n") for piece in self.new) + 1
 
 
-class Rows(NamedTuple):
+class DiffRows(NamedTuple):
     """The rows of a change, and the characters of both texts that are left out behind them."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[DiffRow, ...] = ()
     more: int = 0
 
     @property
@@ -72,9 +72,9 @@ class Rows(NamedTuple):
         return all(row.kind == "lines" and not (row.old and row.new) for row in self.rows)
 
 
-def rows_of(before: str, after: str, most: int = MOST) -> Rows:
+def build_rows(before: str, after: str, most: int = MOST) -> DiffRows:
     """Return the rows of two texts, in order, of at most about so many characters."""
-    found: list[Row] = []
+    found: list[DiffRow] = []
     left, at = most, 0
     for step in diff_units(before, after):
         found += _same(before[at : step.start], is_first=at == 0)
@@ -91,9 +91,9 @@ def rows_of(before: str, after: str, most: int = MOST) -> Rows:
     return _bounded(found, most)
 
 
-def _bounded(rows: Sequence[Row], most: int, more: int = 0) -> Rows:
+def _bounded(rows: Sequence[DiffRow], most: int, more: int = 0) -> DiffRows:
     """Return rows whose texts that stayed have at most so many characters; the others are counted."""
-    found: list[Row] = []
+    found: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
             found.append(row)
@@ -102,50 +102,50 @@ def _bounded(rows: Sequence[Row], most: int, more: int = 0) -> Rows:
         kept = text if len(text) <= most else text[:most].rpartition("\n")[0] or text[:most]
         more, most = more + len(text) - len(kept), most - len(kept)
         if kept:
-            pieces = (Piece(kept),)
+            pieces = (TextRun(kept),)
             found.append(row._replace(old=pieces, new=pieces, both=pieces))
-    return Rows(tuple(found), more)
+    return DiffRows(tuple(found), more)
 
 
-def _of_step(before: str, after: str, step: DiffStep) -> Iterator[Row]:
+def _of_step(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
     old, new = before[step.start : step.end], after[step.new_start : step.new_end]
     if not step.words:
-        row = Row("lines", _whole(old, "removed"), _whole(new, "added"))
+        row = DiffRow("lines", _whole(old, "removed"), _whole(new, "added"))
         if row.old or row.new:
             yield row
         return
-    olds: list[Piece] = []
-    news: list[Piece] = []
-    both: list[Piece] = []
+    olds: list[TextRun] = []
+    news: list[TextRun] = []
+    both: list[TextRun] = []
     at = step.start
     for edit in step.words:
-        same = Piece(replace_invisible(before[at : edit.start]))
-        went = Piece(replace_invisible(before[edit.start : edit.end]), "removed")
-        came = Piece(replace_invisible(after[edit.new_start : edit.new_end]), "added")
+        same = TextRun(replace_invisible(before[at : edit.start]))
+        went = TextRun(replace_invisible(before[edit.start : edit.end]), "removed")
+        came = TextRun(replace_invisible(after[edit.new_start : edit.new_end]), "added")
         olds += [same, went]
         news += [same, came]
         both += [same, went, came]
         at = edit.end
-    rest = Piece(replace_invisible(before[at : step.end].rstrip("\n")))
+    rest = TextRun(replace_invisible(before[at : step.end].rstrip("\n")))
     texts = (tuple(piece for piece in [*some, rest] if piece.text) for some in (olds, news, both))
-    yield Row("words", *texts)
+    yield DiffRow("words", *texts)
 
 
-def _cut(before: str, after: str, step: DiffStep, left: int) -> Iterator[Row]:
+def _cut(before: str, after: str, step: DiffStep, left: int) -> Iterator[DiffRow]:
     """Yield the beginning of a step for which there is no room."""
     old = before[step.start : min(step.end, step.start + left // 2)]
     new = after[step.new_start : min(step.new_end, step.new_start + left // 2)]
-    row = Row("lines", _whole(old, "removed"), _whole(new, "added"))
+    row = DiffRow("lines", _whole(old, "removed"), _whole(new, "added"))
     if row.old or row.new:
         yield row
 
 
-def _whole(text: str, style: Literal["removed", "added"]) -> tuple[Piece, ...]:
+def _whole(text: str, style: Literal["removed", "added"]) -> tuple[TextRun, ...]:
     lines = text.strip("\n")
-    return (Piece(replace_invisible(lines), style),) if lines.strip() else ()
+    return (TextRun(replace_invisible(lines), style),) if lines.strip() else ()
 
 
-def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[Row]:
+def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
     """Yield lines that stayed: those near to what differs, and between them the others, folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
@@ -156,8 +156,8 @@ def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterat
         first = last = len(lines)
     for kind, some in (("same", lines[:first]), ("folded", lines[first:last]), ("same", lines[last:])):
         if any(map(str.strip, some)):
-            pieces = (Piece(replace_invisible("\n".join(some).strip("\n"))),)
-            yield Row("folded" if kind == "folded" else "same", pieces, pieces, pieces)
+            pieces = (TextRun(replace_invisible("\n".join(some).strip("\n"))),)
+            yield DiffRow("folded" if kind == "folded" else "same", pieces, pieces, pieces)
 
 
 View = Literal["side", "inline"]
@@ -189,7 +189,7 @@ _IN_ROWS = frozenset(
 _MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 
 
-class ChangeShown(NamedTuple):
+class ChangeView(NamedTuple):
     """One thing that happened: a sentence (or none, where the rows say it), and rows.
 
     `mark` is what stands before the sentence, a box for a task that was ticked or reopened.
@@ -197,11 +197,11 @@ class ChangeShown(NamedTuple):
 
     kind: ChangeKind
     sentence: tuple[Segment, ...]
-    rows: Rows
+    rows: DiffRows
     mark: str = ""
 
 
-class SectionShown(NamedTuple):
+class SectionView(NamedTuple):
     """What happened in a section of a document; the address is empty for front matter.
 
     `id` names its place on the page. `above` are the titles of the sections that it stands below.
@@ -213,11 +213,11 @@ class SectionShown(NamedTuple):
     heading: str
     above: tuple[str, ...]
     kinds: tuple[str, ...]
-    changes: tuple[ChangeShown, ...]
+    changes: tuple[ChangeView, ...]
     is_there: bool
 
 
-class DocumentShown(NamedTuple):
+class DocumentView(NamedTuple):
     """What happened in a document, or the part of it that this page has."""
 
     id: str
@@ -226,17 +226,17 @@ class DocumentShown(NamedTuple):
     old_path: str | None
     title: str
     sentence: tuple[Segment, ...]
-    sections: tuple[SectionShown, ...]
+    sections: tuple[SectionView, ...]
 
 
-class Diff(NamedTuple):
+class DiffPage(NamedTuple):
     """A page of changes: `total` sections there are in all, of which it begins behind the first `offset`.
 
     `next` is the offset of the page that follows; None at the end. `files` are no documents, `more_files` are
     not named. `reason` says why documents are told without their sections.
     """
 
-    documents: tuple[DocumentShown, ...]
+    documents: tuple[DocumentView, ...]
     total: int
     offset: int
     next: int | None
@@ -245,13 +245,13 @@ class Diff(NamedTuple):
     reason: str | None
 
 
-def place_id(path: str, address: str | None = None) -> str:
+def format_element_id(path: str, address: str | None = None) -> str:
     """Return the id of the element of a page that shows a document's changes, or those of a section of it."""
     named = path if address is None else f"{path}\n{address}"
     return "change-" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def diff_of(
+def build_diff(
     changes: CommitChanges,
     *,
     path: str | None = None,
@@ -259,7 +259,7 @@ def diff_of(
     most: int = MOST_SECTIONS,
     longest: int = MOST,
     id_prefix: str = "",
-) -> Diff:
+) -> DiffPage:
     """Return a page of changes, of at most so many sections: of all documents, or of that of a path.
 
     Of each change at most about `longest` characters are shown. `id_prefix` tells elements of two diffs on
@@ -267,7 +267,7 @@ def diff_of(
     """
     documents = [one for one in changes.documents if path is None or path in (one.path, one.old_path)]
     files = [file for file in changes.files if path in (None, file)]
-    shown: list[DocumentShown] = []
+    shown: list[DocumentView] = []
     number = used = size = 0
     next_at: int | None = None
     for document in documents:
@@ -277,7 +277,7 @@ def diff_of(
             number += count
             continue
         first = max(0, offset - number)
-        sections: list[SectionShown] = []
+        sections: list[SectionView] = []
         for place, group in enumerate(groups[first:], number + first):
             if used >= most or size >= _MOST:
                 next_at = place
@@ -295,7 +295,7 @@ def diff_of(
         next_at = None
     names = tuple(format_one_line(file, 1000) for file in files[:MOST_FILES])
     more = max(0, len(files) - MOST_FILES)
-    return Diff(tuple(shown), number, offset, next_at, names, more, changes.reason)
+    return DiffPage(tuple(shown), number, offset, next_at, names, more, changes.reason)
 
 
 def _sections(document: DocumentChange) -> list[list[SectionChange]]:
@@ -306,9 +306,9 @@ def _sections(document: DocumentChange) -> list[list[SectionChange]]:
     return list(found.values())
 
 
-def _document(document: DocumentChange, sections: tuple[SectionShown, ...]) -> DocumentShown:
-    return DocumentShown(
-        place_id(document.path),
+def _document(document: DocumentChange, sections: tuple[SectionView, ...]) -> DocumentView:
+    return DocumentView(
+        format_element_id(document.path),
         document.kind.value,
         document.path,
         document.old_path if document.old_path != document.path else None,
@@ -318,17 +318,17 @@ def _document(document: DocumentChange, sections: tuple[SectionShown, ...]) -> D
     )
 
 
-def _with_prefix(prefix: str, document: DocumentShown) -> DocumentShown:
+def _with_prefix(prefix: str, document: DocumentView) -> DocumentView:
     sections = tuple(section._replace(id=prefix + section.id) for section in document.sections)
     return document._replace(id=prefix + document.id, sections=sections)
 
 
-def _section(document: DocumentChange, group: Sequence[SectionChange], longest: int) -> SectionShown:
+def _section(document: DocumentChange, group: Sequence[SectionChange], longest: int) -> SectionView:
     first = group[0]
     is_task = first.kind.startswith("task_")
     above = first.place.below[:-1] if is_task else first.place.below
-    return SectionShown(
-        place_id(document.path, first.section),
+    return SectionView(
+        format_element_id(document.path, first.section),
         first.section,
         format_one_line(first.heading) if first.section else "Front matter",
         tuple(format_one_line(title) for title in above),
@@ -345,7 +345,7 @@ def _kind(kind: ChangeKind) -> str:
     return "changed" if kind is ChangeKind.METADATA else kind.value
 
 
-def _change(change: SectionChange, path: str, longest: int) -> ChangeShown:
+def _change(change: SectionChange, path: str, longest: int) -> ChangeView:
     before = change.before.text if change.before else ""
     after = change.after.text if change.after else ""
     has_rows = change.kind in _IN_ROWS or (change.kind is ChangeKind.TASK_CHANGED and change.field == "text")
@@ -353,12 +353,12 @@ def _change(change: SectionChange, path: str, longest: int) -> ChangeShown:
         has_rows = max(len(before), len(after)) > _SHORT
     elif change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED):
         has_rows = (before or after).count("\n") > 1
-    rows = rows_of(before, after, longest) if has_rows else Rows()
+    rows = build_rows(before, after, longest) if has_rows else DiffRows()
     # The rows say what the texts are; without those the sentence costs nothing.
     sentence = describe_change(_without_texts(change) if has_rows else change, path).sentence
     if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
         sentence = ()
-    return ChangeShown(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
+    return ChangeView(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
 
 
 def _without_texts(change: SectionChange) -> SectionChange:
@@ -366,11 +366,11 @@ def _without_texts(change: SectionChange) -> SectionChange:
     return change._replace(before=before, after=after)
 
 
-def _size(section: SectionShown) -> int:
+def _size(section: SectionView) -> int:
     return sum(len(text) for text in _texts(section))
 
 
-def _texts(section: SectionShown) -> Iterator[str]:
+def _texts(section: SectionView) -> Iterator[str]:
     for change in section.changes:
         for row in change.rows.rows:
             for piece in (*row.old, *row.new):

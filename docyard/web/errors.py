@@ -12,7 +12,7 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
 
 _MOST_SECTIONS = 20  # that an error proposes
 
@@ -44,7 +44,7 @@ _STATUS = {
 }
 
 
-def failed(asked: Asked, error: WorkspaceError) -> Response:
+def render_error_page(asked: PageRequest, error: WorkspaceError) -> Response:
     """Return the page that says what is wrong, and what to do next."""
     near = error.details.get("candidates") if isinstance(error, DocumentNotFound) else None
     folders = error.details.get("folders")
@@ -53,7 +53,7 @@ def failed(asked: Asked, error: WorkspaceError) -> Response:
         *({"label": one, "url": asked.urls.folder(one)} for one in _paths(folders)),
         *_sections(asked, error),
     ]
-    return asked.page("error.html", status=status_of(error), error=error, reference=None, nearest=nearest)
+    return asked.page("error.html", status=get_status(error), error=error, reference=None, nearest=nearest)
 
 
 def _paths(given: object) -> list[str]:
@@ -61,7 +61,7 @@ def _paths(given: object) -> list[str]:
     return [one for one in given if isinstance(one, str) and one != "."] if isinstance(given, list) else []
 
 
-def _sections(asked: Asked, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
+def _sections(asked: PageRequest, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
     """Yield the sections of the document that an address without a section of its own may have meant."""
     path = asked.path.get("path")
     if not path or not isinstance(error, (AmbiguousAddress, SectionNotFound)):
@@ -73,6 +73,6 @@ def _sections(asked: Asked, error: WorkspaceError) -> Iterator[Mapping[str, str]
         yield {"label": label, "url": asked.urls.document(path, key)}
 
 
-def status_of(error: WorkspaceError) -> int:
+def get_status(error: WorkspaceError) -> int:
     """Return the status of an answer that says what is wrong."""
     return _STATUS.get(error.code) or (404 if error.code.endswith("NOT_FOUND") else 400)

@@ -27,7 +27,7 @@ class FormRefused(WorkspaceError):
     fields: Mapping[str, str] = MappingProxyType({})
 
 
-async def fields_of(request: Request) -> Mapping[str, str]:
+async def read_fields(request: Request) -> Mapping[str, str]:
     """Return the fields of a form, each by its name; of several of one name the last. Line ends are LF.
 
     Raises FormRefused.

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-MOST = 100
+MAX_LISTENERS = 100
 """Pages that may listen at once; a further one is told to come back."""
 
 _INTERVAL = 1.0  # seconds between two looks
@@ -31,8 +31,8 @@ _RETRY = 3_000  # milliseconds that a browser waits before it comes back
 _UNFINISHED = "~"
 
 
-def unfinished(version: str) -> str:
-    """What a page says that shows a version, but not yet all of it: it is told when the rest is known."""
+def format_unfinished_version(version: str) -> str:
+    """Return the version for a page without its slow parts: it is notified when they are ready."""
     return version and version + _UNFINISHED
 
 
@@ -40,7 +40,7 @@ class Watched(Protocol):
     """What pages that are open show, and who listens to it."""
 
     @property
-    def live(self) -> Live:
+    def live(self) -> LiveUpdates:
         """Who listens."""
 
     @property
@@ -51,8 +51,8 @@ class Watched(Protocol):
         """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
 
 
-class Live:
-    """Who listens to one server, and what was seen last."""
+class LiveUpdates:
+    """The listeners of one server, and the last version that was read."""
 
     def __init__(self) -> None:
         self.listeners = 0
@@ -63,15 +63,15 @@ class Live:
         self._is_over = False
 
     def close(self) -> None:
-        """End all that listens within a moment, because the server stops. May be called from any thread."""
+        """End all streams on shutdown. May be called from any thread."""
         self._is_over = True
 
     async def events(self, site: Watched, known: str) -> AsyncIterator[str]:
-        """What a page is told that shows the version `known`, as the lines of events, until the server stops.
+        """Yield the events for a page with the version `known`, until the server stops.
 
-        Raises nothing: where the repository cannot be read just now, there is nothing to tell.
+        Raises nothing: if the repository cannot be read, there is no event.
         """
-        if self.listeners >= MOST:  # many came at the same moment
+        if self.listeners >= MAX_LISTENERS:  # many came at the same moment
             return
         self.listeners += 1
         try:
@@ -106,7 +106,7 @@ class Live:
 
 def _is_awaited(site: Watched, version: str, known: str) -> bool:
     """Return True if a page lacks only what is being read yet."""
-    return known == unfinished(version) and site.is_reading
+    return known == format_unfinished_version(version) and site.is_reading
 
 
 def _seen(site: Watched) -> tuple[str, str | None] | None:
@@ -123,13 +123,13 @@ def _event(version: str, commit: str | None) -> str:
     return f"id: {version}\nevent: moved\ndata: {data}\n\n"
 
 
-def listening(site: Watched) -> Callable[[Request], Any]:
-    """The endpoint of events. `since` is the version that the page shows, unless the browser came back."""
+def build_events_endpoint(site: Watched) -> Callable[[Request], Any]:
+    """Return the endpoint of events. `since` is the page's version, unless the browser reconnects."""
 
     async def endpoint(request: Request) -> Response:
         if request.method == "HEAD":  # nothing would come, and never end
             return Response(media_type="text/event-stream")
-        if site.live.listeners >= MOST:
+        if site.live.listeners >= MAX_LISTENERS:
             return PlainTextResponse("too many pages listen\n", 503, {"Retry-After": "60"})
         known = request.headers.get("last-event-id") or request.query_params.get("since", "")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

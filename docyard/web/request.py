@@ -13,9 +13,9 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 from starlette.responses import PlainTextResponse, Response
 
-from docyard.web.asked import Asked
-from docyard.web.errors import failed
-from docyard.web.forms import FormRefused, fields_of
+from docyard.web.asked import PageRequest
+from docyard.web.errors import render_error_page
+from docyard.web.forms import FormRefused, read_fields
 from workspace.branch import RepositoryGone
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import describe_failure, record_commits
@@ -35,43 +35,47 @@ _READERS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
 _WRITERS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
 
 
-Answer = Callable[[Asked], Response]
+Answer = Callable[[PageRequest], Response]
 
 
-def getting(site: Site, answer: Answer) -> Callable[[Request], Any]:
+def answer_get(site: Site, answer: Answer) -> Callable[[Request], Any]:
     """Return an endpoint that reads."""
 
     async def endpoint(request: Request) -> Response:
         known = request.headers.get("if-none-match", "")
-        asked = Asked(site, request.state.caller, request.path_params, request.query_params, known=known)
-        return await in_thread(partial(_answered, asked, answer))
+        asked = PageRequest(
+            site, request.state.caller, request.path_params, request.query_params, known=known
+        )
+        return await run_in_thread(partial(_answered, asked, answer))
 
     return endpoint
 
 
-def posting(site: Site, answer: Answer) -> Callable[[Request], Any]:
+def answer_post(site: Site, answer: Answer) -> Callable[[Request], Any]:
     """Return an endpoint that changes something: its form is checked, and what it does runs to its end."""
 
     async def endpoint(request: Request) -> Response:
-        asked = Asked(site, request.state.caller, request.path_params, request.query_params)
+        asked = PageRequest(site, request.state.caller, request.path_params, request.query_params)
         try:
-            asked.fields = await fields_of(request)
+            asked.fields = await read_fields(request)
             if not asked.may_write:
                 raise FormRefused(
                     "this server only reads", fix="Serve without --read-only to let people write here."
                 )
         except FormRefused as error:
             asked.fields = asked.fields or error.fields
-            return await in_thread(partial(failed, asked, error))
+            return await run_in_thread(partial(render_error_page, asked, error))
         with anyio.CancelScope(shield=True):
             made = partial(_answered, asked, answer, written=True)
-            response = await in_thread(made, _WRITERS)
+            response = await run_in_thread(made, _WRITERS)
         return response
 
     return endpoint
 
 
-async def in_thread(make: Callable[[], Response], kind: RunVar[anyio.CapacityLimiter] = _READERS) -> Response:
+async def run_in_thread(
+    make: Callable[[], Response], kind: RunVar[anyio.CapacityLimiter] = _READERS
+) -> Response:
     """Return an answer that is made in one of the few threads of its kind."""
     limiter = kind.get(None)
     if limiter is None:
@@ -80,7 +84,7 @@ async def in_thread(make: Callable[[], Response], kind: RunVar[anyio.CapacityLim
     return await anyio.to_thread.run_sync(make, limiter=limiter)
 
 
-def _answered(asked: Asked, answer: Answer, *, written: bool = False) -> Response:
+def _answered(asked: PageRequest, answer: Answer, *, written: bool = False) -> Response:
     if not written:
         return _made(asked, answer)
     with record_commits() as record:
@@ -95,7 +99,7 @@ def _answered(asked: Asked, answer: Answer, *, written: bool = False) -> Respons
     return response
 
 
-def _made(asked: Asked, answer: Answer, record: CommitRecord | None = None) -> Response:
+def _made(asked: PageRequest, answer: Answer, record: CommitRecord | None = None) -> Response:
     asked.site.summaries.pause()
     try:
         # First, so that a page is never older than the version that it claims to show.
@@ -103,18 +107,18 @@ def _made(asked: Asked, answer: Answer, record: CommitRecord | None = None) -> R
         return answer(asked)
     except Exception as error:
         if record is not None and record.commit is not None:
-            return _committed(asked, record, describe_failure(error))
+            return _answer_after_commit(asked, record, describe_failure(error))
         if isinstance(error, WorkspaceError):
-            return failed(asked, error)
-        gone = _gone(asked)
+            return render_error_page(asked, error)
+        gone = _find_missing_reason(asked)
         if gone is not None:
-            return failed(asked, gone)
+            return render_error_page(asked, gone)
         reference = secrets.token_hex(4)
         log.exception("a page failed, reference %s", reference)
         return asked.page("error.html", status=500, error=None, reference=reference, nearest=())
 
 
-def _committed(asked: Asked, record: CommitRecord, reason: str) -> Response:
+def _answer_after_commit(asked: PageRequest, record: CommitRecord, reason: str) -> Response:
     """Return the page for a form that was committed and whose own page failed, as plain text if need be."""
     try:
         return asked.page("committed.html", record=record, reason=reason)
@@ -123,7 +127,7 @@ def _committed(asked: Asked, record: CommitRecord, reason: str) -> Response:
         return PlainTextResponse(f"Your change is committed as {record.commit}. Do not send it again.\n")
 
 
-def _gone(asked: Asked) -> RepositoryGone | None:
+def _find_missing_reason(asked: PageRequest) -> RepositoryGone | None:
     """Why nothing can be read any more: whoever reads a repository that goes meanwhile meets other errors."""
     try:
         asked.workspace.tip()

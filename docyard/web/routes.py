@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.templates import static_file
+from docyard.web.templates import serve_static_file
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
 
 
-def routes(site: Site) -> list[BaseRoute]:
+def build_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of all pages."""
-    from docyard.web.documents.routes import document_routes
-    from docyard.web.library.library import library_routes
-    from docyard.web.proposals.routes import proposal_routes
+    from docyard.web.documents.routes import build_document_routes
+    from docyard.web.library.library import build_library_routes
+    from docyard.web.proposals.routes import build_proposal_routes
 
     return [
-        Route("/static/{name}", static_file),
-        *library_routes(site),
-        *document_routes(site),
-        *proposal_routes(site),
+        Route("/static/{name}", serve_static_file),
+        *build_library_routes(site),
+        *build_document_routes(site),
+        *build_proposal_routes(site),
     ]

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.web.background import ReadingOn
-from docyard.web.live import Live
+from docyard.web.background import BackgroundQueue
+from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
@@ -161,8 +161,8 @@ class Site:
     summaries: Summaries = field(default_factory=Summaries)
     changed: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)
-    live: Live = field(default_factory=Live)
-    reading_on: ReadingOn = field(default_factory=ReadingOn)
+    live: LiveUpdates = field(default_factory=LiveUpdates)
+    background: BackgroundQueue = field(default_factory=BackgroundQueue)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
         init=False, default_factory=lambda: LRUCache(_KEPT)
     )
@@ -170,7 +170,7 @@ class Site:
     @property
     def is_reading(self) -> bool:
         """Whether something is being read yet that pages show when it is known."""
-        return self.reading_on.is_busy or self.index().links.is_reading
+        return self.background.is_busy or self.index().links.is_reading
 
     def state(self) -> tuple[str, str | None]:
         """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
@@ -181,7 +181,7 @@ class Site:
         """End what goes on beside requests: pages that listen, and reading ahead."""
         self.live.close()
         self.summaries.close()
-        self.reading_on.close()
+        self.background.close()
 
     def proposals_at(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
         """Every proposal, the one that was opened last first, as of a version; as of now where that is empty.

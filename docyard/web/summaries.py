@@ -46,7 +46,7 @@ _PARSED = 1_000_000  # bytes
 _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
-class Summary(NamedTuple):
+class DocumentSummary(NamedTuple):
     """A document in a list. `facets` is what its front matter says of type and tags.
 
     `tasks` counts all, `done` those that are done. `reason` says why it cannot be read: nothing else of it is
@@ -69,14 +69,14 @@ class Summaries:
     """The summaries of documents, each made when it is first asked for. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[str, str], Summary] = LRUCache(_KEPT)
+        self._known: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_KEPT)
         # Blobs in which nothing looks like a task that is to be done.
         self._boxless: LRUCache[str, bool] = LRUCache(_KEPT)
         self._ahead: threading.Thread | None = None
         self._over = threading.Event()
         self._asked = 0.0
 
-    def of(self, snapshot: Snapshot, path: str) -> Summary:
+    def of(self, snapshot: Snapshot, path: str) -> DocumentSummary:
         """Return the summary of a document of a snapshot; one that cannot be read says so."""
         blob = snapshot.documents[path]
         known = self._known.find((path, blob))
@@ -128,20 +128,20 @@ class Summaries:
             self.of(snapshot, path)
 
 
-def _read(snapshot: Snapshot, path: str, blob: str) -> Summary:
+def _read(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
     try:
         snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
         data = snapshot.git.blob(blob)
         check_pointer(path, data)
         document = Document.parse(data, path)
-        done = _done(document)
+        done = _list_done(document)
         facets = {key: document.front_matter[key] for key in BUILT_IN if key in document.front_matter}
     except WorkspaceError as error:
-        return Summary(path.rpartition("/")[2], reason=f"{error.message}. {error.fix}")
-    return Summary(document.title, len(done), sum(done), facets)
+        return DocumentSummary(path.rpartition("/")[2], reason=f"{error.message}. {error.fix}")
+    return DocumentSummary(document.title, len(done), sum(done), facets)
 
 
-def _done(document: Document) -> list[bool]:
+def _list_done(document: Document) -> list[bool]:
     """Of each task whether it is done."""
     if len(document.data) > _PARSED:
         return [box != b" " for box in _TASK_LINE.findall(document.data)]

@@ -31,23 +31,23 @@ STATIC = _HERE / "static"
 _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
-def trusted(html: str) -> Markup:
+def mark_trusted(html: str) -> Markup:
     """Return HTML that `workspace.rendering` made, which alone goes onto a page as it is."""
     return Markup(html)
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
+def render_template(template: str, values: Mapping[str, Any]) -> str:
     """Return a template with its values."""
-    return compiled(template).render(values)
+    return get_template(template).render(values)
 
 
-def compiled(template: str) -> Template:
+def get_template(template: str) -> Template:
     """Return a template, compiled when it is first asked for."""
     return _environment().get_template(template)
 
 
 @cache
-def asset(name: str) -> str:
+def get_asset_url(name: str) -> str:
     """Return the URL of a file of `static/`, which changes with its content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
@@ -63,17 +63,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals["asset"] = asset
+    environment.globals["asset"] = get_asset_url
     environment.filters |= {
-        "day": day,
-        "moment": moment,
+        "day": format_day,
+        "moment": format_moment,
         "short": lambda commit: commit[:8],
-        "counted": counted,
+        "counted": format_count,
     }
     return environment
 
 
-def day(seconds: float) -> Markup:
+def format_day(seconds: float) -> Markup:
     """Return a time (seconds since 1970) as its date, with the moment in UTC for whoever points at it."""
     at = _at(seconds)
     shown = f"{at.day} {at:%b %Y}"
@@ -82,18 +82,18 @@ def day(seconds: float) -> Markup:
     )
 
 
-def moment(seconds: float) -> Markup:
+def format_moment(seconds: float) -> Markup:
     """Return a time (seconds since 1970) as its date and minute in UTC."""
     at = _at(seconds)
     return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), f"{at.day} {at:%b %Y, %H:%M} UTC")
 
 
 def _at(seconds: float) -> datetime:
-    """A time of a commit is whatever someone wrote: one that no date can show is the nearest that can."""
+    """Return a commit's time as a date; a time outside the valid range becomes the nearest valid one."""
     return datetime.fromtimestamp(min(max(seconds, 0), _LATEST), UTC)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: "1 task", "3 tasks"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
@@ -107,7 +107,7 @@ def _names() -> frozenset[str]:
     return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
 
 
-async def static_file(request: Request) -> Response:
+async def serve_static_file(request: Request) -> Response:
     """Return a file of `static/`."""
     name = request.path_params["name"]
     path = STATIC / name
@@ -137,4 +137,4 @@ def warm_pages() -> None:
     for module in _MODULES:
         import_module(module)
     for name in _FIRST:
-        compiled(name)
+        get_template(name)

@@ -6,19 +6,19 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 
-def path_url(path: str) -> str:
+def quote_path(path: str) -> str:
     """Return a path of the repository as it stands in a URL."""
     # Names that are not UTF-8 hold what Git has, byte by byte.
     return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'(*)+,;=:@")
 
 
-def with_query(url: str, /, **values: str | int | None) -> str:
-    """A URL with those of the values that are not None or empty; keys of a workspace are among the names."""
+def add_query(url: str, /, **values: str | int | None) -> str:
+    """Return a URL with the values that are not None or empty; names may be keys of a workspace."""
     given = {name: value for name, value in values.items() if value not in (None, "")}
     return f"{url}?{urlencode(given, errors='surrogateescape')}" if given else url
 
 
-def fragment(address: str) -> str:
+def quote_fragment(address: str) -> str:
     """Return the address of a section as the fragment of a URL; nothing for a whole document."""
     return "#" + quote(address, safe="/-._~!$&'(*)+,;=:@") if address else ""
 
@@ -30,31 +30,31 @@ class PageUrls(NamedTuple):
 
     def library(self) -> str:
         """Return the top folder."""
-        return with_query("/", ref=self.ref)
+        return add_query("/", ref=self.ref)
 
     def folder(self, path: str) -> str:
         """Return a folder of documents; the top one is the empty path."""
-        return with_query(f"/folder/{path_url(path)}", ref=self.ref) if path else self.library()
+        return add_query(f"/folder/{quote_path(path)}", ref=self.ref) if path else self.library()
 
     def document(self, path: str, section: str = "") -> str:
         """Return a rendered document, at one of its sections."""
-        return with_query(f"/doc/{path_url(path)}", ref=self.ref) + fragment(section)
+        return add_query(f"/doc/{quote_path(path)}", ref=self.ref) + quote_fragment(section)
 
     def raw(self, path: str) -> str:
         """Return a file as it is."""
-        return with_query(f"/raw/{path_url(path)}", ref=self.ref)
+        return add_query(f"/raw/{quote_path(path)}", ref=self.ref)
 
     def history(self, path: str, section: str = "") -> str:
         """Return the changes of a document or section."""
-        return with_query(f"/history/{path_url(path)}", section=section, ref=self.ref)
+        return add_query(f"/history/{quote_path(path)}", section=section, ref=self.ref)
 
     def blame(self, path: str, section: str = "") -> str:
         """Return who wrote the lines of a document or section."""
-        return with_query(f"/blame/{path_url(path)}", section=section, ref=self.ref)
+        return add_query(f"/blame/{quote_path(path)}", section=section, ref=self.ref)
 
     def edit(self, path: str, section: str = "", proposal: str = "") -> str:
         """Return the form in which a section is edited."""
-        return with_query(f"/edit/{path_url(path)}", section=section, proposal=proposal)
+        return add_query(f"/edit/{quote_path(path)}", section=section, proposal=proposal)
 
     def commit(self, commit: str) -> str:
         """Return what a commit changed."""
@@ -62,15 +62,15 @@ class PageUrls(NamedTuple):
 
     def search(self, /, **values: str | int | None) -> str:
         """Return a search."""
-        return with_query("/search", **{"ref": self.ref, **values})
+        return add_query("/search", **{"ref": self.ref, **values})
 
     def proposals(self, **values: str | int | None) -> str:
         """Return the list of proposals."""
-        return with_query("/proposals", **values)
+        return add_query("/proposals", **values)
 
     def proposal(self, id: str, part: str = "", **values: str | int | None) -> str:
-        """A proposal, or one part of its pages: "changes", "conflicts", or the act that is posted to."""
-        return with_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
+        """Return a proposal's page, or a part: "changes", "conflicts", or the action of a form."""
+        return add_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
 
     def at(self, ref: str | None) -> PageUrls:
         """Return the same addresses at another ref; None is the tip of the served branch."""

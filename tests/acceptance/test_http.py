@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
 from docyard.cli.main import main
-from docyard.http.timeouts import BACKLOG, MOST
+from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
 from tests.acceptance.clients import Heard, until, watching
 from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
@@ -320,7 +320,7 @@ def test_array_of_arguments_is_answered_with_the_specification(server: HttpServe
 @pytest.mark.slow  # connections beyond those that are kept ready are tried again after a second
 def test_whoever_connects_and_says_nothing_keeps_nobody_out(server: HttpServer) -> None:
     with ExitStack() as stack:
-        for _ in range(MOST + BACKLOG):
+        for _ in range(MAX_CONNECTIONS + BACKLOG):
             stack.enter_context(socket.create_connection((server.host, server.port)))
         assert post(server, PING)[0] == 200
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.relay import title_of
+from docyard.forges.relay import get_forge_title
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
@@ -112,7 +112,7 @@ def test_squashed_or_closed_there_is_closed_here_and_closed_here_is_closed_there
         given_up.id: ["closed"],
         unwanted.id: ["closed_there"],
     }
-    place = title_of(here.local.kind)
+    place = get_forge_title(here.local.kind)
     merged = f"Merged on {place} as {commit[:12]}"
     for proposal, text in ((squashed, merged), (given_up, f"Closed on {place}")):
         now = here.now(proposal)

@@ -12,8 +12,8 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.mcp_server import calls
-from docyard.mcp_server.calls import Calls, Workers
-from docyard.web.asked import Asked
+from docyard.mcp_server.calls import ToolCalls, Workers
+from docyard.web.asked import PageRequest
 from docyard.web.proposals import actions
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
@@ -28,7 +28,7 @@ FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "co
 # Starts a server in which a module cannot be imported as long as a file is there, and notifications fail.
 BROKEN = """
 import os, sys
-from docyard.protocol.announcing import Announcer
+from docyard.mcp_server.notifications import ToolListAnnouncer
 
 marker = sys.argv.pop(1)
 
@@ -41,7 +41,7 @@ def ask(self):
     raise RuntimeError("no notification")
 
 sys.meta_path.insert(0, Missing())
-Announcer.ask = ask
+ToolListAnnouncer.schedule = ask
 from docyard.cli import main
 sys.exit(main())
 """
@@ -87,16 +87,16 @@ async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commi
 ) -> None:
     workspace = Workspace.open(repo, durable=False)
     toolbox = Toolbox(workspace, SearchIndex(workspace), None, False)
-    real, waiting = calls.result_of, [MemoryError()]
+    real, waiting = calls.build_result, [MemoryError()]
 
     def result_of(answer: Any) -> dict[str, Any]:
         if waiting:
             raise waiting.pop()
         return real(answer)
 
-    monkeypatch.setattr(calls, "result_of", result_of)
+    monkeypatch.setattr(calls, "build_result", result_of)
     async with Workers(1) as workers:
-        result = await Calls(toolbox, workers).call("edit_document", FIELDS, "tests", None)
+        result = await ToolCalls(toolbox, workers).call("edit_document", FIELDS, "tests", None)
     assert not result["isError"]
     data = result["structuredContent"]
     assert data["commit"] == git("rev-parse", "HEAD")
@@ -104,7 +104,7 @@ async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commi
     assert "do not send this call again" in data["next_step"]
 
 
-@pytest.mark.parametrize("name", ["_heard", "latest"])
+@pytest.mark.parametrize("name", ["_get_comment_url", "latest"])
 def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -112,7 +112,7 @@ def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     one = site.scene.proposed()
     key = "0" * 32
     before = len(site.scene.proposing.said(one))
-    if name == "_heard":
+    if name == "_get_comment_url":
         monkeypatch.setattr(actions, name, full)
     else:
         monkeypatch.setattr(ProposalRepository, name, full)
@@ -131,8 +131,8 @@ def test_a_page_whose_second_page_fails_too_says_so_in_plain_text(
 ) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
-    monkeypatch.setattr(actions, "_heard", full)
-    monkeypatch.setattr(Asked, "page", full)
+    monkeypatch.setattr(actions, "_get_comment_url", full)
+    monkeypatch.setattr(PageRequest, "page", full)
     response = site.post(one, "comment", key="0" * 32, text="Why?")
     assert response.status_code == 200
     assert response.text.startswith("Your change is committed as ")
@@ -165,7 +165,7 @@ def test_a_remark_whose_command_fails_after_it_was_kept_is_kept_once(
     made = Workspace.open(repo).proposing()
     assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
     [one] = made.all()
-    monkeypatch.setattr("docyard.cli.proposals.actions.show_acted", full)
+    monkeypatch.setattr("docyard.cli.proposals.actions.print_action_result", full)
     assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
     assert "note: Committed as " in capsys.readouterr().err
     assert len(made.one(one.id).words.threads) == 1

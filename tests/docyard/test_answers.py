@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from docyard.mcp_server.calls import compact, result_of
+from docyard.mcp_server.calls import build_result, format_compact_json
 from tests.examples import examples
 from tests.loops import loop_over
 from tools.tool import Answer
@@ -27,13 +27,13 @@ VALUES = st.recursive(
 @settings(max_examples=examples(200), deadline=None)
 @given(VALUES)
 def test_both_ways_write_the_same(value: Any) -> None:
-    assert repr(json.loads(compact(value))) == repr(json.loads(to_json(value)))
+    assert repr(json.loads(format_compact_json(value))) == repr(json.loads(to_json(value)))
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(data=st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> None:
-    result = json.loads(to_json(result_of(Answer(data))))
+    result = json.loads(to_json(build_result(Answer(data))))
     assert result["structuredContent"] == json.loads(result["content"][0]["text"]) == data
     assert result["isError"] is False
 
@@ -49,10 +49,10 @@ def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> 
     ],
 )
 def test_what_is_not_plain_is_written_too(value: object, written: str) -> None:
-    assert compact(value) == written
+    assert format_compact_json(value) == written
 
 
 def test_half_a_character_is_written_as_an_escape() -> None:
-    result = result_of(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
+    result = build_result(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
     assert result["structuredContent"] == {"path": "a\\udcff", "in": [{"b\\ud800": "\\udfff"}]}
     assert json.loads(to_json(result))["content"][0]["text"] == result["content"][0]["text"]

@@ -10,7 +10,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from docyard.mcp_server.calls import Calls, Workers
+from docyard.mcp_server.calls import ToolCalls, Workers
 from tools.registry import Toolbox
 from tools.tool import Answer
 
@@ -52,7 +52,7 @@ async def test_a_report_that_fails_does_not_fail_what_was_committed(
     toolbox, reporter = Committing(), Reporter(error)
     caplog.set_level(logging.DEBUG, "docyard")
     async with Workers(1) as workers:
-        result = await Calls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
+        result = await ToolCalls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
     assert (result["isError"], result["structuredContent"]) == (False, {"committed": 1})
     assert reporter.reports[0] == (1, 3, "Writing")
     assert ("progress could not be reported" in caplog.text) is (error is not None)
@@ -90,6 +90,6 @@ async def test_a_report_after_one_that_failed_is_sent_too() -> None:
     reporter = Waking()
     async with Workers(1) as workers:
         toolbox = cast(Toolbox, Patient(reporter.arrived))
-        result = await Calls(toolbox, workers).call("wait", {}, "tests", reporter)
+        result = await ToolCalls(toolbox, workers).call("wait", {}, "tests", reporter)
     assert not result["isError"]
     assert [done for done, _, _ in reporter.reports] == [1, 2]

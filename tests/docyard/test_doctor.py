@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.commands.doctor import check
+from docyard.commands.doctor import check_all
 from docyard.doctor.environment import check_libraries, check_surroundings
 from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.installation import Installation, Installer, parse_requirements
@@ -22,11 +22,11 @@ from tests.docyard.conftest import Git
 
 def words(folder: Path, branch: str | None = None) -> str:
     """Every finding, a line each: severity, area, message and fix."""
-    return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check(folder, branch))
+    return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check_all(folder, branch))
 
 
 def problems(folder: Path) -> list[str]:
-    return [finding.message for finding in check(folder, None) if finding.is_problem]
+    return [finding.message for finding in check_all(folder, None) if finding.is_problem]
 
 
 def test_a_healthy_repository(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.doctor.finding import Severity
-from docyard.doctor.index import FULL, NEARLY_FULL, check_disks, room
+from docyard.doctor.index import FULL, NEARLY_FULL, check_disks, check_free_space
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.process
@@ -42,7 +42,7 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system lets nob
     ],
 )
 def test_how_much_room_is_enough(free: int, found: str) -> None:
-    assert "\n".join(f"{one.severity}: {one.message}" for one in room(free, "it")) == found
+    assert "\n".join(f"{one.severity}: {one.message}" for one in check_free_space(free, "it")) == found
 
 
 def test_a_place_that_is_not_there_is_not_asked(tmp_path: Path) -> None:

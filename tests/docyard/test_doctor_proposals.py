@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.commands.doctor import check
+from docyard.commands.doctor import check_all
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import FILE, Tokens
 
 
 def words(folder: Path) -> str:
     """Every finding that is of these things, a line each: severity, message and fix."""
-    return "\n".join(" | ".join((found.severity, found.message, found.fix)) for found in check(folder, None))
+    return "\n".join(
+        " | ".join((found.severity, found.message, found.fix)) for found in check_all(folder, None)
+    )
 
 
 def test_tokens_that_others_could_read_are_named_with_what_to_type(repo: Path) -> None:

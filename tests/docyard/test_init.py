@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.hosts import HostConfiguration, host_configurations
+from docyard.cli.hosts import HostConfiguration, build_host_configurations
 from docyard.cli.main import main
 from docyard.commands.init import SETTINGS
 from tests.docyard.conftest import Git
@@ -108,13 +108,13 @@ def test_hosts_alone_change_nothing(repo: Path, git: Git, capsys: pytest.Capture
     assert answer["commit"] is None
     hosts = [HostConfiguration(**host) for host in answer["hosts"]]
     assert hosts == list(
-        host_configurations((sys.executable, "-m", "docyard", "serve", "-C", str(repo.resolve())))
+        build_host_configurations((sys.executable, "-m", "docyard", "serve", "-C", str(repo.resolve())))
     )
     assert git("status", "--porcelain") == ""
 
 
 def test_every_host_starts_the_same_command() -> None:
-    for host in host_configurations(COMMAND):
+    for host in build_host_configurations(COMMAND):
         match host.language:
             case "json":
                 ((_, servers),) = json.loads(host.text).items()

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from docyard.cli.main import main
 from docyard.cli.proposals.conflicts import (
     check_versions,
-    conflict_data,
-    conflict_name,
-    decided,
-    read_decisions,
+    conflict_to_data,
+    format_conflict_name,
+    parse_decisions,
+    resolve_choices,
 )
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
@@ -165,7 +165,7 @@ def test_a_file_decides_by_new_content_too(
 )
 def test_decisions_of_another_form_are_refused(text: str, reason: str) -> None:
     with pytest.raises(CannotError, match=reason) as raised:
-        read_decisions(text)
+        parse_decisions(text)
     assert raised.value.fix
 
 
@@ -175,7 +175,7 @@ def test_a_decision_that_is_not_made_yet_is_left_out() -> None:
         {"file": "a.md", "kind": "section", "where": "c", "choice": "content", "content": None},
         {"file": "b.md", "kind": "document", "choice": "content", "content": ""},
     ]
-    assert read_decisions(json.dumps(entries)) == {
+    assert parse_decisions(json.dumps(entries)) == {
         "a.md": {UnitId(UnitKind.SECTION, "c"): Resolution(ResolutionChoice.CONTENT, None)},
         "b.md": {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.CONTENT, None)},
     }
@@ -194,24 +194,24 @@ conflicts = st.lists(
 @given(conflicts)
 def test_what_is_printed_decides_just_the_conflict_that_it_names(found: list[FileConflict]) -> None:
     for path, conflict in found:
-        entry = json.loads(json.dumps(conflict_data(FileConflict(path, conflict))))
-        assert read_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
+        entry = json.loads(json.dumps(conflict_to_data(FileConflict(path, conflict))))
+        assert parse_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
             path: {conflict.unit: Resolution(ResolutionChoice.THEIRS)}
         }
-        decisions = decided(found, {}, [entry["name"]], [])
+        decisions = resolve_choices(found, {}, [entry["name"]], [])
         assert decisions[path][conflict.unit] == Resolution(ResolutionChoice.OURS)
         for other, units in decisions.items():
             assert all({*_names(other, unit)} & {entry["name"]} for unit in units)
     with pytest.raises(click.UsageError):
-        decided(found, {}, ["no such name"], [])
+        resolve_choices(found, {}, ["no such name"], [])
 
 
 def _names(path: str, unit: UnitId) -> tuple[str, ...]:
     return (
         path,
         f"{path}#{unit.where}",
-        conflict_name(path, unit),
-        escape_invisible(conflict_name(path, unit)),
+        format_conflict_name(path, unit),
+        escape_invisible(format_conflict_name(path, unit)),
     )
 
 
@@ -249,7 +249,7 @@ def test_a_decision_on_other_words_is_refused_where_it_shows_them() -> None:
     unit = UnitId(UnitKind.TEXT, "steps")
     shown = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
     now = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))
-    text = json.dumps({"conflicts": [{**conflict_data(shown), "choice": "ours"}]})
+    text = json.dumps({"conflicts": [{**conflict_to_data(shown), "choice": "ours"}]})
     check_versions(text, [shown])
     check_versions(
         '{"conflicts": [{"file": "plan.md", "kind": "text", "where": "steps", "choice": "ours"}]}', [now]

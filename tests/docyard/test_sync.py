@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from docyard.cli.sync_report import print_synced
-from docyard.sync import Syncing
+from docyard.cli.sync_report import print_sync
+from docyard.sync import Synchronizer
 from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
@@ -43,7 +43,7 @@ class Server:
         self.workspace = workspace = Workspace.open(repo.path, durable=False)
         self.index = SearchIndex(workspace)
         self.toolbox = Toolbox(workspace, self.index, None, False)
-        self.syncing = Syncing(workspace, Access)
+        self.syncing = Synchronizer(workspace, Access)
         self.toolbox.wrote = self.syncing.ask
         self.sight = SeenTexts()
 
@@ -284,14 +284,14 @@ def test_what_is_typed_next_for_words_and_proposals(
     here.git("reset", "-q", "--hard", "HEAD^")
     here.commit({"a.md": "# A\n\nOurs.\n"})
     here.git("checkout", "-q", "main")
-    print_synced(sync(workspace, Access()))
+    print_sync(sync(workspace, Access()))
     told = capsys.readouterr().out
     assert "words that it had; ours are all kept, and wait.\n  next: docyard sync --push" in told
     assert f"next: docyard sync --branch {branch} shows it" in told
-    print_synced(sync(Workspace.open(here.path, durable=False, branch=branch), Access()))
+    print_sync(sync(Workspace.open(here.path, durable=False, branch=branch), Access()))
     assert f"next: docyard sync --branch {branch} --ours a.md or --theirs a.md" in capsys.readouterr().out
     assert there.git("rev-parse", branch).strip() == theirs
-    Syncing(workspace, Access)._failure_of(sync(workspace, Access()))
+    Synchronizer(workspace, Access)._failure_of(sync(workspace, Access()))
     failure = workspace.standing().failure
     assert failure is not None
     assert "words of proposals" in failure.error.message

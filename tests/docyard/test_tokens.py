@@ -15,7 +15,7 @@ import pytest
 
 from docyard import environment
 from docyard.cli.main import main
-from docyard.terminal.authors import person_of_caller
+from docyard.terminal.authors import identify_person
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens
@@ -136,19 +136,19 @@ def test_a_token_of_another_machine_counts_where_it_is_trusted(
 def test_who_calls(repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = Workspace.open(repo)
     secret, other = add(repo, capsys, "ann"), add(repo, capsys, "bot", "--email", "bot@example.com")
-    assert person_of_caller(workspace, None, ask=False) is None
-    assert person_of_caller(workspace, None, ask=True) is None, "nobody is asked where there is no terminal"
+    assert identify_person(workspace, None, ask=False) is None
+    assert identify_person(workspace, None, ask=True) is None, "nobody is asked where there is no terminal"
     monkeypatch.setenv(environment.TOKEN, f" {secret}\n")
-    assert person_of_caller(workspace, None, ask=False) == ANN
-    found = person_of_caller(workspace, private(tmp_path / "bot", other), ask=False)
+    assert identify_person(workspace, None, ask=False) == ANN
+    found = identify_person(workspace, private(tmp_path / "bot", other), ask=False)
     assert found is not None
     assert found.token == "bot"
     monkeypatch.setenv(environment.TOKEN, secret[:-1])
     with pytest.raises(InvalidToken) as caught:
-        person_of_caller(workspace, None, ask=False)
+        identify_person(workspace, None, ask=False)
     assert secret[:20] not in caught.value.message + caught.value.fix
     monkeypatch.setenv(environment.TOKEN, " ")
-    assert person_of_caller(workspace, None, ask=False) is None
+    assert identify_person(workspace, None, ask=False) is None
 
 
 def test_files_that_hold_no_secret_are_refused(repo: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_files_that_hold_no_secret_are_refused(repo: Path, tmp_path: Path) -> No
     }
     for file, reason in cases.items():
         with pytest.raises(CannotError, match=reason) as caught:
-            person_of_caller(workspace, file, ask=False)
+            identify_person(workspace, file, ask=False)
         assert str(tmp_path) not in caught.value.message
 
 
@@ -174,7 +174,7 @@ def test_a_pipe_can_hold_a_secret(repo: Path, capsys: Capture) -> None:
     os.write(writer, secret.encode())
     os.close(writer)
     try:
-        assert person_of_caller(Workspace.open(repo), Path(f"/dev/fd/{reader}"), ask=False) == ANN
+        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{reader}"), ask=False) == ANN
     finally:
         os.close(reader)
 

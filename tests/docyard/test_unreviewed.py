@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.cli.sync_report import needs_someone
-from docyard.commands.doctor import check
-from docyard.sync import Syncing
+from docyard.cli.sync_report import needs_decision
+from docyard.commands.doctor import check_all
+from docyard.sync import Synchronizer
 from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.web.proposals.pages import Pages, text_of
@@ -46,7 +46,7 @@ def proposal(scene: Scene) -> Proposal:
 
 
 def findings(folder: Path) -> str:
-    return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check(folder, None))
+    return "\n".join(f"{found.severity} | {found.message} | {found.fix}" for found in check_all(folder, None))
 
 
 def test_view_proposal_shows_the_difference_and_the_refresh(scene: Scene, proposal: Proposal) -> None:
@@ -120,7 +120,7 @@ def test_sync_that_would_pass_the_gate_is_reported_everywhere(
     workspace = Workspace.open(scene.repo.path, durable=False)
     index = SearchIndex(workspace)
     toolbox = Toolbox(workspace, index, None, False)
-    syncing = Syncing(workspace, Access)
+    syncing = Synchronizer(workspace, Access)
     syncing._look(is_last=False)
     reported = toolbox.call("list_documents", {}, client="t").data["sync"]
     assert reported["state"] == "diverged"
@@ -131,6 +131,6 @@ def test_sync_that_would_pass_the_gate_is_reported_everywhere(
     assert (scene.repo.head(), there.git("rev-parse", "main").strip()) == (ours, theirs)
     assert main(["sync", "--theirs", "specs/guide.md", "-C", str(scene.repo.path)]) == 0
     assert "Nobody" not in scene.show("specs/guide.md")
-    assert not needs_someone(sync(Workspace.open(scene.repo.path, durable=False), Access()))
+    assert not needs_decision(sync(Workspace.open(scene.repo.path, durable=False), Access()))
     assert "protected" not in findings(scene.repo.path)
     index.close()

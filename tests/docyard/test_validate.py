@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.cli.validate_sources import findings
+from docyard.cli.validate_sources import collect_findings
 from docyard.commands.validate import FORMATS
 from tests import warm
 from tests.docyard.conftest import Git
@@ -282,9 +282,9 @@ def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
         write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
     made = list_folder(tmp_path, None)
     validator = Validator(made, Selection(made.config.validation))
-    alone = findings(validator, made.documents, 1)
+    alone = collect_findings(validator, made.documents, 1)
     assert len(alone) == 199
-    assert findings(validator, made.documents, 3) == alone
+    assert collect_findings(validator, made.documents, 3) == alone
 
 
 def test_the_page_lists_the_rules_with_their_levels() -> None:

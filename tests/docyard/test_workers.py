@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from docyard.mcp_server.calls import NotBegun, Workers
+from docyard.mcp_server.calls import Workers, WorkRejected
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,7 @@ async def test_work_that_waits_when_they_close_is_refused() -> None:
         await slow.wait_begun()
         workers.close()
         slow.go_on.set()
-        with pytest.raises(NotBegun):
+        with pytest.raises(WorkRejected):
             await workers.run(lambda: None)
     assert slow.is_done
 
@@ -86,6 +86,6 @@ async def test_work_of_a_task_that_asyncio_cancelled_is_waited_for() -> None:
         threading.Timer(0.05, slow.go_on.set).start()
         workers.close()
     assert slow.is_done
-    with pytest.raises(NotBegun):
+    with pytest.raises(WorkRejected):
         await waiting
     assert not late.begun.is_set()

@@ -1,12 +1,12 @@
-"""What is said of a proposal: reviews and whether they hold, comments and where their text is now."""
+"""The discussion of a proposal: reviews and their validity, comments and their current place."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.changes import Paper, Piece
+from docyard.cli.proposals.changes import Paper, StyledText
 from docyard.proposals.view import VOID
-from docyard.wording import counted, short, when, who
+from docyard.wording import format_author, format_count, format_moment, shorten_id
 from tools.proposals.descriptions import author_data, format_time
 from workspace.proposals.approvals import Void, find_void_reason
 from workspace.proposals.events import ReviewDecision
@@ -28,8 +28,8 @@ _VERDICTS = {
 }
 
 
-def show_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[str, Void]) -> None:
-    """Print the reviews in order, each with whether it holds."""
+def print_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[str, Void]) -> None:
+    """Print the reviews in order, each with whether it is valid."""
     if not reviews:
         return
     paper.head(f"Reviews: {len(reviews):,}")
@@ -38,11 +38,11 @@ def show_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[
         verdict, style = _VERDICTS[review.verdict]
         void = find_void_reason(bound, void_by)
         paper.line(
-            Piece(who(review.author), "bold"),
+            StyledText(format_author(review.author), "bold"),
             " ",
-            Piece(verdict, "dim" if void else style),
-            f" at {short(review.commit)}, {when(review.time)}",
-            Piece(f": {VOID[void]}" if void else "", "dim"),
+            StyledText(verdict, "dim" if void else style),
+            f" at {shorten_id(review.commit)}, {format_moment(review.time)}",
+            StyledText(f": {VOID[void]}" if void else "", "dim"),
             indent=2,
             hang=2,
         )
@@ -50,25 +50,25 @@ def show_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[
             paper.text(review.text, indent=4, most=_LINES, rest=_REST)
 
 
-def show_comments(paper: Paper, threads: Sequence[PlacedThread]) -> None:
-    """Print the comments, each with what became of its text, and the answers below it."""
+def print_comments(paper: Paper, threads: Sequence[PlacedThread]) -> None:
+    """Print the comments, each with the state of its text, and the replies below it."""
     if not threads:
         return
     paper.head(f"Comments: {sum(1 + len(placed.thread.replies) for placed in threads):,}")
     for placed in threads[:_THREADS]:
-        _show_comment(paper, placed.thread.comment, _where(placed), indent=2)
+        _print_comment(paper, placed.thread.comment, _describe_anchor(placed), indent=2)
         for reply in placed.thread.replies:
-            _show_comment(paper, reply, "", indent=6)
+            _print_comment(paper, reply, "", indent=6)
     if len(threads) > _THREADS:
-        paper.line(f"… and {counted(len(threads) - _THREADS, 'later thread')}{_REST}", indent=2)
+        paper.line(f"… and {format_count(len(threads) - _THREADS, 'later thread')}{_REST}", indent=2)
 
 
-def _show_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -> None:
+def _print_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -> None:
     paper.line(
-        Piece(who(comment.author), "bold"),
-        f", {when(comment.time)}",
-        Piece(f"  {where}" if where else "", "cyan"),
-        Piece(f"  {comment.id}", "dim"),
+        StyledText(format_author(comment.author), "bold"),
+        f", {format_moment(comment.time)}",
+        StyledText(f"  {where}" if where else "", "cyan"),
+        StyledText(f"  {comment.id}", "dim"),
         indent=indent,
         hang=2,
     )
@@ -77,8 +77,8 @@ def _show_comment(paper: Paper, comment: Comment, where: str, *, indent: int) ->
     paper.text(comment.text, indent=indent + 2, most=_LINES, rest=_REST)
 
 
-def _where(placed: PlacedThread) -> str:
-    """Return what a comment is about, and what became of that."""
+def _describe_anchor(placed: PlacedThread) -> str:
+    """Return the place of a comment, and what happened to it."""
     place = placed.thread.comment.place
     if place is None:
         return ""
@@ -104,8 +104,8 @@ def _address(path: str, slug: str | None) -> str:
     return path if slug is None else f"{path}#{slug}"
 
 
-def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
-    """Return a review as data: `holds` says whether it counts, and `void` why it does not."""
+def review_to_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
+    """Return a review as data: `holds` is whether it counts, and `void` why it does not."""
     review, void = bound.review, find_void_reason(bound, void_by)
     return {
         "id": review.id,
@@ -119,18 +119,18 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, An
     }
 
 
-def thread_data(placed: PlacedThread) -> dict[str, Any]:
-    """Return a comment as data, with where its text is `now`, and the `replies` to it."""
+def thread_to_data(placed: PlacedThread) -> dict[str, Any]:
+    """Return a comment as data, with its current place `now`, and the `replies` to it."""
     comment = placed.thread.comment
-    data = _comment_data(comment)
+    data = _comment_to_data(comment)
     if comment.place is not None:
         data |= {"file": comment.place.path, "slug": comment.place.slug, "quote": comment.place.quote}
     if placed.standing is not None:
-        data["now"] = _standing_data(placed.standing)
-    return {**data, "replies": [_comment_data(reply) for reply in placed.thread.replies]}
+        data["now"] = _anchor_to_data(placed.standing)
+    return {**data, "replies": [_comment_to_data(reply) for reply in placed.thread.replies]}
 
 
-def _comment_data(comment: Comment) -> dict[str, Any]:
+def _comment_to_data(comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
         "author": author_data(comment.author),
@@ -140,5 +140,5 @@ def _comment_data(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _standing_data(found: CommentAnchor) -> dict[str, Any]:
+def _anchor_to_data(found: CommentAnchor) -> dict[str, Any]:
     return {"state": found.now.value, "file": found.path, "slug": found.slug}

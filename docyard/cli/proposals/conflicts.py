@@ -1,6 +1,6 @@
-"""Conflicts of a proposal with its target: names to type, data to fill in, and a page.
+"""Conflicts of a proposal with its target: names, data and a page.
 
-How conflicts are decided on the command line: by names, and by a file that was filled in.
+At the command line conflicts are decided by names, or by a file with the decisions.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard.cli.proposals.changes import Paper, Piece
-from docyard.proposals.conflicts import Found, decode, version_text
+from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.proposals.conflicts import ConflictSet, decode, format_version
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
-from docyard.wording import counted, joined
+from docyard.wording import format_count, join_words
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 
 if TYPE_CHECKING:
@@ -35,31 +35,31 @@ _NAMED = 4  # conflicts in an example, else files
 _LONGEST = 2_000  # characters of a version that a page shows
 
 
-def conflict_name(path: str, unit: UnitId) -> str:
-    """Return what a conflict is called on the command line: `text:guide.md#retries`, `document:guide.md`."""
+def format_conflict_name(path: str, unit: UnitId) -> str:
+    """Return the name of a conflict: `text:guide.md#retries`, `document:guide.md`."""
     where = f"#{unit.where}" if unit.where else ""
     part = f"~{unit.part}" if unit.part else ""
     return f"{unit.kind}:{path}{where}{part}"
 
 
-def conflicts_data(proposal: Proposal, found: Found) -> dict[str, Any]:
-    """The conflicts as data; with each `choice` filled in, it is what decides them, at these commits."""
+def conflicts_to_data(proposal: Proposal, found: ConflictSet) -> dict[str, Any]:
+    """Return the conflicts as data. With each `choice` filled in, it decides them at these commits."""
     return {
         "proposal": proposal.id,
         "ours": proposal.words.branch,
         "theirs": proposal.words.target,
         "commit": found.commit,
         "target_commit": found.target_commit,
-        "conflicts": list(map(conflict_data, found.conflicts)),
+        "conflicts": list(map(conflict_to_data, found.conflicts)),
     }
 
 
-def conflict_data(found: FileConflict) -> dict[str, Any]:
+def conflict_to_data(found: FileConflict) -> dict[str, Any]:
     """Return a conflict as data, with a `choice` to fill in."""
     path, conflict = found
     unit = conflict.unit
     return {
-        "name": conflict_name(path, unit),
+        "name": format_conflict_name(path, unit),
         "file": path,
         "kind": unit.kind.value,
         "where": unit.where,
@@ -71,35 +71,37 @@ def conflict_data(found: FileConflict) -> dict[str, Any]:
     }
 
 
-def tell_conflicts(proposal: Proposal, found: Found, *, as_json: bool, decided: Sequence[str] = ()) -> int:
-    """Print the conflicts as data or as a page; gives the exit code, 1 if there is one.
+def report_conflicts(
+    proposal: Proposal, found: ConflictSet, *, as_json: bool, decided: Sequence[str] = ()
+) -> int:
+    """Print the conflicts as data or as a page; return the exit code, 1 if there is one.
 
-    `decided` are options that decided others: none of it is kept, so they stand in the next command too.
+    `decided` are options that decided other conflicts. They are not stored, so the next command repeats them.
     """
     if as_json:
-        console.print_json(conflicts_data(proposal, found))
+        console.print_json(conflicts_to_data(proposal, found))
     else:
-        show_conflicts(proposal, found.conflicts, decided)
+        print_conflicts(proposal, found.conflicts, decided)
     return Exit.PROBLEMS if found.conflicts else Exit.DONE
 
 
-def show_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: Sequence[str] = ()) -> None:
-    """Print the conflicts, each with its versions, and how they are decided."""
+def print_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: Sequence[str] = ()) -> None:
+    """Print the conflicts, each with its versions, and how to decide them."""
     paper = Paper()
     id, target = proposal.id, proposal.words.target
     if not found:
         paper.line(f"Proposal {id} has no conflict with {target}.")
         return
-    paper.line(f"{counted(len(found), 'conflict')} of proposal {id} with {target}; nothing was merged.")
+    paper.line(f"{format_count(len(found), 'conflict')} of proposal {id} with {target}; nothing was merged.")
     for path, conflict in found:
-        paper.head(conflict_name(path, conflict.unit))
+        paper.head(format_conflict_name(path, conflict.unit))
         for label, version, style in (
             ("base", conflict.base, "dim"),
             ("ours", conflict.ours, "green"),
             ("theirs", conflict.theirs, "cyan"),
         ):
-            _show_version(
-                paper, label, version_text(conflict.unit, version), style, is_there=version is not None
+            _print_version(
+                paper, label, format_version(conflict.unit, version), style, is_there=version is not None
             )
     paper.blank()
     once = " all of them in one command" if len(found) > 1 else ""
@@ -107,7 +109,7 @@ def show_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: S
         f"ours is the proposal, theirs is {target}. Decide{once or ' it'} for one of the two, such as:"
     )
     sides = [" --ours", " --theirs"]
-    names = [shlex.quote(conflict_name(path, conflict.unit)) for path, conflict in found[:_NAMED]]
+    names = [shlex.quote(format_conflict_name(path, conflict.unit)) for path, conflict in found[:_NAMED]]
     if len(found) > _NAMED:
         names = [shlex.quote(path) for path in dict.fromkeys(path for path, _ in found)]
     choices = "".join(f"{sides[place % 2]} {name}" for place, name in enumerate(names[:_NAMED]))
@@ -119,10 +121,10 @@ def show_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: S
     paper.command(f"docyard proposals refresh {id} --resolve decisions.json", indent=2)
 
 
-def _show_version(paper: Paper, label: str, text: str, style: str, *, is_there: bool) -> None:
-    paper.line(Piece(label, "bold"), indent=2)
+def _print_version(paper: Paper, label: str, text: str, style: str, *, is_there: bool) -> None:
+    paper.line(StyledText(label, "bold"), indent=2)
     if not is_there:
-        paper.line(Piece("(not there)", "dim"), indent=4)
+        paper.line(StyledText("(not there)", "dim"), indent=4)
     else:
         cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
         paper.text(cut, indent=4, most=_LINES, style=style)
@@ -131,7 +133,7 @@ def _show_version(paper: Paper, label: str, text: str, style: str, *, is_there: 
 Decisions = dict[str, dict[UnitId, Resolution]]
 
 
-"""How conflicts are decided: by path, and within a document by unit."""
+"""Decisions on conflicts: by path, and within a document by unit."""
 
 
 _LISTED = 3
@@ -143,55 +145,55 @@ _VERSIONS = ("base", "ours", "theirs")
 _FORM = "`docyard proposals conflicts ID --json` prints the form."
 
 
-def decided(
+def resolve_choices(
     conflicts: Sequence[FileConflict],
     given: Mapping[str, Mapping[UnitId, Resolution]],
     ours: Sequence[str],
     theirs: Sequence[str],
 ) -> Decisions:
-    """Return what is given, and what names decide: a conflict's own, that of a section, or that of a file.
+    """Return the given decisions and those by name: of a conflict, a section, or a file.
 
-    Raises click.UsageError for a name of no conflict, and for a conflict that is decided for both sides.
+    Raises click.UsageError for a name without a conflict, and for a conflict that is decided for both sides.
     """
     found: Decisions = {path: dict(units) for path, units in given.items()}
     chosen: dict[tuple[str, UnitId], ResolutionChoice] = {}
     for names, choice in ((ours, ResolutionChoice.OURS), (theirs, ResolutionChoice.THEIRS)):
         for name in names:
-            for path, unit in _named(name, conflicts):
+            for path, unit in _find_units(name, conflicts):
                 if chosen.setdefault((path, unit), choice) is not choice:
-                    raise click.UsageError(f"{conflict_name(path, unit)} is decided for both sides")
+                    raise click.UsageError(f"{format_conflict_name(path, unit)} is decided for both sides")
                 found.setdefault(path, {})[unit] = Resolution(choice)
     return found
 
 
-def read_decisions(text: str) -> Decisions:
-    """Return the decisions that a JSON or TOML text holds under `conflicts`, less those with no `choice` yet.
+def parse_decisions(text: str) -> Decisions:
+    """Return the decisions under `conflicts` of a JSON or TOML text; those without a `choice` are left out.
 
     Raises CannotError for a text of another form.
     """
     found: Decisions = {}
-    for number, entry in enumerate(_entries(text), 1):
+    for number, entry in enumerate(_parse_entries(text), 1):
         if entry.get("choice") is not None:
-            path, unit, resolution = _decision(number, entry)
+            path, unit, resolution = _parse_decision(number, entry)
             found.setdefault(path, {})[unit] = resolution
     return found
 
 
-def seen_commits(text: str) -> tuple[str | None, str | None]:
-    """Return the commits of the proposal and of its target that such a text says its conflicts are of."""
-    data = _parsed(text)
+def parse_seen_commits(text: str) -> tuple[str | None, str | None]:
+    """Return the commits of the proposal and of its target that the text names."""
+    data = _parse_text(text)
     named = (data.get(key) if isinstance(data, dict) else None for key in ("commit", "target_commit"))
     commit, target = (one.strip().lower() or None if isinstance(one, str) else None for one in named)
     return commit, target
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raise CannotError for a decision that shows another version of a conflict than there is now."""
-    now = {(found.path, found.conflict.unit): conflict_data(found) for found in conflicts}
-    for number, entry in enumerate(_entries(text), 1):
+    """Raise CannotError for a decision on a version of a conflict that has changed."""
+    now = {(found.path, found.conflict.unit): conflict_to_data(found) for found in conflicts}
+    for number, entry in enumerate(_parse_entries(text), 1):
         if entry.get("choice") is None:
             continue
-        path, unit, _ = _decision(number, entry)
+        path, unit, _ = _parse_decision(number, entry)
         there = now.get((path, unit), {})
         if any(entry[side] != there[side] for side in _VERSIONS if side in entry and side in there):
             raise CannotError(
@@ -200,27 +202,27 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
             )
 
 
-def _named(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
+def _find_units(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
     """Return the units that a name means. Raises click.UsageError if there is none."""
     from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
-    meant = [pair for pair in units if name in _names(*pair)]
+    meant = [pair for pair in units if name in _list_names(*pair)]
     if not meant:
         from workspace.nearest import find_nearest
 
-        known = [escape_invisible(conflict_name(*pair)) for pair in units]
+        known = [escape_invisible(format_conflict_name(*pair)) for pair in units]
         close = (find_nearest(name, known) or known)[:_LISTED]
-        listed = f"there is {joined(close)}" if close else "there is none at all"
+        listed = f"there is {join_words(close)}" if close else "there is none at all"
         raise click.UsageError(f"no conflict is called '{name[:200]}'; {listed}")
     return meant
 
 
-def _names(path: str, unit: UnitId) -> Iterator[str]:
-    """Yield what a conflict can be called: its name, also as a terminal shows it, its address, its file."""
+def _list_names(path: str, unit: UnitId) -> Iterator[str]:
+    """Yield the names of a conflict: its own, that shown in a terminal, its address, its file."""
     from tools.errors import escape_invisible
 
-    whole = conflict_name(path, unit)
+    whole = format_conflict_name(path, unit)
     yield whole
     yield escape_invisible(whole)
     yield path
@@ -228,9 +230,9 @@ def _names(path: str, unit: UnitId) -> Iterator[str]:
         yield f"{path}#{unit.where}"
 
 
-def _entries(text: str) -> list[dict[str, Any]]:
+def _parse_entries(text: str) -> list[dict[str, Any]]:
     """Return the decisions that a text holds. Raises CannotError for a text of another form."""
-    data = _parsed(text)
+    data = _parse_text(text)
     entries = data.get("conflicts") if isinstance(data, dict) else data
     if not isinstance(entries, list):
         raise CannotError("the decisions have no list 'conflicts'", fix=_FORM)
@@ -240,7 +242,7 @@ def _entries(text: str) -> list[dict[str, Any]]:
     return entries
 
 
-def _parsed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     from workspace.config.toml import InvalidToml, load_toml
 
     try:
@@ -256,7 +258,7 @@ def _parsed(text: str) -> Any:
         raise CannotError(reason, fix=_FORM) from error
 
 
-def _decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
+def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
     path, kind = entry.get("file"), entry.get("kind")
     where, part = entry.get("where") or "", entry.get("part") or ""
     choice, content = entry["choice"], entry.get("content")

@@ -1,15 +1,15 @@
-"""The list of proposals: an entry of two lines each, or a line of cells where no person looks."""
+"""The list of proposals: two lines each, or a line of cells outside a terminal."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.changes import Paper, Piece
+from docyard.cli.proposals.changes import Paper, StyledText
 from docyard.environment import is_terminal
-from docyard.proposals.view import comments_of
+from docyard.proposals.view import count_comments
 from docyard.terminal import console
-from docyard.wording import counted, in_words, joined, when, who
+from docyard.wording import format_author, format_count, format_moment, format_state, join_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,63 +25,70 @@ STYLES = {
     "closed": "red",
     "gone": "red",
 }
-"""How a state looks."""
+"""The style of each state."""
 
 _INDENT = 10  # an id and two spaces
 
 
-def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return those in a state; `open` are all in work, `all` is every one."""
+def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
+    """Return the proposals in a state; `open` includes drafts, `all` is every proposal."""
     if state == "open":
         return [one for one in proposals if one.is_open]
     return [one for one in proposals if state in ("all", one.state.value)]
 
 
-def listed(one: Proposal) -> dict[str, Any]:
-    """Return what every answer says of a proposal, as data."""
+def proposal_to_data(one: Proposal) -> dict[str, Any]:
+    """Return the common fields of a proposal as data."""
     from tools.proposals.descriptions import summarize_proposal
 
     return {
         **summarize_proposal(one),
         "tip": one.tip,
-        "comments": comments_of(one),
+        "comments": count_comments(one),
         "approvals": len(one.approvals),
     }
 
 
-def show_list(
+def print_list(
     shown: Sequence[Proposal], found: Sequence[Proposal], every: Sequence[Proposal], state: str
 ) -> None:
-    """Print proposals, `shown` of those `found` in a state; `every` is what there is at all."""
+    """Print proposals, `shown` of those `found` in a state; `every` holds all proposals."""
     if not is_terminal(sys.stdout):
-        console.table((), [_cells(one) for one in shown])
+        console.print_table((), [_cells(one) for one in shown])
     elif shown:
         paper = Paper()
         for one in shown:
-            _show_entry(paper, one)
-    _tell_rest(len(shown), len(found), every, state)
+            _print_entry(paper, one)
+    _print_rest(len(shown), len(found), every, state)
 
 
 def _cells(one: Proposal) -> tuple[str, ...]:
     from tools.proposals.descriptions import format_time
 
     words = one.words
-    return one.id, one.state.value, format_time(words.updated), who(words.author), words.title, words.branch
+    return (
+        one.id,
+        one.state.value,
+        format_time(words.updated),
+        format_author(words.author),
+        words.title,
+        words.branch,
+    )
 
 
-def _show_entry(paper: Paper, one: Proposal) -> None:
-    paper.line(Piece(one.id, "yellow"), "  ", Piece(one.words.title, "bold"), hang=_INDENT)
-    said = comments_of(one)
-    more = f", {counted(said, 'comment')}" if said else ""
+def _print_entry(paper: Paper, one: Proposal) -> None:
+    paper.line(StyledText(one.id, "yellow"), "  ", StyledText(one.words.title, "bold"), hang=_INDENT)
+    said = count_comments(one)
+    more = f", {format_count(said, 'comment')}" if said else ""
     paper.line(
-        Piece(in_words(one.state.value), STYLES[one.state.value]),
-        f" · {who(one.words.author)}, {when(one.words.updated)}{more}",
+        StyledText(format_state(one.state.value), STYLES[one.state.value]),
+        f" · {format_author(one.words.author)}, {format_moment(one.words.updated)}{more}",
         indent=_INDENT,
     )
 
 
-def _tell_rest(shown: int, found: int, every: Sequence[Proposal], state: str) -> None:
-    """What the list does not show, and how it is shown, on standard error."""
+def _print_rest(shown: int, found: int, every: Sequence[Proposal], state: str) -> None:
+    """Print on standard error what the list omits, and how to list it."""
     import click
 
     if shown < found:
@@ -92,6 +99,6 @@ def _tell_rest(shown: int, found: int, every: Sequence[Proposal], state: str) ->
         click.echo('There is no proposal yet: `docyard proposals create "TITLE"` begins one.', err=True)
         return
     states = [one.state.value for one in every]
-    counts = joined(f"{states.count(name):,} {in_words(name)}" for name in STYLES if name in states)
-    none = "None is open" if state == "open" else f"None is {in_words(state)}"
+    counts = join_words(f"{states.count(name):,} {format_state(name)}" for name in STYLES if name in states)
+    none = "None is open" if state == "open" else f"None is {format_state(state)}"
     click.echo(f"{none}; there are {counts}. --state all shows them.", err=True)

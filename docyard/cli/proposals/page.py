@@ -1,23 +1,24 @@
-"""A proposal as a page: what it is, what is missing, what is said, what it changes, and what to do next.
+"""A proposal as a page: its state, merge requirements, discussion, changes and next step.
 
-A proposal as data, for programs: all that its page shows.
-
-All that a reviewer is shown of a proposal, gathered from where it is known.
-
-What is done about what a proposal lacks: the next command, and whose token a merge needs.
+The same content is available as data for programs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.actions import approve, next_step, place_in, switch
-from docyard.cli.proposals.changes import Paper, Piece, changes_data, narrowed, show_changes
-from docyard.cli.proposals.comments import review_data, show_comments, show_reviews, thread_data
-from docyard.cli.proposals.conflicts import conflict_name
-from docyard.cli.proposals.list import STYLES, listed
-from docyard.proposals.view import View, token_needed
-from docyard.wording import counted, in_words, joined, short, when, who
+from docyard.cli.proposals.actions import (
+    format_approve_command,
+    format_switch_command,
+    resolve_place,
+    suggest_next_step,
+)
+from docyard.cli.proposals.changes import Paper, StyledText, changes_to_data, print_changes, select_changes
+from docyard.cli.proposals.comments import print_comments, print_reviews, review_to_data, thread_to_data
+from docyard.cli.proposals.conflicts import format_conflict_name
+from docyard.cli.proposals.list import STYLES, proposal_to_data
+from docyard.proposals.view import ProposalView, describe_needed_token
+from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
 from tools.proposals.review_state import block_data
 from workspace.proposals.proposal import ProposalState
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-def next_of(view: View) -> str:
-    """Return what is to be done next with a proposal that somebody has looked at: a command."""
+def suggest_next_command(view: ProposalView) -> str:
+    """Return the next command for a reviewer of a proposal."""
     one = view.proposal
     if one.is_open and view.preview.is_empty:
-        return f"{switch(one)}, commit there, then docyard proposals submit {one.id}"
+        return f"{format_switch_command(one)}, commit there, then docyard proposals submit {one.id}"
     if one.state not in (ProposalState.OPEN, ProposalState.APPROVED):
-        return next_step(one)
+        return suggest_next_step(one)
     if view.preview.conflicts:
         return f"docyard proposals conflicts {one.id}"
     if view.lacking.unreviewed is not None:
         return f"docyard proposals refresh {one.id}"
-    return approve(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
+    return format_approve_command(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
 
 
 _MOST = 20_000  # characters of changes; `diff` shows all
@@ -59,8 +60,8 @@ _PROBLEMS = 5
 _FEW = 10
 
 
-def show_page(view: View, *, diff: bool, comments: bool) -> None:
-    """Print a proposal for who is to review it."""
+def print_page(view: ProposalView, *, diff: bool, comments: bool) -> None:
+    """Print a proposal for its reviewer."""
     paper = Paper()
     _show_head(paper, view)
     if view.proposal.words.description:
@@ -70,124 +71,138 @@ def show_page(view: View, *, diff: bool, comments: bool) -> None:
     _show_overlaps(paper, view)
     _show_merge(paper, view)
     if comments:
-        show_reviews(paper, view.proposal.reviews, view.lacking.void)
-        show_comments(paper, view.threads)
+        print_reviews(paper, view.proposal.reviews, view.lacking.void)
+        print_comments(paper, view.threads)
     if diff:
         paper.head("Changes")
-        show_changes(paper, view.changes, most=_MOST)
+        print_changes(paper, view.changes, most=_MOST)
     paper.blank()
-    paper.command(f"next: {next_of(view)}")
+    paper.command(f"next: {suggest_next_command(view)}")
 
 
-def _show_head(paper: Paper, view: View) -> None:
+def _show_head(paper: Paper, view: ProposalView) -> None:
     one = view.proposal
     words = one.words
-    paper.line(Piece(one.id, "yellow"), "  ", Piece(words.title, "bold"), hang=10)
-    state = in_words(one.state.value)
-    paper.line(Piece(state, STYLES[one.state.value]), f" · into {words.target}", indent=10)
-    paper.line(f"by {who(words.author)}, {when(words.opened)}; updated {when(words.updated)}", indent=10)
-    for line in _odd(view):
+    paper.line(StyledText(one.id, "yellow"), "  ", StyledText(words.title, "bold"), hang=10)
+    state = format_state(one.state.value)
+    paper.line(StyledText(state, STYLES[one.state.value]), f" · into {words.target}", indent=10)
+    paper.line(
+        f"by {format_author(words.author)}, {format_moment(words.opened)}; "
+        f"updated {format_moment(words.updated)}",
+        indent=10,
+    )
+    for line in _list_notices(view):
         paper.line(line, indent=10)
     if one.tip is not None and one.state is not ProposalState.MERGED:
-        paper.command(switch(one), indent=10)
+        paper.command(format_switch_command(one), indent=10)
 
 
-def _odd(view: View) -> Iterator[str]:
-    """Yield what a reviewer should know that is not as usual."""
+def _list_notices(view: ProposalView) -> Iterator[str]:
+    """Yield notices about unusual states of a proposal."""
     one = view.proposal
     landing = one.landing
     if landing is not None:
-        yield f"merged as {short(landing.commit)}" if landing.commit else "its target holds its last commit"
+        yield (
+            f"merged as {shorten_id(landing.commit)}"
+            if landing.commit
+            else "its target holds its last commit"
+        )
         if one.is_ahead:
             yield "its branch has gone on since: what came after the merge is not in its target"
     if one.is_rewritten:
         yield "its branch was rewritten: it no longer has a commit that was submitted or reviewed"
     if one.unreadable:
-        yield f"{counted(one.unreadable, 'file')} among its words cannot be read, and left out"
+        yield f"{format_count(one.unreadable, 'file')} among its words cannot be read, and left out"
     if one.words.unknown:
-        yield f"{counted(one.words.unknown, 'event')} of a later version of Docyard left out"
+        yield f"{format_count(one.words.unknown, 'event')} of a later version of Docyard left out"
 
 
-def _show_commits(paper: Paper, view: View) -> None:
+def _show_commits(paper: Paper, view: ProposalView) -> None:
     if not view.commits:
         return
     behind = view.preview.behind
-    more = f", {counted(behind, 'commit')} behind {view.proposal.words.target}" if behind else ""
+    more = f", {format_count(behind, 'commit')} behind {view.proposal.words.target}" if behind else ""
     paper.head(f"Commits: {len(view.commits):,}{more}")
     for told, _ in view.commits[:_FEW]:
         client = f" via {told.client}" if told.client else ""
         paper.line(
-            Piece(short(told.commit), "yellow"),
+            StyledText(shorten_id(told.commit), "yellow"),
             f"  {told.subject} ",
-            Piece(f"({told.author_name}{client}, {when(told.time)})", "dim"),
+            StyledText(f"({told.author_name}{client}, {format_moment(told.time)})", "dim"),
             indent=2,
             hang=10,
         )
     if len(view.commits) > _FEW:
-        paper.line(f"… and {counted(len(view.commits) - _FEW, 'older commit')}", indent=2)
+        paper.line(f"… and {format_count(len(view.commits) - _FEW, 'older commit')}", indent=2)
 
 
-def _show_overlaps(paper: Paper, view: View) -> None:
+def _show_overlaps(paper: Paper, view: ProposalView) -> None:
     if not view.overlaps:
         return
-    paper.head(f"Overlaps with {counted(len(view.overlaps), 'other proposal')}")
+    paper.head(f"Overlaps with {format_count(len(view.overlaps), 'other proposal')}")
     for overlap in view.overlaps[:_FEW]:
-        paper.line(Piece(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=10)
+        paper.line(StyledText(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=10)
         for address in overlap.addresses[:_ADDRESSES]:
-            paper.line(Piece(address, "cyan"), indent=12, hang=2)
+            paper.line(StyledText(address, "cyan"), indent=12, hang=2)
         if len(overlap.addresses) > _ADDRESSES:
             paper.line(f"… and {len(overlap.addresses) - _ADDRESSES:,} more", indent=12)
     if len(view.overlaps) > _FEW:
-        paper.line(f"… and {counted(len(view.overlaps) - _FEW, 'other proposal')}", indent=2)
+        paper.line(f"… and {format_count(len(view.overlaps) - _FEW, 'other proposal')}", indent=2)
 
 
-def _show_merge(paper: Paper, view: View) -> None:
-    """Return whether it can be merged, and what is missing for that."""
+def _show_merge(paper: Paper, view: ProposalView) -> None:
+    """Print whether the proposal can be merged, and what is missing."""
     one = view.proposal
     if one.state is ProposalState.MERGED:
         return
     if view.lacking.unreviewed is not None:
         paper.head(f"What a merge would bring from {one.words.target} that no reviewer has seen")
-        show_changes(paper, view.lacking.unreviewed, most=_MOST)
+        print_changes(paper, view.lacking.unreviewed, most=_MOST)
     blocks = view.lacking.blocks
-    token = token_needed(view)
+    token = describe_needed_token(view)
     paper.head("Missing to merge" if blocks else "Nothing is missing to merge")
     for block in blocks:
         only = " (stops clients only)" if block.only_clients else ""
-        paper.line(Piece("✗ ", "red"), f"{block.message}{only}", indent=2, hang=2)
+        paper.line(StyledText("✗ ", "red"), f"{block.message}{only}", indent=2, hang=2)
     if token is not None:
         paper.line(f"The merge itself needs {token}.", indent=2, hang=2)
     if view.preview.checks:
         paper.head("Checks of the merge")
         passed = [check.name for check in view.preview.checks if check.passed]
         if passed:
-            paper.line(Piece("✓ ", "green"), ", ".join(passed), indent=2, hang=2)
+            paper.line(StyledText("✓ ", "green"), ", ".join(passed), indent=2, hang=2)
         for check in view.preview.checks:
             if not check.passed:
                 _show_failed(paper, check)
     if view.preview.conflicts:
         paths = list(dict.fromkeys(found.path for found in view.preview.conflicts))
-        named = joined([*paths[:_FEW], *([f"{len(paths) - _FEW:,} more"] if len(paths) > _FEW else [])])
+        named = join_words([*paths[:_FEW], *([f"{len(paths) - _FEW:,} more"] if len(paths) > _FEW else [])])
         paper.head(f"Conflicts with {one.words.target}: {len(view.preview.conflicts):,}, in {named}")
         paper.command(f"docyard proposals conflicts {one.id}", indent=2)
 
 
 def _show_failed(paper: Paper, check: CheckResult) -> None:
     count = len(check.problems) + check.more
-    paper.line(Piece("✗ ", "red"), f"{check.name}: {counted(count, 'problem')}", indent=2, hang=2)
+    paper.line(StyledText("✗ ", "red"), f"{check.name}: {format_count(count, 'problem')}", indent=2, hang=2)
     for problem in check.problems[:_PROBLEMS]:
         place = f"{problem.address}, line {problem.line:,}: " if problem.address else ""
-        paper.line(Piece(place, "cyan"), f"{problem.message} ", Piece(problem.rule, "dim"), indent=4, hang=2)
+        paper.line(
+            StyledText(place, "cyan"),
+            f"{problem.message} ",
+            StyledText(problem.rule, "dim"),
+            indent=4,
+            hang=2,
+        )
     if count > _PROBLEMS:
-        paper.line(f"… and {counted(count - _PROBLEMS, 'more problem')}", indent=4)
+        paper.line(f"… and {format_count(count - _PROBLEMS, 'more problem')}", indent=4)
 
 
-def page_data(view: View, *, diff: bool, comments: bool) -> dict[str, Any]:
-    """What is known of a proposal; `missing` are the reasons why it cannot be merged, none if it can."""
+def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str, Any]:
+    """Return a proposal as data; `missing` are the reasons why it cannot be merged, empty if it can."""
     one = view.proposal
     landing = one.landing
     data: dict[str, Any] = {
-        **listed(one),
+        **proposal_to_data(one),
         "description": one.words.description,
         "merged": {"commit": landing.commit, "tip": landing.tip} if landing is not None else None,
         "ahead": one.is_ahead,
@@ -205,21 +220,21 @@ def page_data(view: View, *, diff: bool, comments: bool) -> dict[str, Any]:
             for told, _ in view.commits
         ],
         "missing": [block_data(block) for block in view.lacking.blocks],
-        "unreviewed": None if view.lacking.unreviewed is None else changes_data(view.lacking.unreviewed),
+        "unreviewed": None if view.lacking.unreviewed is None else changes_to_data(view.lacking.unreviewed),
         "demands": _demands(view.lacking.demands),
         "checks": [_check(check) for check in view.preview.checks],
-        "conflicts": [conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],
+        "conflicts": [format_conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],
         "overlaps": [
             {"proposal": found.id, "title": found.title, "addresses": list(found.addresses)}
             for found in view.overlaps
         ],
-        "reviews": [review_data(bound, view.lacking.void) for bound in one.reviews],
+        "reviews": [review_to_data(bound, view.lacking.void) for bound in one.reviews],
     }
     if comments:
-        data["threads"] = [thread_data(placed) for placed in view.threads]
+        data["threads"] = [thread_to_data(placed) for placed in view.threads]
     if diff:
-        data["changes"] = changes_data(view.changes)
-    return {**data, "commit": one.tip, "next_step": next_of(view)}
+        data["changes"] = changes_to_data(view.changes)
+    return {**data, "commit": one.tip, "next_step": suggest_next_command(view)}
 
 
 def _demands(demands: Sequence[Demand]) -> list[dict[str, Any]]:
@@ -247,17 +262,17 @@ def _check(check: CheckResult) -> dict[str, Any]:
     }
 
 
-def view(workspace: Workspace, name: str, place: str | None, folder: Path) -> View:
-    """Return a proposal for who is to review it.
+def load_proposal_view(workspace: Workspace, name: str, place: str | None, folder: Path) -> ProposalView:
+    """Load a proposal for its reviewer.
 
     Raises ProposalNotFound, and CannotError for an unchanged place.
     """
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
     one = proposing.one(name)
-    path, slug = place_in(workspace, one, place, folder)
-    changes = narrowed(reviewing.changes(one), path, slug)
+    path, slug = resolve_place(workspace, one, place, folder)
+    changes = select_changes(reviewing.changes(one), path, slug)
     preview = reviewing.preview(one)
-    return View(
+    return ProposalView(
         one,
         changes,
         preview,

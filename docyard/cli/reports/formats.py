@@ -1,14 +1,8 @@
-"""What a validation found, before it is written in some form.
+"""Validation reports: text, JSON, GitHub annotations, and SARIF.
 
-Findings as JSON for programs.
-
-Findings as workflow commands, which GitHub Actions turns into annotations of the changed files.
-
-https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
-
-Findings as lines for people, by file, with a summary and what to type next.
-
-Findings in the Static Analysis Results Interchange Format (OASIS SARIF 2.1.0), for code scanning.
+Annotations are workflow commands of GitHub Actions
+(https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands). SARIF is the Static
+Analysis Results Interchange Format (OASIS SARIF 2.1.0) for code scanning.
 """
 
 from __future__ import annotations
@@ -33,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """The findings in order of paths and places, and what was looked at.
+    """Findings in order of paths and places, and the sources that were checked.
 
-    `shown` is how many findings are written out at most; None: all. `commit` is set where one was read, and
-    `mending` is the command that shows what of it can be mended.
+    `shown` is the maximum number of findings in the report; None: all. `commit` is set if a commit was read,
+    and `mending` is the command that shows the fixes.
     """
 
     findings: Sequence[Finding]
@@ -48,30 +42,30 @@ class Report(NamedTuple):
 
     @property
     def written(self) -> Sequence[Finding]:
-        """The findings that are written out."""
+        """The findings that the report lists."""
         return self.findings[: self.shown]
 
     @property
     def left_out(self) -> int:
-        """How many findings are not written out."""
+        """The number of findings that the report omits."""
         return len(self.findings) - len(self.written)
 
     @property
     def counts(self) -> Counter[Severity]:
-        """How many findings there are of each severity."""
+        """The number of findings of each severity."""
         return Counter(finding.severity for finding in self.findings)
 
     @property
     def is_valid(self) -> bool:
-        """Whether no error and no warning was found."""
+        """Whether there is no error and no warning."""
         return not any(finding.is_problem for finding in self.findings)
 
 
 _ENCODER = json.JSONEncoder(separators=(",\n      ", ": "))
 
 
-def as_json(report: Report) -> str:
-    """The report as one JSON object; characters beyond ASCII are escaped, so that any pipe can carry it."""
+def format_json(report: Report) -> str:
+    """Return the report as one JSON object. Characters beyond ASCII are escaped, so any pipe takes it."""
     counts = report.counts
     # Findings are written by the encoder in C, which indents nothing: as many others would take longer to
     # write than to find.
@@ -113,8 +107,8 @@ def _finding(finding: Finding) -> dict[str, object]:
 _OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 
-def as_text(report: Report) -> str:
-    """Return the report as text; characters that a terminal would obey or hide are written out."""
+def format_text(report: Report) -> str:
+    """Return the report as text, with invisible characters escaped."""
     return "\n".join(map(escape_invisible, _plain_lines(report)))
 
 
@@ -128,7 +122,7 @@ def _plain_lines(report: Report) -> Iterator[str]:
         yield ""
     if report.left_out:
         yield f"{report.left_out:,} more are not shown; --max-findings shows more."
-    yield summary(report)
+    yield format_summary(report)
     yield from _next(report)
 
 
@@ -144,8 +138,8 @@ def _next(report: Report) -> Iterator[str]:
         yield "`docyard fix --anchors` writes the anchors that are missing."
 
 
-def summary(report: Report) -> str:
-    """Return how much was found, and in how much, in one sentence."""
+def format_summary(report: Report) -> str:
+    """Return the number of findings and of checked documents in one sentence."""
     looked = f"{_count(report.documents, 'document')} of {report.where}"
     if not report.findings:
         return f"Nothing is wrong in {looked}."
@@ -162,8 +156,8 @@ def _count(number: int, name: str) -> str:
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def as_annotations(report: Report) -> str:
-    """Return the report as one command a line, and the summary behind them."""
+def format_annotations(report: Report) -> str:
+    """Return the report as one command a line, followed by the summary."""
     return "\n".join(_lines(report))
 
 
@@ -181,7 +175,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"::{_COMMANDS[finding.severity]} {said}::{_data(escape_invisible(text))}"
     if report.left_out:
         yield f"{report.left_out:,} more are not shown."
-    yield escape_invisible(summary(report))
+    yield escape_invisible(format_summary(report))
 
 
 def _data(text: str) -> str:
@@ -201,7 +195,7 @@ _FINGERPRINT = "docyardFinding/v1"
 _INDEX = {rule.name: index for index, rule in enumerate(RULES)}
 
 
-def as_sarif(report: Report) -> str:
+def format_sarif(report: Report) -> str:
     """Return the report as a SARIF log of one run.
 
     Paths are relative URIs, columns count code points (§3.14.17).
@@ -257,7 +251,7 @@ def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
 
 
 def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
-    """Return what stays the same when lines above come or go (§3.27.17); equal findings are numbered."""
+    """Return an id that does not depend on line numbers (§3.27.17); equal findings are numbered."""
     key = "\0".join((finding.rule, finding.path, finding.text))
     seen[key] += 1
     words = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")

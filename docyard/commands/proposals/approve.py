@@ -15,7 +15,7 @@ from docyard.terminal.exits import Exit
 @parameters.proposal
 @parameters.message("What to say with it.")
 @parameters.commit
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     message: str | None,
@@ -35,18 +35,23 @@ def command(
         docyard proposals approve k7m2q9xa
         docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
     """
-    from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
+    from docyard.cli.proposals.actions import (
+        TOKEN_FIX,
+        expand_commit_prefix,
+        identify_actor,
+        print_action_result,
+    )
     from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
-    looked_at = full_commit(proposing.one(proposal), commit)
-    actor = actor_of_caller(workspace, token_file, ask=True)
+    looked_at = expand_commit_prefix(proposing.one(proposal), commit)
+    actor = identify_actor(workspace, token_file, ask=True)
     try:
         acted = proposing.review(proposal, actor, ReviewDecision.APPROVE, message or "", commit=looked_at)
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise
-    show_acted(acted, "approved", as_json=as_json)
+    print_action_result(acted, "approved", as_json=as_json)
     return Exit.DONE

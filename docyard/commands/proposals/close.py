@@ -14,7 +14,7 @@ from docyard.terminal.exits import Exit
 @click.command(name="close", short_help="Close a proposal without a merge.")
 @parameters.proposal
 @parameters.message("Why.")
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     message: str | None,
@@ -29,9 +29,11 @@ def command(
     Example:
         docyard proposals close k7m2q9xa -m "Done elsewhere."
     """
-    from docyard.cli.proposals.actions import actor_of_caller, show_acted
+    from docyard.cli.proposals.actions import identify_actor, print_action_result
 
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
-    show_acted(workspace.proposing().close(proposal, actor, message or ""), "closed", as_json=as_json)
+    actor = identify_actor(workspace, token_file)
+    print_action_result(
+        workspace.proposing().close(proposal, actor, message or ""), "closed", as_json=as_json
+    )
     return Exit.DONE

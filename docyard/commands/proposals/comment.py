@@ -17,7 +17,7 @@ from docyard.terminal.exits import Exit
 @parameters.message("What to say. [default: what is piped in, else what is written in the editor]")
 @click.option("--quote", metavar="TEXT", help="The words of the section that are meant.")
 @click.option("--reply-to", metavar="COMMENT", help="The id of a comment that this answers.")
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     place: str | None,
@@ -42,14 +42,14 @@ def command(
         raise click.UsageError("--quote needs a FILE: name the document or section that is quoted")
     if reply_to is not None and place is not None:
         raise click.UsageError("an answer stands where its comment does: leave out the FILE")
-    from docyard.cli.proposals.actions import actor_of_caller, place_in, show_acted, words_of_caller
+    from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text, resolve_place
 
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
+    actor = identify_actor(workspace, token_file)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
-    file, slug = place_in(workspace, one, place, find_folder(repo))
-    text = words_of_caller(message, f"A comment on {place or one.id}.")
+    file, slug = resolve_place(workspace, one, place, find_folder(repo))
+    text = read_text(message, f"A comment on {place or one.id}.")
     acted = proposing.comment(one.id, actor, text, file=file, slug=slug, quote=quote or "", reply_to=reply_to)
-    show_acted(acted, "commented on", as_json=as_json)
+    print_action_result(acted, "commented on", as_json=as_json)
     return Exit.DONE

@@ -29,11 +29,11 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
         docyard proposals conflicts k7m2q9xa
         docyard proposals conflicts k7m2q9xa --json > decisions.json
     """
-    from docyard.cli.proposals.conflicts import tell_conflicts
-    from docyard.proposals.conflicts import conflicts_of
+    from docyard.cli.proposals.conflicts import report_conflicts
+    from docyard.proposals.conflicts import find_conflicts
 
     workspace = open_workspace(repo, branch)
     one = workspace.proposing().one(proposal)
-    with console.progress("Trying the merge"):
-        found = conflicts_of(workspace, one)
-    return tell_conflicts(one, found, as_json=as_json)
+    with console.show_progress("Trying the merge"):
+        found = find_conflicts(workspace, one)
+    return report_conflicts(one, found, as_json=as_json)

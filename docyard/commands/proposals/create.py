@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
     "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
 )
 @click.option("--submit", is_flag=True, help="Ask for a review at once.")
-@parameters.of_actor
+@parameters.actor_options
 def command(
     title: str,
     description: str | None,
@@ -40,11 +40,11 @@ def command(
     """
     if description is not None and file is not None:
         raise click.UsageError("--description and --file exclude each other: give one of them")
-    from docyard.cli.proposals.actions import actor_of_caller, show_created, text_of
+    from docyard.cli.proposals.actions import identify_actor, print_created, read_text_file
 
-    words = text_of(file) if file is not None else description or ""
+    words = read_text_file(file) if file is not None else description or ""
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
+    actor = identify_actor(workspace, token_file)
     made = workspace.proposing().open(title, words, actor, submit=submit)
-    show_created(made, as_json=as_json)
+    print_created(made, as_json=as_json)
     return Exit.DONE

@@ -35,19 +35,25 @@ def command(
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
-    from docyard.cli.proposals.actions import place_in
-    from docyard.cli.proposals.changes import Paper, changes_data, changes_markdown, narrowed, show_changes
+    from docyard.cli.proposals.actions import resolve_place
+    from docyard.cli.proposals.changes import (
+        Paper,
+        changes_to_data,
+        changes_to_markdown,
+        print_changes,
+        select_changes,
+    )
     from tools.errors import escape_invisible
 
     workspace = open_workspace(repo, branch)
-    with console.progress("Comparing"):
+    with console.show_progress("Comparing"):
         one = workspace.proposing().one(proposal)
-        path, slug = place_in(workspace, one, place, find_folder(repo))
-        found = narrowed(workspace.reviewing().changes(one), path, slug)
+        path, slug = resolve_place(workspace, one, place, find_folder(repo))
+        found = select_changes(workspace.reviewing().changes(one), path, slug)
     if as_json:
-        console.print_json({"proposal": one.id, **changes_data(found), "commit": found.tip})
+        console.print_json({"proposal": one.id, **changes_to_data(found), "commit": found.tip})
     elif markdown:
-        print(escape_invisible(changes_markdown(found)))
+        print(escape_invisible(changes_to_markdown(found)))
     else:
-        show_changes(Paper(), found)
+        print_changes(Paper(), found)
     return Exit.DONE

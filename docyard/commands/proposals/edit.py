@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
 @click.option(
     "-F", "--file", "file", metavar="FILE", help="A file with the description; - for what is piped in."
 )
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     title: str | None,
@@ -40,11 +40,11 @@ def command(
         raise click.UsageError("--description and --file exclude each other: give one of them")
     if title is None and description is None and file is None:
         raise click.UsageError("nothing to change: give --title, --description or --file")
-    from docyard.cli.proposals.actions import actor_of_caller, show_acted, text_of
+    from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text_file
 
-    words = text_of(file) if file is not None else description
+    words = read_text_file(file) if file is not None else description
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
+    actor = identify_actor(workspace, token_file)
     acted = workspace.proposing().edit(proposal, actor, title=title, description=words)
-    show_acted(acted, "edited", as_json=as_json)
+    print_action_result(acted, "edited", as_json=as_json)
     return Exit.DONE

@@ -39,21 +39,21 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
         docyard proposals list
         docyard proposals list --state all --limit 0 --json
     """
-    from docyard.cli.proposals.list import in_state, listed, show_list
+    from docyard.cli.proposals.list import print_list, proposal_to_data, select_by_state
 
     workspace = open_workspace(repo, branch)
     every = workspace.proposing().all()
-    found = in_state(every, state)
+    found = select_by_state(every, state)
     shown = found[: limit or None]
     if as_json:
         console.print_json(
             {
-                "proposals": [listed(one) for one in shown],
+                "proposals": [proposal_to_data(one) for one in shown],
                 "total": len(found),
                 "complete": len(shown) == len(found),
                 "commit": workspace.tip(),
             }
         )
     else:
-        show_list(shown, found, every, state)
+        print_list(shown, found, every, state)
     return Exit.DONE

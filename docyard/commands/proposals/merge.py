@@ -15,7 +15,7 @@ from docyard.terminal.exits import Exit
 @click.command(name="merge", short_help="Merge a proposal into its target.")
 @parameters.proposal
 @parameters.commit
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     commit: str | None,
@@ -34,9 +34,14 @@ def command(
     Example:
         docyard proposals merge k7m2q9xa
     """
-    from docyard.cli.proposals.actions import TOKEN_FIX, actor_of_caller, full_commit, show_acted
-    from docyard.cli.proposals.conflicts import tell_conflicts
-    from docyard.proposals.conflicts import conflicts_of
+    from docyard.cli.proposals.actions import (
+        TOKEN_FIX,
+        expand_commit_prefix,
+        identify_actor,
+        print_action_result,
+    )
+    from docyard.cli.proposals.conflicts import report_conflicts
+    from docyard.proposals.conflicts import find_conflicts
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.discuss import NeedsPerson
     from workspace.proposals.actions.merge import MergeBlocked
@@ -44,15 +49,15 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
-    looked_at = full_commit(one, commit)
-    actor = actor_of_caller(workspace, token_file)
+    looked_at = expand_commit_prefix(one, commit)
+    actor = identify_actor(workspace, token_file)
     try:
         try:
-            with console.progress("Merging"):
+            with console.show_progress("Merging"):
                 acted = proposing.merge(one.id, actor, commit=looked_at)
         except NeedsPerson as error:
             # A token is asked for only where one is needed.
-            actor = actor_of_caller(workspace, token_file, ask=True)
+            actor = identify_actor(workspace, token_file, ask=True)
             if actor.person is None:
                 error.fix = TOKEN_FIX
                 raise
@@ -62,6 +67,6 @@ def command(
         raise
     except MergeConflict:
         # Named as a refresh takes them, which decides them on the other side.
-        return tell_conflicts(one, conflicts_of(workspace, one), as_json=as_json)
-    show_acted(acted, "merged", as_json=as_json)
+        return report_conflicts(one, find_conflicts(workspace, one), as_json=as_json)
+    print_action_result(acted, "merged", as_json=as_json)
     return Exit.DONE

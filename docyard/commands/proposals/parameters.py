@@ -16,13 +16,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def proposal(command: F) -> F:
     """`ID`: the parameter `proposal`, the id of a proposal or the name of its branch."""
-    return click.argument("proposal", metavar="ID", shell_complete=completion.proposals)(command)
+    return click.argument("proposal", metavar="ID", shell_complete=completion.complete_proposals)(command)
 
 
 def place(command: F) -> F:
     """`[FILE[#SECTION]]`: the parameter `place`, None for all of the proposal."""
     return click.argument(
-        "place", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.proposed_addresses
+        "place",
+        metavar="[FILE[#SECTION]]",
+        required=False,
+        shell_complete=completion.complete_proposal_addresses,
     )(command)
 
 
@@ -43,7 +46,7 @@ def token_file(command: F) -> F:
     )(command)
 
 
-def of_actor(command: F) -> F:
+def actor_options(command: F) -> F:
     """Add the options of a command that acts on a proposal: `token_file`, `repo`, `branch` and `as_json`."""
     return token_file(options.repository(options.branch(options.as_json(command))))
 

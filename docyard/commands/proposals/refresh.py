@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resolve", metavar="FILE", help="A JSON or TOML file that decides conflicts; - for what is piped in."
 )
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     ours: tuple[str, ...],
@@ -53,48 +53,48 @@ def command(
         docyard proposals conflicts k7m2q9xa --json > decisions.json
         docyard proposals refresh k7m2q9xa --resolve decisions.json
     """
-    from docyard.cli.proposals.actions import actor_of_caller, show_acted, text_of
+    from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text_file
     from docyard.cli.proposals.conflicts import (
-        conflict_name,
-        decided,
-        read_decisions,
-        seen_commits,
-        tell_conflicts,
+        format_conflict_name,
+        parse_decisions,
+        parse_seen_commits,
+        report_conflicts,
+        resolve_choices,
     )
-    from docyard.proposals.conflicts import Found, conflicts_of
+    from docyard.proposals.conflicts import ConflictSet, find_conflicts
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
-    text = text_of(resolve) if resolve is not None else None
-    given = read_decisions(text) if text is not None else {}
-    actor = actor_of_caller(workspace, token_file)
+    text = read_text_file(resolve) if resolve is not None else None
+    given = parse_decisions(text) if text is not None else {}
+    actor = identify_actor(workspace, token_file)
     chosen: dict[str, dict[UnitId, Resolution]] = {}
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        chosen.update(decided(conflicts, given, ours, theirs))
+        chosen.update(resolve_choices(conflicts, given, ours, theirs))
         return chosen
 
     decisions = None
     if given or ours or theirs:
-        conflicts_of(workspace, one)  # says so if one of the branches is gone
-        decisions = RefreshDecisions(choose, *(seen_commits(text) if text is not None else ()))
-    left: Found | None = None
-    with console.progress("Merging"):
+        find_conflicts(workspace, one)  # says so if one of the branches is gone
+        decisions = RefreshDecisions(choose, *(parse_seen_commits(text) if text is not None else ()))
+    left: ConflictSet | None = None
+    with console.show_progress("Merging"):
         try:
             acted = proposing.refresh(one.id, actor, decisions)
         except ConflictChanged as error:
             error.fix = f"`docyard proposals conflicts {one.id}` shows them as they are now; decide those."
             raise
         except MergeConflict as error:
-            left = Found(error.tip, error.theirs, error.conflicts)
+            left = ConflictSet(error.tip, error.theirs, error.conflicts)
     if left is not None:
         given_too = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
         again = [word for option, names in given_too.items() for name in names for word in (option, name)]
-        return tell_conflicts(one, left, as_json=as_json, decided=again)
+        return report_conflicts(one, left, as_json=as_json, decided=again)
     resolved = acted.merge.resolved if acted.merge is not None else ()
-    named = {conflict_name(path, unit): chosen[path][unit].choice.value for path, unit in resolved}
-    show_acted(acted, "refreshed", as_json=as_json, decided=named)
+    named = {format_conflict_name(path, unit): chosen[path][unit].choice.value for path, unit in resolved}
+    print_action_result(acted, "refreshed", as_json=as_json, decided=named)
     return Exit.DONE

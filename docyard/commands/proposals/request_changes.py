@@ -15,7 +15,7 @@ from docyard.terminal.exits import Exit
 @parameters.proposal
 @parameters.message("What has to change. [default: what is piped in, else what is written in the editor]")
 @parameters.commit
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     message: str | None,
@@ -31,16 +31,21 @@ def command(
     Example:
         docyard proposals request-changes k7m2q9xa -m "Say which errors are retried."
     """
-    from docyard.cli.proposals.actions import actor_of_caller, full_commit, show_acted, words_of_caller
+    from docyard.cli.proposals.actions import (
+        expand_commit_prefix,
+        identify_actor,
+        print_action_result,
+        read_text,
+    )
     from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
+    actor = identify_actor(workspace, token_file)
     proposing = workspace.proposing()
     one = proposing.one(proposal)
-    text = words_of_caller(message, f"What has to change in {one.id}.")
+    text = read_text(message, f"What has to change in {one.id}.")
     acted = proposing.review(
-        one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=full_commit(one, commit)
+        one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(one, commit)
     )
-    show_acted(acted, "asked for changes to", as_json=as_json)
+    print_action_result(acted, "asked for changes to", as_json=as_json)
     return Exit.DONE

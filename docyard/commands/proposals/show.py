@@ -41,13 +41,13 @@ def command(
         docyard proposals show k7m2q9xa guides/setup.md#install
         docyard proposals show k7m2q9xa --no-diff --json
     """
-    from docyard.cli.proposals.page import page_data, show_page, view
+    from docyard.cli.proposals.page import load_proposal_view, page_to_data, print_page
 
     workspace = open_workspace(repo, branch)
-    with console.progress("Looking at the proposal"):
-        found = view(workspace, proposal, place, find_folder(repo))
+    with console.show_progress("Looking at the proposal"):
+        found = load_proposal_view(workspace, proposal, place, find_folder(repo))
     if as_json:
-        console.print_json(page_data(found, diff=diff, comments=comments))
+        console.print_json(page_to_data(found, diff=diff, comments=comments))
     else:
-        show_page(found, diff=diff, comments=comments)
+        print_page(found, diff=diff, comments=comments)
     return Exit.DONE

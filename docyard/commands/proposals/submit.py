@@ -16,7 +16,7 @@ from docyard.terminal.exits import Exit
 @click.command(name="submit", short_help="Ask for a review of a proposal.")
 @parameters.proposal
 @click.option("--no-forge", is_flag=True, help="Open no pull request, whatever [forge] says.")
-@parameters.of_actor
+@parameters.actor_options
 def command(
     proposal: str,
     no_forge: bool,
@@ -36,16 +36,18 @@ def command(
         docyard proposals submit k7m2q9xa
         docyard proposals submit k7m2q9xa --no-forge
     """
-    from docyard.cli.proposals.actions import actor_of_caller, show_acted
-    from docyard.forges.announcements import announcer
+    from docyard.cli.proposals.actions import identify_actor, print_action_result
+    from docyard.forges.announcements import build_announcer
 
     workspace = open_workspace(repo, branch, read_only=False)
-    actor = actor_of_caller(workspace, token_file)
+    actor = identify_actor(workspace, token_file)
     acted = workspace.proposing().submit(proposal, actor)
     announced = None
     if not no_forge:
-        workspace.announcer = announcer(workspace, environment.forge_access, environment.remote_access)
-        with console.progress("Talking to the forge"):
+        workspace.announcer = build_announcer(
+            workspace, environment.read_forge_access, environment.read_remote_access
+        )
+        with console.show_progress("Talking to the forge"):
             announced = workspace.proposing().announce(acted.proposal)
-    show_acted(acted, "submitted", as_json=as_json, announced=announced)
+    print_action_result(acted, "submitted", as_json=as_json, announced=announced)
     return Exit.PROBLEMS if announced is not None and announced.error is not None else Exit.DONE

@@ -18,7 +18,7 @@ from docyard.web.headers import CONTENT_POLICY
 from docyard.web.templates import STATIC
 
 if TYPE_CHECKING:
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
 """The policy of a page that shows diagrams."""
@@ -38,7 +38,7 @@ _FRAME = b"""<!doctype html>
 """
 
 
-class Frame(NamedTuple):
+class DiagramFrame(NamedTuple):
     """The page of a frame: its name, which changes with it, its bytes, and its policy."""
 
     name: str
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def frame_of(script: bytes) -> Frame:
+def build_frame(script: bytes) -> DiagramFrame:
     """Return the frame in which a script draws."""
     scripts = [_inline(script), _inline((STATIC / "frame.js").read_bytes())]
     page = _FRAME % tuple(scripts)
@@ -56,19 +56,19 @@ def frame_of(script: bytes) -> Frame:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; font-src data:; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts"
     )
-    return Frame(sha256(page).hexdigest()[:12], page, policy)
+    return DiagramFrame(sha256(page).hexdigest()[:12], page, policy)
 
 
-def frame_url(asked: Asked) -> str:
+def get_frame_url(asked: PageRequest) -> str:
     """Return where the frame is; empty where diagrams are text."""
     script = asked.site.mermaid
-    return f"/diagram/{frame_of(script).name}" if script is not None else ""
+    return f"/diagram/{build_frame(script).name}" if script is not None else ""
 
 
-def frame_page(asked: Asked) -> Response:
+def render_frame_page(asked: PageRequest) -> Response:
     """Return the page of the frame."""
     script = asked.site.mermaid
-    frame = frame_of(script) if script is not None else None
+    frame = build_frame(script) if script is not None else None
     if frame is None or asked.path["name"] != frame.name:
         return PlainTextResponse("not found\n", 404)
     headers = {

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.lookup import crumbs, path_of, redirection, section_of
-from docyard.web.proposals.actions import refused, submit
-from docyard.web.templates import trusted
+from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path, get_section
+from docyard.web.proposals.actions import render_refusal, submit_proposal
+from docyard.web.templates import mark_trusted
 from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.edits.text import RewriteText, read_editable_text
@@ -30,7 +30,7 @@ from workspace.writing.read_before_write import UnknownCommit, resolve_base_comm
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.proposals.proposal import Proposal
@@ -56,7 +56,7 @@ class Editable(NamedTuple):
         return self.section.key if self.section else ""
 
 
-class Wanted(NamedTuple):
+class EditForm(NamedTuple):
     """What a form sends: the text, where it goes, and the words that go with it.
 
     `proposal` is the one that it is added to, empty for a new one; `base` the commit that was read.
@@ -73,13 +73,13 @@ class Wanted(NamedTuple):
     is_draft: bool
 
 
-def check_may_write(asked: Asked) -> None:
+def check_may_write(asked: PageRequest) -> None:
     """Raise ReadOnly where nothing can be edited."""
     if not asked.may_write or asked.workspace.read_only:
         raise ReadOnly("Serve it without --read-only to let people edit here.")
 
 
-def editable(snapshot: Snapshot, path: str, section: str) -> Editable:
+def read_editable(snapshot: Snapshot, path: str, section: str) -> Editable:
     """Return a text to be edited.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded.
@@ -90,15 +90,15 @@ def editable(snapshot: Snapshot, path: str, section: str) -> Editable:
     return Editable(document, found, read_editable_text(document, found), snapshot.commit)
 
 
-def choices(asked: Asked, chosen: str) -> list[Proposal]:
-    """The open proposals that a text may be added to: the one that is chosen, and the caller's newest own."""
+def list_target_proposals(asked: PageRequest, chosen: str) -> list[Proposal]:
+    """Return the open proposals that a text may be added to: the chosen one, and the caller's newest."""
     who = asked.actor.speaker
     found = [one for one in asked.proposals if one.is_open]
     own = [one for one in found if one.id != chosen and one.words.author.is_same(who)]
     return [one for one in found if one.id == chosen] + own[:_CHOICES]
 
 
-def home_of(asked: Asked, proposal: str) -> Workspace:
+def get_edited_branch(asked: PageRequest, proposal: str) -> Workspace:
     """Return the branch that is edited: a proposal's or the served one.
 
     Raises ProposalNotFound, ProposalEnded.
@@ -106,14 +106,14 @@ def home_of(asked: Asked, proposal: str) -> Workspace:
     return asked.workspace.on_proposal(proposal) if proposal else asked.workspace
 
 
-def write(asked: Asked, wanted: Wanted) -> str:
-    """Write what a form sent to a proposal, and gives the proposal's id; empty if that changes nothing.
+def write_edit(asked: PageRequest, wanted: EditForm) -> str:
+    """Write a form's text to a proposal, and return the proposal's id; empty if nothing changes.
 
-    A new proposal is left behind only if something was written to it. The same form, sent twice, is written
-    once. Raises Conflict for a text that was changed since, NotAnnounced where all was done but for the pull
-    request, and what writing and `Proposing` raise.
+    A new proposal is created only if something was written to it. The same form, sent twice, is written once.
+    Raises Conflict for a text that has changed since, NotAnnounced if only the pull request failed, and what
+    writing and `Proposing` raise.
     """
-    seen = editable(_beginning(asked, wanted), wanted.path, wanted.section)
+    seen = read_editable(_resolve_base(asked, wanted), wanted.path, wanted.section)
     operation = RewriteText(file=wanted.path, slug=seen.key or None, seen=seen.text, text=wanted.text)
     title = said.validate_title(wanted.title) if not wanted.proposal or wanted.title.strip() else ""
     description = said.validate_text(wanted.description, "description", may_be_empty=True)
@@ -146,11 +146,11 @@ def write(asked: Asked, wanted: Wanted) -> str:
             return ""
         proposal = done.proposal
     if not wanted.is_draft and proposal.words.submitted is None and proposal.is_open:
-        submit(proposing, proposal.id, actor, f"{wanted.key}-submit")
+        submit_proposal(proposing, proposal.id, actor, f"{wanted.key}-submit")
     return proposal.id
 
 
-def _beginning(asked: Asked, wanted: Wanted) -> Snapshot:
+def _resolve_base(asked: PageRequest, wanted: EditForm) -> Snapshot:
     """Return the commit that the form was made of. Raises UnknownCommit."""
     try:
         return asked.workspace.snapshot(resolve_base_commit(asked.workspace.git, wanted.base))
@@ -177,7 +177,7 @@ MOST = 1_000_000
 _KEY = re.compile("[0-9a-f]{32}")
 
 
-def edit_page(asked: Asked) -> Response:
+def render_edit_page(asked: PageRequest) -> Response:
     """Return the form.
 
     Raises ReadOnly, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded.
@@ -185,25 +185,34 @@ def edit_page(asked: Asked) -> Response:
     check_may_write(asked)
     proposal = asked.query.get("proposal", "").strip()
     try:
-        found = editable(home_of(asked, proposal).snapshot(), path_of(asked), section_of(asked))
+        found = read_editable(
+            get_edited_branch(asked, proposal).snapshot(), get_path(asked), get_section(asked)
+        )
     except (DocumentNotFound, SectionNotFound) as error:
-        url = redirection(asked, error, "edit") if not proposal else None
+        url = find_redirect_url(asked, error, "edit") if not proposal else None
         if url is None:
             raise
         return RedirectResponse(url, 302)
     if len(found.text) > MOST:
-        return _form(asked, found, _asked_for(asked, found), problem=_too_long(), is_closed=True, status=413)
-    return _form(asked, found, _asked_for(asked, found))
+        return _render_form(
+            asked,
+            found,
+            _build_empty_form(asked, found),
+            problem=_build_too_long_error(),
+            is_closed=True,
+            status=413,
+        )
+    return _render_form(asked, found, _build_empty_form(asked, found))
 
 
-def edited_page(asked: Asked) -> Response:
-    """What becomes of the form: the proposal, a preview, or the form again with what stands in its way."""
+def handle_edit_form(asked: PageRequest) -> Response:
+    """Return a redirect to the proposal, a preview, or the form with its problem."""
     check_may_write(asked)
     fields = asked.fields
     key = fields.get("key", "")
-    wanted = Wanted(
-        path_of(asked),
-        section_of(asked),
+    wanted = EditForm(
+        get_path(asked),
+        get_section(asked),
         fields.get("text", ""),
         fields.get("base", ""),
         fields.get("proposal", "").strip(),
@@ -213,79 +222,85 @@ def edited_page(asked: Asked) -> Response:
         fields.get("act") == "draft",
     )
     if fields.get("act") == "preview":
-        return _form(asked, _now(asked, wanted), wanted, preview=_preview(asked, wanted))
+        return _render_form(
+            asked, _read_base_text(asked, wanted), wanted, preview=_render_preview(asked, wanted)
+        )
     try:
-        proposal = write(asked, wanted)
+        proposal = write_edit(asked, wanted)
     except ConcurrentChange as error:
-        return _changed_meanwhile(asked, wanted, error)
+        return _render_conflict(asked, wanted, error)
     except NotAnnounced as error:
-        return refused(asked, asked.workspace.proposing().one(error.details["proposal"]), "submit", error)
+        return render_refusal(
+            asked, asked.workspace.proposing().one(error.details["proposal"]), "submit", error
+        )
     except KeyReused:
         again = wanted._replace(key=secrets.token_hex(16))
         problem = WorkspaceError(
             "this form was sent once already, with other words",
             fix="Look among the proposals for what came of it; send it again to write another time.",
         )
-        return _form(asked, _now(asked, wanted), again, problem=problem, status=409)
+        return _render_form(asked, _read_base_text(asked, wanted), again, problem=problem, status=409)
     except WorkspaceError as error:
         if has_committed():
             raise
-        return _form(asked, _now(asked, wanted), wanted, problem=error, status=400)
+        return _render_form(asked, _read_base_text(asked, wanted), wanted, problem=error, status=400)
     if not proposal:
         problem = WorkspaceError("nothing is changed yet", fix="Change the text, and send it then.")
-        return _form(asked, _now(asked, wanted), wanted, problem=problem, status=400)
+        return _render_form(asked, _read_base_text(asked, wanted), wanted, problem=problem, status=400)
     return asked.redirect(asked.urls.proposal(proposal))
 
 
-def _asked_for(asked: Asked, found: Editable) -> Wanted:
+def _build_empty_form(asked: PageRequest, found: Editable) -> EditForm:
     """Return an empty form for a text."""
     proposal = asked.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
-    return Wanted(
+    return EditForm(
         found.document.path, found.key, found.text, found.commit, proposal, "", "", key, is_draft=False
     )
 
 
-def _now(asked: Asked, wanted: Wanted) -> Editable:
-    """What is edited, as it was when the form was opened, or as it is now where that cannot be read."""
+def _read_base_text(asked: PageRequest, wanted: EditForm) -> Editable:
+    """Return the text as it was when the form was opened, or as it is now if that is unreadable."""
     try:
         base = asked.workspace.at(wanted.base)
-        return editable(base, wanted.path, wanted.section)
+        return read_editable(base, wanted.path, wanted.section)
     except WorkspaceError:
-        return editable(home_of(asked, wanted.proposal).snapshot(), wanted.path, wanted.section)
+        return read_editable(
+            get_edited_branch(asked, wanted.proposal).snapshot(), wanted.path, wanted.section
+        )
 
 
-def _preview(asked: Asked, wanted: Wanted) -> Markup:
+def _render_preview(asked: PageRequest, wanted: EditForm) -> Markup:
     from workspace.document.document import Document
     from workspace.rendering.renderer import render_text
 
-    snapshot, text = home_of(asked, wanted.proposal).snapshot(), wanted.text
+    snapshot, text = get_edited_branch(asked, wanted.proposal).snapshot(), wanted.text
     if not wanted.section:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
     html = render_text(text, urls=asked.urls, snapshot=snapshot, base_path=wanted.path, breaks=False)
-    return trusted(html)
+    return mark_trusted(html)
 
 
-def _changed_meanwhile(asked: Asked, wanted: Wanted, error: ConcurrentChange) -> Response:
-    """The form with all three texts: what is sent from here is measured by the text that stands there now."""
+def _render_conflict(asked: PageRequest, wanted: EditForm, error: ConcurrentChange) -> Response:
+    """Return the form with all three texts; it is based on the current text from here on."""
     try:
-        now = editable(home_of(asked, wanted.proposal).snapshot(), wanted.path, wanted.section)
+        now = read_editable(get_edited_branch(asked, wanted.proposal).snapshot(), wanted.path, wanted.section)
     except WorkspaceError:  # the section is gone
         now = None
-    before = _now(asked, wanted)
+    before = _read_base_text(asked, wanted)
     # Of sections with one address a key counts those that stand there now: it may be that of another one.
     if now is None or (now.section is not None and now.section.key != now.section.address):
-        return _form(asked, before, wanted, problem=error, status=409)
+        return _render_form(asked, before, wanted, problem=error, status=409)
     # The first sending may have left its key; what comes from here is another one.
     again = wanted._replace(base=now.commit, key=secrets.token_hex(16))
-    return _form(asked, now, again, problem=error, theirs=now.text, before=before.text, status=409)
+    return _render_form(asked, now, again, problem=error, theirs=now.text, before=before.text, status=409)
 
 
-def _form(
-    asked: Asked,
+def _render_form(
+    asked: PageRequest,
     found: Editable,
-    wanted: Wanted,
+    wanted: EditForm,
     *,
     preview: Markup | None = None,
     problem: WorkspaceError | None = None,
@@ -299,8 +314,8 @@ def _form(
         status=status,
         found=found,
         wanted=wanted,
-        crumbs=crumbs(found.document.path),
-        drafts=choices(asked, wanted.proposal),
+        crumbs=build_crumbs(found.document.path),
+        drafts=list_target_proposals(asked, wanted.proposal),
         preview=preview,
         problem=problem,
         theirs=theirs,
@@ -310,7 +325,7 @@ def _form(
     )
 
 
-def _too_long() -> WorkspaceError:
+def _build_too_long_error() -> WorkspaceError:
     return WorkspaceError(
         f"this text has over {MOST:,} characters, too many for a form",
         fix="Edit its sections one by one, or the file with Git.",

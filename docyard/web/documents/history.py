@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.lookup import crumbs, meant, path_of, redirection, section_of
-from docyard.web.urls import with_query
+from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path, get_section, resolve_place
+from docyard.web.urls import add_query
 from workspace.document.addresses import SectionNotFound
 from workspace.git.messages import read_trailers
 from workspace.history.commits import describe_commit
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 
 if TYPE_CHECKING:
-    from docyard.web.asked import Asked
-    from docyard.web.documents.sidebar import Surroundings
+    from docyard.web.asked import PageRequest
+    from docyard.web.documents.sidebar import DocumentContext
     from workspace.git.objects import Commit
     from workspace.history.blame import BlamedLine
     from workspace.history.commits import CommitChange, CommitInfo
@@ -46,26 +46,26 @@ class Day(NamedTuple):
     changes: list[CommitChange]
 
 
-def history_page(asked: Asked) -> Response:
+def render_history_page(asked: PageRequest) -> Response:
     """Return a page of changes. Those behind it are found by `at`, the commit it began with, and `after`.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
-    path, section = path_of(asked), section_of(asked)
-    snapshot = _beginning(asked)
+    path, section = get_path(asked), get_section(asked)
+    snapshot = _get_start(asked)
     try:
         page = asked.workspace.history().changes(
             snapshot, path, section or None, after=asked.query.get("after"), limit=COMMITS_PER_PAGE
         )
     except (DocumentNotFound, SectionNotFound) as error:
-        url = redirection(asked, error, "history")
+        url = find_redirect_url(asked, error, "history")
         if url is None:
             raise
         return RedirectResponse(url, 302)
     older = None
     if page.next is not None:
         here = asked.urls.at(None).history(path)
-        older = with_query(here, section=section, ref=asked.ref, at=snapshot.commit, after=page.next)
+        older = add_query(here, section=section, ref=asked.ref, at=snapshot.commit, after=page.next)
     is_there = snapshot.entry(path) is not None
     document = snapshot.document(path) if is_there and section else None
     found = document.section_by_key(section) if document else None
@@ -74,8 +74,8 @@ def history_page(asked: Asked) -> Response:
         path=path,
         section=section,
         heading=found.title if found else section,
-        crumbs=crumbs(path),
-        days=_days(page.entries),
+        crumbs=build_crumbs(path),
+        days=_group_by_day(page.entries),
         older=older,
         is_first=not asked.query.get("after"),
         is_there=is_there,
@@ -83,7 +83,7 @@ def history_page(asked: Asked) -> Response:
     )
 
 
-def _beginning(asked: Asked) -> Snapshot:
+def _get_start(asked: PageRequest) -> Snapshot:
     """Return the commit at which the first page began, else the one that is read."""
     at = asked.query.get("at", "")
     if _COMMIT.fullmatch(at) and asked.workspace.exists(at):
@@ -91,7 +91,7 @@ def _beginning(asked: Asked) -> Snapshot:
     return asked.snapshot
 
 
-def _days(changes: tuple[CommitChange, ...]) -> list[Day]:
+def _group_by_day(changes: tuple[CommitChange, ...]) -> list[Day]:
     days: list[Day] = []
     for change in changes:
         if not days or days[-1].at.date() != change.time.date():
@@ -109,7 +109,7 @@ BLAME_LINES = 600
 _LONGEST = 2_000  # characters of a line that is shown
 
 
-class Run(NamedTuple):
+class BlameRun(NamedTuple):
     """Lines next to each other that one commit wrote, each with its number.
 
     `may_be_older` says that the history ends before they do. `age` is 0 for the newest commits of the page,
@@ -122,15 +122,15 @@ class Run(NamedTuple):
     lines: list[tuple[int, str]]
 
 
-def blame_page(asked: Asked) -> Response:
+def render_blame_page(asked: PageRequest) -> Response:
     """Return a page of lines, of which `from` is the first.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
     try:
-        found = meant(asked)
+        found = resolve_place(asked)
     except (DocumentNotFound, SectionNotFound) as error:
-        url = redirection(asked, error, "blame")
+        url = find_redirect_url(asked, error, "blame")
         if url is None:
             raise
         return RedirectResponse(url, 302)
@@ -141,7 +141,7 @@ def blame_page(asked: Asked) -> Response:
     shown = lines[first : first + BLAME_LINES]
 
     def page_at(at: int) -> str:
-        return with_query(
+        return add_query(
             f"{asked.urls.at(None).blame(path)}", section=found.key, ref=asked.ref, **{"from": at}
         )
 
@@ -152,22 +152,24 @@ def blame_page(asked: Asked) -> Response:
         heading=found.section.title if found.section else "",
         title=found.document.title,
         sections=found.document.sections[:500],
-        crumbs=crumbs(path),
-        runs=_runs(asked, shown),
+        crumbs=build_crumbs(path),
+        runs=_build_runs(asked, shown),
         total=len(lines),
         earlier=page_at(max(0, first - BLAME_LINES)) if first else None,
         later=page_at(first + BLAME_LINES) if first + BLAME_LINES < len(lines) else None,
     )
 
 
-def _runs(asked: Asked, lines: Sequence[BlamedLine]) -> list[Run]:
+def _build_runs(asked: PageRequest, lines: Sequence[BlamedLine]) -> list[BlameRun]:
     history = asked.workspace.history()
     told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     times = sorted({one.time for one in told.values()})
     # The newest quarter of the commits stands out most, so that the eye finds what is new.
     ages = {time: min(3, 4 * (len(times) - 1 - at) // max(1, len(times))) for at, time in enumerate(times)}
     return [
-        Run(told[commit], may_be_older, ages[told[commit].time], [(one.line, _text(one)) for one in group])
+        BlameRun(
+            told[commit], may_be_older, ages[told[commit].time], [(one.line, _text(one)) for one in group]
+        )
         for (commit, may_be_older), group in groupby(lines, lambda line: (line.commit, line.is_boundary))
     ]
 
@@ -186,16 +188,16 @@ _MOST_PARENTS = 20
 _IS_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
 
 
-class Message(NamedTuple):
+class CommitMessage(NamedTuple):
     """A commit's message without its subject and without the trailers that are told in words."""
 
     body: str
     others: tuple[tuple[str, str], ...]
 
 
-def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
+def render_commit_page(asked: PageRequest, context: DocumentContext) -> Response:
     """Return a commit and what differs from its first parent. Raises RefNotFound, NotACommit, NoHistory."""
-    from docyard.web.diff import diff_of
+    from docyard.web.diff import build_diff
     from workspace.revisions import find_ref
 
     asked.workspace.history()  # says so where there is none
@@ -204,8 +206,8 @@ def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
     view = "inline" if asked.query.get("view") == "inline" else "side"
     given = asked.query.get("offset", "")
     offset = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
-    before, is_shallow = _before(asked, commit)
-    changes = None if is_shallow else surroundings.changes(before, asked.workspace.snapshot(id))
+    before, is_shallow = _get_first_parent(asked, commit)
+    changes = None if is_shallow else context.changes(before, asked.workspace.snapshot(id))
     here = asked.urls.commit(id)
     other = "inline" if view == "side" else "side"
     return asked.page(
@@ -215,15 +217,15 @@ def commit_page(asked: Asked, surroundings: Surroundings) -> Response:
         message=_message(commit.message),
         parents=commit.parents[:_MOST_PARENTS],
         proposal=_proposal(asked, describe_commit(commit)),
-        diff=diff_of(changes, offset=offset) if changes else None,
+        diff=build_diff(changes, offset=offset) if changes else None,
         view=view,
-        other_view=with_query(here, view=other),
-        link=lambda at: with_query(here, view=view, offset=at or None),
+        other_view=add_query(here, view=other),
+        link=lambda at: add_query(here, view=view, offset=at or None),
     )
 
 
-def _before(asked: Asked, commit: Commit) -> tuple[Snapshot, bool]:
-    """The first parent, nothing for the first commit of all; and whether a shallow clone does not have it."""
+def _get_first_parent(asked: PageRequest, commit: Commit) -> tuple[Snapshot, bool]:
+    """Return the first parent, None for a root commit; and whether a shallow clone lacks it."""
     git = asked.workspace.git
     if not commit.parents:
         return Snapshot(git, None), False
@@ -232,7 +234,7 @@ def _before(asked: Asked, commit: Commit) -> tuple[Snapshot, bool]:
     return asked.workspace.snapshot(commit.parents[0]), False
 
 
-def _proposal(asked: Asked, told: CommitInfo) -> str | None:
+def _proposal(asked: PageRequest, told: CommitInfo) -> str | None:
     """Return the proposal that a commit says it came from, if there is one: anybody may write a trailer."""
     wanted = told.proposal
     if wanted is None:
@@ -240,7 +242,7 @@ def _proposal(asked: Asked, told: CommitInfo) -> str | None:
     return next((one.id for one in asked.proposals if one.id == wanted), None)
 
 
-def _message(message: str) -> Message:
+def _message(message: str) -> CommitMessage:
     body = message.strip().partition("\n")[2].strip()
     above, _, last = body.rpartition("\n\n")
     others: tuple[tuple[str, str], ...] = ()
@@ -248,4 +250,4 @@ def _message(message: str) -> Message:
         trailers = read_trailers(message)
         others = tuple((name, value) for name, value in trailers.items() if not name.startswith("Docyard-"))
         body = above.strip()
-    return Message(body if len(body) <= _MOST_MESSAGE else body[:_MOST_MESSAGE] + "…", others)
+    return CommitMessage(body if len(body) <= _MOST_MESSAGE else body[:_MOST_MESSAGE] + "…", others)

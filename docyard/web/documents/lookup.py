@@ -10,7 +10,7 @@ from workspace.paths import is_nameable
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from tools.moved import FoundPlace
     from workspace.document.document import Document
     from workspace.document.sections import Section
@@ -25,7 +25,7 @@ class Crumb(NamedTuple):
     path: str
 
 
-class Meant(NamedTuple):
+class ResolvedPlace(NamedTuple):
     """A document, and the section of it that is meant (None: all of it)."""
 
     document: Document
@@ -37,19 +37,19 @@ class Meant(NamedTuple):
         return self.section.key if self.section else ""
 
 
-def meant(asked: Asked) -> Meant:
+def resolve_place(asked: PageRequest) -> ResolvedPlace:
     """Return what the path and the query's `section` name.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NotADocument, LimitExceeded.
     """
-    document = asked.snapshot.document(path_of(asked))
-    name = section_of(asked)
+    document = asked.snapshot.document(get_path(asked))
+    name = get_section(asked)
     if not name:
-        return Meant(document, None)
-    return Meant(document, document.section_by_key(name) or resolve_section(document, name))
+        return ResolvedPlace(document, None)
+    return ResolvedPlace(document, document.section_by_key(name) or resolve_section(document, name))
 
 
-def path_of(asked: Asked) -> str:
+def get_path(asked: PageRequest) -> str:
     """Return the path of a request. Raises DocumentNotFound for one that nothing can have."""
     path = asked.path["path"]
     if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
@@ -59,12 +59,12 @@ def path_of(asked: Asked) -> str:
     return path
 
 
-def section_of(asked: Asked) -> str:
+def get_section(asked: PageRequest) -> str:
     """Return the section that the query names, empty for none."""
     return asked.query.get("section", "").strip().removeprefix("#")[:_LONGEST]
 
 
-def moved_from(asked: Asked, path: str, section: str) -> FoundPlace | None:
+def find_moved_place(asked: PageRequest, path: str, section: str) -> FoundPlace | None:
     """Return where an address leads that names nothing any more; None if that is not known."""
     from tools.moved import find_moved
 
@@ -74,7 +74,7 @@ def moved_from(asked: Asked, path: str, section: str) -> FoundPlace | None:
         return None
 
 
-def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
+def find_redirect_url(asked: PageRequest, error: WorkspaceError, kind: str) -> str | None:
     """Return the URL of the same page of what has moved; None if there is no trace of it.
 
     `kind` names the page as `PageUrls` does: document, raw, history, blame, edit.
@@ -82,7 +82,7 @@ def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
     if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
         return None
     try:
-        there = moved_from(asked, path_of(asked), section_of(asked))
+        there = find_moved_place(asked, get_path(asked), get_section(asked))
     except DocumentNotFound:
         return None
     if there is None:
@@ -93,7 +93,7 @@ def redirection(asked: Asked, error: WorkspaceError, kind: str) -> str | None:
     return url
 
 
-def crumbs(path: str) -> list[Crumb]:
+def build_crumbs(path: str) -> list[Crumb]:
     """Return the folders above a path, the top one first."""
     parts = path.split("/")[:-1]
     return [Crumb(part, "/".join(parts[: at + 1])) for at, part in enumerate(parts)]

@@ -10,63 +10,63 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from docyard.web.documents.lookup import path_of, redirection
-from docyard.web.request import getting, posting
+from docyard.web.documents.lookup import find_redirect_url, get_path
+from docyard.web.request import answer_get, answer_post
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from docyard.web.request import Answer
     from docyard.web.site import Site
 
 
-def document_routes(site: Site) -> list[BaseRoute]:
+def build_document_routes(site: Site) -> list[BaseRoute]:
     """Return the routes. Each page's module is imported when it is first asked for."""
-    from docyard.web.documents.sidebar import Surroundings
+    from docyard.web.documents.sidebar import DocumentContext
 
-    surroundings = Surroundings()
+    context = DocumentContext()
 
-    def document(asked: Asked) -> Response:
-        from docyard.web.documents.document import document_page
+    def document(asked: PageRequest) -> Response:
+        from docyard.web.documents.document import render_document_page
 
-        return document_page(asked, surroundings)
+        return render_document_page(asked, context)
 
-    def raw_file(asked: Asked) -> Response:
+    def raw_file(asked: PageRequest) -> Response:
 
-        return raw_page(asked)
+        return render_raw_page(asked)
 
-    def history(asked: Asked) -> Response:
-        from docyard.web.documents.history import history_page
+    def history(asked: PageRequest) -> Response:
+        from docyard.web.documents.history import render_history_page
 
-        return history_page(asked)
+        return render_history_page(asked)
 
-    def blame(asked: Asked) -> Response:
-        from docyard.web.documents.history import blame_page
+    def blame(asked: PageRequest) -> Response:
+        from docyard.web.documents.history import render_blame_page
 
-        return blame_page(asked)
+        return render_blame_page(asked)
 
-    def commit(asked: Asked) -> Response:
-        from docyard.web.documents.history import commit_page
+    def commit(asked: PageRequest) -> Response:
+        from docyard.web.documents.history import render_commit_page
 
-        return commit_page(asked, surroundings)
+        return render_commit_page(asked, context)
 
-    def frame(asked: Asked) -> Response:
-        from docyard.web.documents.diagrams import frame_page
+    def frame(asked: PageRequest) -> Response:
+        from docyard.web.documents.diagrams import render_frame_page
 
-        return frame_page(asked)
+        return render_frame_page(asked)
 
-    def edit(asked: Asked) -> Response:
-        from docyard.web.documents.edit import edit_page
+    def edit(asked: PageRequest) -> Response:
+        from docyard.web.documents.edit import render_edit_page
 
-        return edit_page(asked)
+        return render_edit_page(asked)
 
-    def edited(asked: Asked) -> Response:
-        from docyard.web.documents.edit import edited_page
+    def edited(asked: PageRequest) -> Response:
+        from docyard.web.documents.edit import handle_edit_form
 
-        return edited_page(asked)
+        return handle_edit_form(asked)
 
     read: dict[str, Answer] = {
         "/doc/{path:path}": document,
@@ -78,19 +78,19 @@ def document_routes(site: Site) -> list[BaseRoute]:
         "/edit/{path:path}": edit,
     }
     return [
-        *(Route(path, getting(site, answer), methods=["GET"]) for path, answer in read.items()),
-        Route("/edit/{path:path}", posting(site, edited), methods=["POST"]),
+        *(Route(path, answer_get(site, answer), methods=["GET"]) for path, answer in read.items()),
+        Route("/edit/{path:path}", answer_post(site, edited), methods=["POST"]),
     ]
 
 
-def raw_page(asked: Asked) -> Response:
+def render_raw_page(asked: PageRequest) -> Response:
     """Return the bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
     from workspace.rendering.raw import read_raw_file
 
     try:
-        file = read_raw_file(asked.snapshot, path_of(asked))
+        file = read_raw_file(asked.snapshot, get_path(asked))
     except DocumentNotFound as error:
-        url = redirection(asked, error, "raw")
+        url = find_redirect_url(asked, error, "raw")
         if url is None:
             raise
         return RedirectResponse(url, 302)

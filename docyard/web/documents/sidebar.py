@@ -15,7 +15,7 @@ from workspace.git import trees
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from index.link_graph.backlinks import DocumentLink
     from workspace.document.document import Document
     from workspace.history.commits import CommitChange
@@ -35,7 +35,7 @@ _SHOWN = 12
 _READ = 200_000  # bytes of the documents that are read to tell what the places in them are called
 
 
-class _NotYet(WorkspaceError):
+class _TooMuchToRead(WorkspaceError):
     """Too much has to be read before it is known."""
 
     code = "NOT_READ_YET"
@@ -74,7 +74,7 @@ class Backlinks(NamedTuple):
     is_cut: bool
 
 
-class Surroundings:
+class DocumentContext:
     """What is known of the documents and commits that were shown last. Safe in several threads."""
 
     def __init__(self) -> None:
@@ -83,32 +83,32 @@ class Surroundings:
         self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_KEPT)
         self._changes: LRUCache[tuple[str | None, str | None], CommitChanges] = LRUCache(_KEPT_CHANGES)
 
-    def last_change(self, asked: Asked, path: str) -> LastChange:
-        """The newest commit that changed a document: a walk that takes long goes on without the page."""
+    def last_change(self, asked: PageRequest, path: str) -> LastChange:
+        """Return the newest commit that changed a document. A long walk continues in the background."""
         snapshot, history = asked.snapshot, asked.workspace.history
 
         def look() -> LastChange:
             page = history().changes(snapshot, path, limit=1, looked_at=_LOOKED_AT)
             if not page.entries and not page.complete:
-                raise _NotYet("the history is being read", fix="Ask again in a moment.")
+                raise _TooMuchToRead("the history is being read", fix="Ask again in a moment.")
             return LastChange(page.entries[0] if page.entries else None, has_history=bool(page.entries))
 
         def is_done() -> bool:
             try:
                 self._last.get((snapshot.commit, path), look)
-            except _NotYet:
+            except _TooMuchToRead:
                 return False
             return True
 
         try:
             return self._last.get((snapshot.commit, path), look)
-        except _NotYet:
-            asked.site.reading_on.begin((snapshot.commit, path), is_done)
+        except _TooMuchToRead:
+            asked.site.background.submit((snapshot.commit, path), is_done)
             return LastChange(None, has_history=True, is_known=False)
         except WorkspaceError:  # the page is of the document, whatever its history
             return LastChange(None, has_history=False)
 
-    def backlinks(self, asked: Asked, document: Document) -> Backlinks | None:
+    def backlinks(self, asked: PageRequest, document: Document) -> Backlinks | None:
         """Return the sections of other documents that link to one; None where nobody knows yet."""
         try:
             return self._links.get(
@@ -117,7 +117,7 @@ class Surroundings:
         except WorkspaceError:  # not known yet, another process is at work, or the disk is full
             return None
 
-    def proposals(self, asked: Asked, path: str) -> tuple[Proposal, ...]:
+    def proposals(self, asked: PageRequest, path: str) -> tuple[Proposal, ...]:
         """Return the open proposals that change a document, at the version that the page shows."""
         workspace, version = asked.workspace, asked.version
         if workspace.branch is None:
@@ -126,7 +126,7 @@ class Surroundings:
         # To read thousands of refs takes longer than all else; the version stands for them.
         def find() -> tuple[Proposal, ...]:
             among = tuple(one for one in asked.proposals if one.is_open)[:_MOST_PROPOSALS]
-            return _changing(workspace, among, path)
+            return _select_changing(workspace, among, path)
 
         return self._proposals.get((version, path), find) if version else find()
 
@@ -137,7 +137,7 @@ class Surroundings:
         return self._changes.get((old.commit, new.commit), lambda: compare_commits(old, new))
 
 
-def _backlinks(asked: Asked, document: Document) -> Backlinks:
+def _backlinks(asked: PageRequest, document: Document) -> Backlinks:
     from index.link_graph.backlinks import resolve_backlinks
     from workspace.links.world import OverlayFileTree
 
@@ -149,7 +149,7 @@ def _backlinks(asked: Asked, document: Document) -> Backlinks:
             reader.join(_PATIENCE)
             records = graph.records(snapshot, document.path)
     if records is None:
-        raise _NotYet("the links are being read", fix="Ask again in a moment.")
+        raise _TooMuchToRead("the links are being read", fix="Ask again in a moment.")
     others = [record for record in records if record[0] != document.path]
     found = resolve_backlinks(OverlayFileTree(snapshot), document, others[:_MOST_SOURCES], own=False)
     places: dict[tuple[str, str | None], list[DocumentLink]] = {}
@@ -162,11 +162,11 @@ def _backlinks(asked: Asked, document: Document) -> Backlinks:
         size = snapshot.git.blob_size(snapshot.blob(source))
         is_read = size <= left
         left -= size if is_read else 0
-        shown.append(_told(snapshot, links) if is_read else _named(links))
+        shown.append(_list_backlinks(snapshot, links) if is_read else _build_unread_backlink(links))
     return Backlinks(tuple(shown), len(places), len(others) > _MOST_SOURCES)
 
 
-def _told(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
+def _list_backlinks(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
     first = links[0]
     source = snapshot.document(first.source)
     section = source.section_by_key(first.section) if first.section else None
@@ -174,14 +174,16 @@ def _told(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
     return Backlink(first.source, source.title, first.section or "", crumbs, first.to or "", len(links))
 
 
-def _named(links: list[DocumentLink]) -> Backlink:
+def _build_unread_backlink(links: list[DocumentLink]) -> Backlink:
     """Return a place in a document that takes long to read, by the names that it is known by without that."""
     first, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()
     return Backlink(first.source, first.source.rpartition("/")[2], key, crumbs, first.to or "", len(links))
 
 
-def _changing(workspace: Workspace, proposals: tuple[Proposal, ...], path: str) -> tuple[Proposal, ...]:
+def _select_changing(
+    workspace: Workspace, proposals: tuple[Proposal, ...], path: str
+) -> tuple[Proposal, ...]:
     """Return those in whose branch the document is neither as it was where they began nor as it is now."""
     now = workspace.snapshot().entry(path)
     found: list[Proposal] = []

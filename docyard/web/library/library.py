@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.routing import Route
 
-from docyard.web.library.search import search
-from docyard.web.live import listening
-from docyard.web.request import getting
-from docyard.web.urls import with_query
+from docyard.web.library.search import render_search
+from docyard.web.live import build_events_endpoint
+from docyard.web.request import answer_get
+from docyard.web.urls import add_query
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from docyard.web.site import Site
-    from docyard.web.summaries import Summary
+    from docyard.web.summaries import DocumentSummary
     from workspace.git.objects import Signature
     from workspace.snapshot.snapshot import Snapshot
 
@@ -49,7 +49,7 @@ class Folder(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
-class Listed(NamedTuple):
+class FolderContents(NamedTuple):
     """What is in a folder: its folders and its own documents by name, and all documents below it."""
 
     folders: Sequence[Folder]
@@ -57,7 +57,7 @@ class Listed(NamedTuple):
     below: Sequence[str]
 
 
-def listed(snapshot: Snapshot, folder: str) -> Listed:
+def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
     """Return what a folder holds; the empty path is the top one.
 
     Raises DocumentNotFound if there is no document.
@@ -67,7 +67,7 @@ def listed(snapshot: Snapshot, folder: str) -> Listed:
         # Paths are in order, so that those of a folder stand side by side: `0` comes right after `/`.
         paths = paths[bisect_left(paths, f"{folder}/") : bisect_left(paths, f"{folder}0")]
         if not paths:
-            raise not_found(snapshot, folder)
+            raise build_not_found_error(snapshot, folder)
     start = len(folder) + 1 if folder else 0
     counts: Counter[str] = Counter()
     documents = []
@@ -77,23 +77,23 @@ def listed(snapshot: Snapshot, folder: str) -> Listed:
             counts[name] += 1
         else:
             documents.append(path)
-    folders = [Folder(path_in(folder, name), count) for name, count in counts.items()]
-    folders.sort(key=lambda one: by_name(one.path))
-    return Listed(folders, sorted(documents, key=by_name), paths)
+    folders = [Folder(join_path(folder, name), count) for name, count in counts.items()]
+    folders.sort(key=lambda one: sort_key(one.path))
+    return FolderContents(folders, sorted(documents, key=sort_key), paths)
 
 
-def path_in(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     """Return the path of a name in a folder; the empty path is the top one."""
     return f"{folder}/{name}" if folder else name
 
 
-def by_name(path: str) -> tuple[str, str]:
+def sort_key(path: str) -> tuple[str, str]:
     """As people sort names: capital letters make no difference, and what introduces a folder comes first."""
     name = path.rpartition("/")[2].casefold()
     return ("" if name.partition(".")[0] in ("readme", "index") else name, path)
 
 
-def not_found(snapshot: Snapshot, folder: str) -> DocumentNotFound:
+def build_not_found_error(snapshot: Snapshot, folder: str) -> DocumentNotFound:
     """Return the error for a folder without documents, with the nearest folders."""
     folders = {
         path.rsplit("/", depth)[0] for path in snapshot.documents for depth in range(1, path.count("/") + 1)
@@ -121,11 +121,11 @@ TOGETHER = 60
 _TAGS = 4
 
 
-class Row(NamedTuple):
+class DocumentRow(NamedTuple):
     """A document as the library shows it; `author` is who changed it last, where that is known."""
 
     path: str
-    summary: Summary
+    summary: DocumentSummary
     type: str
     tags: tuple[str, ...]
     more_tags: int
@@ -138,15 +138,15 @@ class Row(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
-class Group(NamedTuple):
+class FolderGroup(NamedTuple):
     """The documents of a folder further down; `name` is its path from the folder that is shown."""
 
     folder: Folder
     name: str
-    rows: Sequence[Row]
+    rows: Sequence[DocumentRow]
 
 
-def library(asked: Asked) -> Response:
+def render_library(asked: PageRequest) -> Response:
     """Return the top folder, or the one that the address names."""
     folder = asked.path.get("path", "").strip("/")
     if folder:
@@ -156,7 +156,7 @@ def library(asked: Asked) -> Response:
     page = _page_number(asked.query.get("page", ""))
     if not snapshot.documents and not folder:
         return asked.page("library.html", **_place(asked, folder), **_nothing())
-    here = listed(snapshot, folder)
+    here = list_folder(snapshot, folder)
     if asked.ref is None:
         asked.site.summaries.read_ahead(snapshot)
     first = (page - 1) * ROWS
@@ -183,14 +183,14 @@ def library(asked: Asked) -> Response:
         groups=_groups(asked, snapshot, folder, here.below) if is_together else (),
         total=len(here.below),
         open_only=is_open_only,
-        toggle=with_query(plain, tasks=None if is_open_only else "open", ref=asked.ref),
+        toggle=add_query(plain, tasks=None if is_open_only else "open", ref=asked.ref),
         page=page,
-        earlier=with_query(plain, page=page - 1 if page > 2 else None, **kept) if page > 1 else None,
-        later=with_query(plain, page=page + 1, **kept) if is_more else None,
+        earlier=add_query(plain, page=page - 1 if page > 2 else None, **kept) if page > 1 else None,
+        later=add_query(plain, page=page + 1, **kept) if is_more else None,
     )
 
 
-def _place(asked: Asked, folder: str) -> Mapping[str, Any]:
+def _place(asked: PageRequest, folder: str) -> Mapping[str, Any]:
     """Return where one is: the folder, those above it, and the branch and commit that are read."""
     parts = folder.split("/") if folder else []
     above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
@@ -218,7 +218,7 @@ def _nothing() -> Mapping[str, Any]:
     }
 
 
-def _has_commits(asked: Asked) -> bool:
+def _has_commits(asked: PageRequest) -> bool:
     """Return True if the commit is one of a history, and no tree of an artifact."""
     return asked.snapshot.commit is not None and asked.workspace.branch is not None
 
@@ -228,12 +228,12 @@ def _page_number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
-def _with_open(asked: Asked, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
+def _with_open(asked: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
     """Yield the documents that have tasks to be done."""
     return (path for path in paths if asked.site.summaries.has_open(snapshot, path))
 
 
-def _rows(asked: Asked, snapshot: Snapshot, paths: Sequence[str]) -> list[Row]:
+def _rows(asked: PageRequest, snapshot: Snapshot, paths: Sequence[str]) -> list[DocumentRow]:
     changed = asked.site.changed.of(snapshot) if _has_commits(asked) else {}
     authors: dict[str, Signature | None] = {}
     rows = []
@@ -244,11 +244,11 @@ def _rows(asked: Asked, snapshot: Snapshot, paths: Sequence[str]) -> list[Row]:
             authors[commit] = _author(snapshot, commit)
         kind, tags = _facets(snapshot, path, summary)
         author = authors[commit] if commit else None
-        rows.append(Row(path, summary, kind, tags[:_TAGS], len(tags[_TAGS:]), author, commit))
+        rows.append(DocumentRow(path, summary, kind, tags[:_TAGS], len(tags[_TAGS:]), author, commit))
     return rows
 
 
-def _groups(asked: Asked, snapshot: Snapshot, folder: str, below: Sequence[str]) -> list[Group]:
+def _groups(asked: PageRequest, snapshot: Snapshot, folder: str, below: Sequence[str]) -> list[FolderGroup]:
     """Return the documents further down, by folder."""
     paths: dict[str, list[str]] = {}
     for path in below:
@@ -257,7 +257,9 @@ def _groups(asked: Asked, snapshot: Snapshot, folder: str, below: Sequence[str])
             paths.setdefault(above, []).append(path)
     start = len(folder) + 1 if folder else 0
     return [
-        Group(Folder(above, len(found)), above[start:], _rows(asked, snapshot, sorted(found, key=by_name)))
+        FolderGroup(
+            Folder(above, len(found)), above[start:], _rows(asked, snapshot, sorted(found, key=sort_key))
+        )
         for above, found in sorted(paths.items(), key=lambda item: item[0].casefold())
     ]
 
@@ -269,7 +271,7 @@ def _author(snapshot: Snapshot, commit: str) -> Signature | None:
         return None
 
 
-def _facets(snapshot: Snapshot, path: str, summary: Summary) -> tuple[str, tuple[str, ...]]:
+def _facets(snapshot: Snapshot, path: str, summary: DocumentSummary) -> tuple[str, tuple[str, ...]]:
     try:
         values = snapshot.taxonomy.values(path, summary.facets)
     except WorkspaceError:  # of a manifest that cannot be read; `docyard validate` tells of it
@@ -277,11 +279,11 @@ def _facets(snapshot: Snapshot, path: str, summary: Summary) -> tuple[str, tuple
     return ", ".join(values.get("type", ())), values.get("tags", ())
 
 
-def library_routes(site: Site) -> list[BaseRoute]:
+def build_library_routes(site: Site) -> list[BaseRoute]:
     """Return the routes."""
     return [
-        Route("/", getting(site, library)),
-        Route("/folder/{path:path}", getting(site, library)),
-        Route("/search", getting(site, search)),
-        Route("/events", listening(site)),
+        Route("/", answer_get(site, render_library)),
+        Route("/folder/{path:path}", answer_get(site, render_library)),
+        Route("/search", answer_get(site, render_search)),
+        Route("/events", build_events_endpoint(site)),
     ]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from docyard.web.diff import diff_of, place_id
-from docyard.web.errors import status_of
-from docyard.web.proposals.conflicts import resolve
-from docyard.web.proposals.view import head, seen_words
+from docyard.web.diff import build_diff, format_element_id
+from docyard.web.errors import get_status
+from docyard.web.proposals.conflicts import handle_conflicts_form
+from docyard.web.proposals.view import build_head, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.proposals.actions.actions import NotAnnounced
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
-    from docyard.web.diff import Diff
+    from docyard.web.asked import PageRequest
+    from docyard.web.diff import DiffPage
     from workspace.proposals.actions.actions import ProposalActions
     from workspace.proposals.actions.register import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
@@ -55,7 +55,7 @@ _AGAIN = {
 }
 
 
-class UnknownAct(WorkspaceError):
+class UnknownAction(WorkspaceError):
     """Nothing of this name can be done with a proposal."""
 
     code: ClassVar[str] = "ACT_NOT_FOUND"
@@ -66,7 +66,7 @@ class UnknownAct(WorkspaceError):
         )
 
 
-class WordsChanged(WorkspaceError):
+class TextChanged(WorkspaceError):
     """Somebody else has changed the title or description that a form would replace."""
 
     code: ClassVar[str] = "WORDS_CHANGED"
@@ -78,7 +78,7 @@ class WordsChanged(WorkspaceError):
         )
 
 
-def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Response:
+def render_refusal(asked: PageRequest, one: Proposal, act: str, error: WorkspaceError) -> Response:
     """Return the page that says why an act was refused; its form holds the words, to be sent again."""
     one = asked.workspace.proposing().one(one.id)  # as it is by now
     words = {name: asked.fields[name] for name in _WORDS if name in asked.fields}
@@ -89,13 +89,13 @@ def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Res
         again_as, again = ("comment", "Say it as a comment") if words else (act, "")
     if isinstance(error, NotAnnounced):
         words = {}  # they are kept
-    news = _news(asked, one) if isinstance(error, ProposalMoved) else None
+    news = _find_new_changes(asked, one) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and news is None:
         again = ""  # nobody decides on what could not be shown
     return asked.page(
         "refused.html",
-        status=status_of(error),
-        **head(asked, one),
+        status=get_status(error),
+        **build_head(asked, one),
         error=error,
         act=act,
         again_as=again_as,
@@ -110,20 +110,20 @@ def refused(asked: Asked, one: Proposal, act: str, error: WorkspaceError) -> Res
     )
 
 
-def _news(asked: Asked, one: Proposal) -> Diff | None:
-    """What a proposal changed since the commit that the form was made for; None where nobody can tell."""
+def _find_new_changes(asked: PageRequest, one: Proposal) -> DiffPage | None:
+    """Return a proposal's changes since the form's commit; None if they are unknown."""
     from workspace.proposals.review.changes import compare_commits
 
     seen = asked.fields.get("commit", "")
     if one.tip is None or not _COMMIT.fullmatch(seen) or not asked.workspace.exists(seen):
         return None
     try:
-        return diff_of(compare_commits(asked.workspace.snapshot(seen), asked.workspace.snapshot(one.tip)))
+        return build_diff(compare_commits(asked.workspace.snapshot(seen), asked.workspace.snapshot(one.tip)))
     except WorkspaceError:  # such as an id that is no commit's
         return None
 
 
-def submit(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -> ActionResult:
+def submit_proposal(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -> ActionResult:
     """Ask for a review. Raises NotAnnounced where that is done, but the pull request is not."""
     acted = proposing.submit(id, actor, request=key)
     announced = proposing.announce(acted.proposal)
@@ -133,16 +133,16 @@ def submit(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -
     return acted
 
 
-def act(asked: Asked) -> Response:
-    """Do what a form asks for, and sends the browser to where that is seen."""
+def handle_action(asked: PageRequest) -> Response:
+    """Run the action of a form, and redirect the browser to its result."""
     proposing = asked.workspace.proposing()
     name = asked.path["act"]
     one = proposing.one(asked.path["id"])
     if name == "resolve":
-        return resolve(asked, one)
+        return handle_conflicts_form(asked, one)
     doing = _ACTS.get(name)
     if doing is None:
-        raise UnknownAct(name, [*_ACTS, "resolve"])
+        raise UnknownAction(name, [*_ACTS, "resolve"])
     try:
         return asked.redirect(doing(asked, proposing, one))
     except MergeConflict:
@@ -150,19 +150,19 @@ def act(asked: Asked) -> Response:
     except WorkspaceError as error:
         if has_committed() and not isinstance(error, NotAnnounced):
             raise
-        return refused(asked, one, name, error)
+        return render_refusal(asked, one, name, error)
 
 
-def back(asked: Asked) -> Response:
+def redirect_back(asked: PageRequest) -> Response:
     """Return the address of a form's answer, asked for by itself: it leads to the proposal."""
     return asked.redirect(asked.urls.proposal(asked.workspace.proposing().one(asked.path["id"]).id))
 
 
-def _key(asked: Asked) -> str | None:
+def _key(asked: PageRequest) -> str | None:
     return asked.fields.get("key") or None
 
 
-def _comment(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _comment(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     fields = asked.fields
     file, slug, view = fields.get("file") or None, fields.get("slug") or None, fields.get("view", "")
     acted = proposing.comment(
@@ -176,23 +176,23 @@ def _comment(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
         request=_key(asked),
     )
     if view and file is not None:
-        id = place_id(file, slug) if slug is not None else place_id(file)
+        id = format_element_id(file, slug) if slug is not None else format_element_id(file)
         shown = asked.urls.proposal(
             one.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
         )
         return f"{shown}#{id}"
-    return _heard(asked, acted)
+    return _get_comment_url(asked, acted)
 
 
-def _approve(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _approve(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     return _review(asked, proposing, one, ReviewDecision.APPROVE)
 
 
-def _request_changes(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _request_changes(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     return _review(asked, proposing, one, ReviewDecision.REQUEST_CHANGES)
 
 
-def _review(asked: Asked, proposing: ProposalActions, one: Proposal, verdict: ReviewDecision) -> str:
+def _review(asked: PageRequest, proposing: ProposalActions, one: Proposal, verdict: ReviewDecision) -> str:
     acted = proposing.review(
         one.id,
         asked.actor,
@@ -201,20 +201,20 @@ def _review(asked: Asked, proposing: ProposalActions, one: Proposal, verdict: Re
         commit=asked.fields.get("commit") or None,
         request=_key(asked),
     )
-    return _heard(asked, acted)
+    return _get_comment_url(asked, acted)
 
 
-def _submit(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
-    return _seen(asked, submit(proposing, one.id, asked.actor, _key(asked)))
+def _submit(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
+    return _get_proposal_url(asked, submit_proposal(proposing, one.id, asked.actor, _key(asked)))
 
 
-def _edit(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _edit(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     wanted = [asked.fields.get(name, "").strip() for name in ("title", "description")]
 
     def confirm(now: Proposal) -> None:
         is_done = wanted == [now.words.title, now.words.description]  # as by the same form, sent twice
-        if asked.fields.get("seen", seen_words(now)) != seen_words(now) and not is_done:
-            raise WordsChanged
+        if asked.fields.get("seen", digest_text(now)) != digest_text(now) and not is_done:
+            raise TextChanged
 
     acted = proposing.edit(
         one.id,
@@ -224,40 +224,40 @@ def _edit(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
         request=_key(asked),
         confirm=confirm,
     )
-    return _seen(asked, acted)
+    return _get_proposal_url(asked, acted)
 
 
-def _close(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _close(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     text = asked.fields.get("text", "")
-    return _seen(asked, proposing.close(one.id, asked.actor, text, request=_key(asked)))
+    return _get_proposal_url(asked, proposing.close(one.id, asked.actor, text, request=_key(asked)))
 
 
-def _reopen(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _reopen(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     text = asked.fields.get("text", "")
-    return _seen(asked, proposing.reopen(one.id, asked.actor, text, request=_key(asked)))
+    return _get_proposal_url(asked, proposing.reopen(one.id, asked.actor, text, request=_key(asked)))
 
 
-def _refresh(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
-    return _seen(asked, proposing.refresh(one.id, asked.actor, request=_key(asked)))
+def _refresh(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
+    return _get_proposal_url(asked, proposing.refresh(one.id, asked.actor, request=_key(asked)))
 
 
-def _merge(asked: Asked, proposing: ProposalActions, one: Proposal) -> str:
+def _merge(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     commit = asked.fields.get("commit") or None
-    return _seen(asked, proposing.merge(one.id, asked.actor, commit=commit, request=_key(asked)))
+    return _get_proposal_url(asked, proposing.merge(one.id, asked.actor, commit=commit, request=_key(asked)))
 
 
-def _seen(asked: Asked, acted: ActionResult) -> str:
+def _get_proposal_url(asked: PageRequest, acted: ActionResult) -> str:
     """Return where the browser sees what was done."""
     return asked.urls.proposal(acted.proposal.id)
 
 
-def _heard(asked: Asked, acted: ActionResult) -> str:
+def _get_comment_url(asked: PageRequest, acted: ActionResult) -> str:
     """Return the same for words: where they stand."""
-    url = _seen(asked, acted)
+    url = _get_proposal_url(asked, acted)
     return f"{url}#said-{acted.said[0]}" if acted.said else url
 
 
-_ACTS: Mapping[str, Callable[[Asked, ProposalActions, Proposal], str]] = {
+_ACTS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] = {
     "comment": _comment,
     "submit": _submit,
     "approve": _approve,

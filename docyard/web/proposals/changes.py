@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.web.diff import diff_of
-from docyard.web.proposals.conversation import ThreadShown, threads_shown
-from docyard.web.proposals.view import head
+from docyard.web.diff import build_diff
+from docyard.web.proposals.conversation import ThreadView, build_thread_views
+from docyard.web.proposals.view import build_head
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
-    from docyard.web.diff import Diff
+    from docyard.web.asked import PageRequest
+    from docyard.web.diff import DiffPage
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges
 
@@ -22,7 +22,7 @@ VIEWS = {"side": "Side by side", "inline": "In one column"}
 """How changes can be looked at."""
 
 
-def changes_page(asked: Asked) -> Response:
+def render_changes_page(asked: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
     changes = asked.workspace.reviewing().changes(one)
@@ -31,15 +31,15 @@ def changes_page(asked: Asked) -> Response:
     path = asked.query.get("path") or None
     offset = asked.query.get("offset", "")
     at = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
-    diff = diff_of(changes, path=path, offset=at)
-    within, elsewhere = _placed(asked, one, changes, diff)
+    diff = build_diff(changes, path=path, offset=at)
+    within, elsewhere = _select_threads(asked, one, changes, diff)
 
     def link(offset: int) -> str:
         return asked.urls.proposal(one.id, "changes", view=view, path=path, offset=offset or None)
 
     return asked.page(
         "changes.html",
-        **head(asked, one),
+        **build_head(asked, one),
         diff=diff,
         view=view,
         views=VIEWS,
@@ -52,14 +52,14 @@ def changes_page(asked: Asked) -> Response:
     )
 
 
-def _placed(
-    asked: Asked, one: Proposal, changes: CommitChanges, diff: Diff
-) -> tuple[dict[tuple[str, str], list[ThreadShown]], int]:
+def _select_threads(
+    asked: PageRequest, one: Proposal, changes: CommitChanges, diff: DiffPage
+) -> tuple[dict[tuple[str, str], list[ThreadView]], int]:
     """Return the threads of this page by path and section, and how many comments are on other places."""
     reviewing = asked.workspace.reviewing()
     shown = {(document.path, section.address) for document in diff.documents for section in document.sections}
     first = {document.path: document.sections[0].address for document in diff.documents if document.sections}
-    found: dict[tuple[str, str], list[ThreadShown]] = {}
+    found: dict[tuple[str, str], list[ThreadView]] = {}
     elsewhere, after = 0, 0
     while after < _MOST_THREADS:
         page = reviewing.comments(one, after=after)
@@ -69,7 +69,7 @@ def _placed(
             if place is not None and key not in shown and place.slug is None and place.path in first:
                 key = place.path, first[place.path]  # on the document: before its first section
             if key in shown:
-                found.setdefault(key, []).extend(threads_shown(asked, one, changes, [placed]))
+                found.setdefault(key, []).extend(build_thread_views(asked, one, changes, [placed]))
             else:
                 elsewhere += 1
         if page.next is None:

@@ -13,12 +13,12 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.proposals.conflicts import Found, conflicts_of, version_text
+from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_version
 from docyard.terminal.exits import CannotError
-from docyard.web.diff import Rows, rows_of
-from docyard.web.errors import status_of
-from docyard.web.proposals.view import head
-from docyard.wording import who
+from docyard.web.diff import DiffRows, build_rows
+from docyard.web.errors import get_status
+from docyard.web.proposals.view import build_head
+from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from workspace.merge.conflict import UnitConflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Proposal
 
 
-class Decided(NamedTuple):
+class FormDecision(NamedTuple):
     """What a form says of a conflict: a choice (None: not yet), new words, and a digest of what was shown."""
 
     choice: ResolutionChoice | None
@@ -46,13 +46,13 @@ class Decided(NamedTuple):
     seen: str
 
 
-def conflict_id(path: str, unit: UnitId) -> str:
-    """Names a conflict in a form: the same unit of the same file has the same name at all commits."""
+def format_conflict_id(path: str, unit: UnitId) -> str:
+    """Return the id of a conflict in a form: the same for the same unit of a file at all commits."""
     named = "\0".join((path, unit.kind.value, unit.where, unit.part))
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def seen_digest(conflict: UnitConflict) -> str:
+def digest_versions(conflict: UnitConflict) -> str:
     """Return a digest of the three versions of a conflict."""
     told = hashlib.sha256()
     for version in (conflict.base, conflict.ours, conflict.theirs):
@@ -60,13 +60,13 @@ def seen_digest(conflict: UnitConflict) -> str:
     return told.hexdigest()[:16]
 
 
-def read(fields: Mapping[str, str]) -> dict[str, Decided]:
-    """The decisions of a form's fields `choice-ID`, `content-ID` and `seen-ID`, by the ids of conflicts."""
+def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
+    """Return the decisions in the fields `choice-ID`, `content-ID` and `seen-ID`, by conflict id."""
     ids = dict.fromkeys(
         name.partition("-")[2] for name in fields if name.startswith(("choice-", "content-", "seen-"))
     )
     return {
-        id: Decided(
+        id: FormDecision(
             _choice(fields.get(f"choice-{id}", "")),
             fields.get(f"content-{id}", ""),
             fields.get(f"seen-{id}", ""),
@@ -75,18 +75,18 @@ def read(fields: Mapping[str, str]) -> dict[str, Decided]:
     }
 
 
-def resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, Decided]) -> Resolutions:
+def build_resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, FormDecision]) -> Resolutions:
     """Return what was decided of some conflicts."""
     found: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
-        one = decided.get(conflict_id(path, conflict.unit))
+        one = decided.get(format_conflict_id(path, conflict.unit))
         if one is not None and one.choice is not None:
             content = _content(conflict, one.content) if one.choice is ResolutionChoice.CONTENT else None
             found.setdefault(path, {})[conflict.unit] = Resolution(one.choice, content)
     return found
 
 
-def digest(decided: Mapping[str, Decided]) -> str:
+def digest_decisions(decided: Mapping[str, FormDecision]) -> str:
     """Return what tells whether a form that is sent again with its key asks for the same."""
     said = sorted(
         (id, one.choice, one.content if one.choice is ResolutionChoice.CONTENT else "")
@@ -100,7 +100,7 @@ def _choice(text: str) -> ResolutionChoice | None:
 
 
 def _content(conflict: UnitConflict, text: str) -> bytes | None:
-    """New words as bytes; a whole file keeps the line ends that it has, which a browser does not send."""
+    """Return the new text as bytes, with the line endings of the file, which browsers do not send."""
     if not text:
         return None
     data = text.encode("utf-8", "replace")
@@ -111,7 +111,7 @@ def _content(conflict: UnitConflict, text: str) -> bytes | None:
     return data
 
 
-MOST = 100
+MAX_CONFLICTS = 100
 
 
 """Conflicts on one form."""
@@ -134,14 +134,14 @@ _KINDS = {
 }
 
 
-class Version(NamedTuple):
+class VersionView(NamedTuple):
     """One version of a unit: how it differs from the base, or why it is not shown."""
 
-    rows: Rows
+    rows: DiffRows
     note: str = ""
 
 
-class ConflictShown(NamedTuple):
+class ConflictView(NamedTuple):
     """A conflict with its versions, and what was chosen by now.
 
     `content` is what stands in the field for one's own words; None where there can be none.
@@ -153,82 +153,86 @@ class ConflictShown(NamedTuple):
     path: str
     where: str
     kind: str
-    base: Version | None
-    ours: Version
-    theirs: Version
+    base: VersionView | None
+    ours: VersionView
+    theirs: VersionView
     choice: str
     content: str | None
     has_changed: bool
     problem: str
 
 
-def conflicts_page(asked: Asked) -> Response:
+def render_conflicts_page(asked: PageRequest) -> Response:
     """Return the conflicts of a proposal as they are now. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
-    return _page(asked, one, _found(asked, one), {})
+    return _page(asked, one, _find_conflicts(asked, one), {})
 
 
-def resolve(asked: Asked, one: Proposal) -> Response:
-    """Take the target into the proposal as the form decides, or shows the form again with what it held."""
-    decided = read(asked.fields)
+def handle_conflicts_form(asked: PageRequest, one: Proposal) -> Response:
+    """Merge the target as the form decides, or return the form with its content."""
+    decided = parse_decisions(asked.fields)
     commit, target = asked.fields.get("commit", ""), asked.fields.get("target", "")
     if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(target):
-        return _page(asked, one, _found(asked, one), decided, status=409)
+        return _page(asked, one, _find_conflicts(asked, one), decided, status=409)
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        return resolutions(conflicts, decided)
+        return build_resolutions(conflicts, decided)
 
-    decisions = RefreshDecisions(choose, commit, target, digest(decided))
+    decisions = RefreshDecisions(choose, commit, target, digest_decisions(decided))
     proposing = asked.workspace.proposing()
     try:
         proposing.refresh(one.id, asked.actor, decisions, request=asked.fields.get("key") or None)
     except ConflictChanged as error:
         one = proposing.one(one.id)
-        return _page(asked, one, Found(error.tip, error.theirs, error.conflicts), decided, changed=True)
+        return _page(asked, one, ConflictSet(error.tip, error.theirs, error.conflicts), decided, changed=True)
     except MergeConflict as error:
-        return _page(asked, one, _found(asked, one, target), decided, left=len(error.conflicts))
+        return _page(asked, one, _find_conflicts(asked, one, target), decided, left=len(error.conflicts))
     except WorkspaceError as error:
         if has_committed():
             raise
         one = proposing.one(one.id)
-        return _page(asked, one, _found(asked, one, target if one.is_open else None), decided, error=error)
+        return _page(
+            asked, one, _find_conflicts(asked, one, target if one.is_open else None), decided, error=error
+        )
     return asked.redirect(asked.urls.proposal(one.id))
 
 
-def _found(asked: Asked, one: Proposal, target: str | None = None) -> Found:
-    """The conflicts as they are now, or with an earlier commit of the target, which a form is bound to."""
+def _find_conflicts(asked: PageRequest, one: Proposal, target: str | None = None) -> ConflictSet:
+    """Return the current conflicts, or those with an earlier target commit that a form names."""
     if target is not None:
-        return Found(one.tip, target, asked.workspace.reviewing().conflicts(one, target))
+        return ConflictSet(one.tip, target, asked.workspace.reviewing().conflicts(one, target))
     try:
-        return conflicts_of(asked.workspace, one)
+        return find_conflicts(asked.workspace, one)
     except CannotError:  # a branch is gone, which the page says
-        return Found(one.tip, None, ())
+        return ConflictSet(one.tip, None, ())
 
 
 def _page(
-    asked: Asked,
+    asked: PageRequest,
     one: Proposal,
-    found: Found,
-    decided: Mapping[str, Decided],
+    found: ConflictSet,
+    decided: Mapping[str, FormDecision],
     *,
     changed: bool = False,
     left: int = 0,
     error: WorkspaceError | None = None,
     status: int | None = None,
 ) -> Response:
-    shown = [_shown(path, conflict, decided, error) for path, conflict in found.conflicts[:MOST]]
+    shown = [
+        _build_view(path, conflict, decided, error) for path, conflict in found.conflicts[:MAX_CONFLICTS]
+    ]
     kept = {each.id for each in shown} if one.is_open and asked.may_write else set[str]()
     lost = [each.content for id, each in decided.items() if id not in kept and each.content.strip()]
     if status is None:
-        status = status_of(error) if error is not None else 409 if changed or left else 200
+        status = get_status(error) if error is not None else 409 if changed or left else 200
     return asked.page(
         "conflicts.html",
         status=status,
-        **head(asked, one),
+        **build_head(asked, one),
         commit=found.commit,
         target_commit=found.target_commit,
         conflicts=shown,
-        more=max(0, len(found.conflicts) - MOST),
+        more=max(0, len(found.conflicts) - MAX_CONFLICTS),
         changed=changed,
         left=left,
         error=error,
@@ -237,29 +241,29 @@ def _page(
     )
 
 
-def _last_refresh(asked: Asked, one: Proposal) -> tuple[str, Event] | None:
+def _last_refresh(asked: PageRequest, one: Proposal) -> tuple[str, Event] | None:
     """Return who took the target in last, and what they said by it."""
     events = asked.workspace.proposing().said(one)
     found = next((event for event in reversed(events) if isinstance(event.words, Refreshed)), None)
-    return None if found is None else (who(found.author), found)
+    return None if found is None else (format_author(found.author), found)
 
 
-def _shown(
+def _build_view(
     path: str,
     conflict: UnitConflict,
-    decided: Mapping[str, Decided],
+    decided: Mapping[str, FormDecision],
     error: WorkspaceError | None,
-) -> ConflictShown:
-    unit, id, seen = conflict.unit, conflict_id(path, conflict.unit), seen_digest(conflict)
+) -> ConflictView:
+    unit, id, seen = conflict.unit, format_conflict_id(path, conflict.unit), digest_versions(conflict)
     before = decided.get(id)
     has_changed = before is not None and before.seen not in ("", seen)
     choice = before.choice.value if before is not None and before.choice and not has_changed else ""
     base = _text(unit, conflict.base)
     is_wrong = error is not None and error.details.get("unit") == unit
-    content = _editable(conflict)
+    content = _get_initial_text(conflict)
     if content is not None and before is not None and before.content.strip():
         content = before.content
-    return ConflictShown(
+    return ConflictView(
         id,
         seen,
         path,
@@ -275,15 +279,15 @@ def _shown(
     )
 
 
-def _version(unit: UnitId, data: bytes | None, base: str | None) -> Version:
+def _version(unit: UnitId, data: bytes | None, base: str | None) -> VersionView:
     if data is None:
-        return Version(Rows(), "Not there: this side removed it, or never had it.")
+        return VersionView(DiffRows(), "Not there: this side removed it, or never had it.")
     text = _text(unit, data)
     if text is None:
-        return Version(Rows(), f"{len(data):,} bytes that are no text.")
+        return VersionView(DiffRows(), f"{len(data):,} bytes that are no text.")
     if not text.strip():
-        return Version(Rows(), "Empty.")
-    return Version(rows_of(text if base is None else base, text))
+        return VersionView(DiffRows(), "Empty.")
+    return VersionView(build_rows(text if base is None else base, text))
 
 
 def _text(unit: UnitId, data: bytes | None) -> str | None:
@@ -294,11 +298,11 @@ def _text(unit: UnitId, data: bytes | None) -> str | None:
         data.decode()
     except UnicodeDecodeError:
         return None
-    return version_text(unit, data).replace("\r\n", "\n")
+    return format_version(unit, data).replace("\r\n", "\n")
 
 
-def _editable(conflict: UnitConflict) -> str | None:
-    """What one's own words begin with: ours, else theirs; None for a place, and for what is no text."""
+def _get_initial_text(conflict: UnitConflict) -> str | None:
+    """Return the initial text of the field: ours, else theirs; None for a place, and for binary data."""
     if conflict.unit.kind is UnitKind.PLACE:
         return None
     data = conflict.ours if conflict.ours is not None else conflict.theirs

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.view import VOID
-from docyard.web.diff import place_id
-from docyard.web.templates import trusted
-from docyard.wording import short, who
+from docyard.web.diff import format_element_id
+from docyard.web.templates import mark_trusted
+from docyard.wording import format_author, shorten_id
 from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
     Closed,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from workspace.proposals.approvals import Void
     from workspace.proposals.comments import PlacedThread
     from workspace.proposals.events import Event
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 
-def said(asked: Asked, text: str, path: str = "") -> Markup:
-    """A text as safe HTML; its links lead to the served branch, and count from the document of a path."""
+def render_text(asked: PageRequest, text: str, path: str = "") -> Markup:
+    """Return a text as safe HTML; its links lead to the served branch, relative to a document's path."""
     from workspace.rendering.renderer import render_text
 
     snapshot = asked.workspace.snapshot()
-    return trusted(render_text(text, urls=asked.urls.at(None), snapshot=snapshot, base_path=path))
+    return mark_trusted(render_text(text, urls=asked.urls.at(None), snapshot=snapshot, base_path=path))
 
 
 PAGE = 100
@@ -66,7 +66,7 @@ _NOW = {
 }
 
 
-class Remark(NamedTuple):
+class CommentView(NamedTuple):
     """A comment, or an answer to one."""
 
     id: str
@@ -75,21 +75,21 @@ class Remark(NamedTuple):
     text: Markup
 
 
-class ThreadShown(NamedTuple):
+class ThreadView(NamedTuple):
     """A comment with its answers.
 
     `place` is what it is about, `url` leads there, and `now` says what became of it.
     """
 
-    remark: Remark
-    replies: tuple[Remark, ...]
+    remark: CommentView
+    replies: tuple[CommentView, ...]
     place: str
     quote: str
     now: str
     url: str
 
 
-class Entry(NamedTuple):
+class ConversationEntry(NamedTuple):
     """Something that was said or done: a thread, or a sentence with perhaps some words below it.
 
     `verdict` is that of a review, and `void` why it does not count.
@@ -102,20 +102,20 @@ class Entry(NamedTuple):
     text: Markup | None = None
     verdict: str = ""
     void: str = ""
-    thread: ThreadShown | None = None
+    thread: ThreadView | None = None
 
 
 class Conversation(NamedTuple):
     """Entries of one page, of `total`; `first` counts from 0, and `before` is that of the page before."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ConversationEntry, ...]
     total: int
     first: int
     before: int
 
 
-def conversation(
-    asked: Asked, one: Proposal, changes: CommitChanges, void: Mapping[str, Void], first: int | None
+def build_conversation(
+    asked: PageRequest, one: Proposal, changes: CommitChanges, void: Mapping[str, Void], first: int | None
 ) -> Conversation:
     """Return a page of what is said, from an entry on; the last one where none is named."""
     numbers = {thread.comment.id: number for number, thread in enumerate(one.words.threads)}
@@ -129,10 +129,10 @@ def conversation(
     return Conversation(entries, len(events), first, max(0, first - PAGE))
 
 
-def threads_shown(
-    asked: Asked, one: Proposal, changes: CommitChanges, placed: Sequence[PlacedThread]
-) -> list[ThreadShown]:
-    """Threads as pages show them."""
+def build_thread_views(
+    asked: PageRequest, one: Proposal, changes: CommitChanges, placed: Sequence[PlacedThread]
+) -> list[ThreadView]:
+    """Return the views of threads."""
     sections = {
         (document.path, change.section) for document in changes.documents for change in document.sections
     }
@@ -147,33 +147,35 @@ def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
 
 
 def _threads(
-    asked: Asked, one: Proposal, changes: CommitChanges, numbers: Sequence[int]
-) -> dict[str, ThreadShown]:
+    asked: PageRequest, one: Proposal, changes: CommitChanges, numbers: Sequence[int]
+) -> dict[str, ThreadView]:
     if not numbers:
         return {}
     first = min(numbers)
     found = asked.workspace.reviewing().comments(one, after=first, limit=max(numbers) - first + 1)
-    return {thread.remark.id: thread for thread in threads_shown(asked, one, changes, found.threads)}
+    return {thread.remark.id: thread for thread in build_thread_views(asked, one, changes, found.threads)}
 
 
-def _entry(asked: Asked, event: Event, thread: ThreadShown | None, void: Void | None) -> Entry:
-    entry = Entry(event.id, who(event.author), event.time, thread=thread)
+def _entry(
+    asked: PageRequest, event: Event, thread: ThreadView | None, void: Void | None
+) -> ConversationEntry:
+    entry = ConversationEntry(event.id, format_author(event.author), event.time, thread=thread)
     match event.words:
         case Reviewed() as words:
             return entry._replace(
-                sentence=f"{_VERDICTS[words.verdict]}, as of {short(words.commit)}",
-                text=said(asked, words.text) if words.text else None,
+                sentence=f"{_VERDICTS[words.verdict]}, as of {shorten_id(words.commit)}",
+                text=render_text(asked, words.text) if words.text else None,
                 verdict=words.verdict.value,
                 void=VOID[void] if void is not None else "",
             )
         case Submitted() as words:
-            return entry._replace(sentence=f"asked for a review of {short(words.commit)}")
+            return entry._replace(sentence=f"asked for a review of {shorten_id(words.commit)}")
         case Refreshed() as words:
-            return entry._replace(sentence=f"took in what its target had, up to {short(words.target)}")
+            return entry._replace(sentence=f"took in what its target had, up to {shorten_id(words.target)}")
         case Closed(text):
-            return entry._replace(sentence="closed this", text=said(asked, text) if text else None)
+            return entry._replace(sentence="closed this", text=render_text(asked, text) if text else None)
         case Reopened(text):
-            return entry._replace(sentence="reopened this", text=said(asked, text) if text else None)
+            return entry._replace(sentence="reopened this", text=render_text(asked, text) if text else None)
         case Edited(title, description):
             parts = [
                 *(["the title"] * (title is not None)),
@@ -184,23 +186,25 @@ def _entry(asked: Asked, event: Event, thread: ThreadShown | None, void: Void | 
             return entry
 
 
-def _remark(asked: Asked, comment: Comment, path: str) -> Remark:
-    return Remark(comment.id, who(comment.author), comment.time, said(asked, comment.text, path))
+def _remark(asked: PageRequest, comment: Comment, path: str) -> CommentView:
+    return CommentView(
+        comment.id, format_author(comment.author), comment.time, render_text(asked, comment.text, path)
+    )
 
 
 def _thread(
-    asked: Asked,
+    asked: PageRequest,
     one: Proposal,
     placed: PlacedThread,
     sections: set[tuple[str, str]],
     paths: frozenset[str],
-) -> ThreadShown:
+) -> ThreadView:
     comment, place = placed.thread.comment, placed.thread.comment.place
     about = place.path if place is not None else ""
     remark = _remark(asked, comment, about)
     replies = tuple(_remark(asked, reply, about) for reply in placed.thread.replies)
     if place is None:
-        return ThreadShown(remark, replies, "", "", "", "")
+        return ThreadView(remark, replies, "", "", "", "")
     path, slug = place.path, place.slug
     now = ""
     if placed.standing is not None:
@@ -208,9 +212,9 @@ def _thread(
         now = _NOW[placed.standing.now.value]
     is_gone = placed.standing is not None and placed.standing.now.value == "gone"
     if slug is not None and (path, slug) in sections:
-        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + place_id(path, slug)
+        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + format_element_id(path, slug)
     elif path in paths:
-        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + place_id(path)
+        url = asked.urls.proposal(one.id, "changes", path=path) + "#" + format_element_id(path)
     else:
         url = "" if is_gone or one.tip is None else asked.urls.at(one.tip).document(path, slug or "")
-    return ThreadShown(remark, replies, path + (f"#{slug}" if slug else ""), place.quote, now, url)
+    return ThreadView(remark, replies, path + (f"#{slug}" if slug else ""), place.quote, now, url)

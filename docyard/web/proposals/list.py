@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.proposals.view import comments_of
+from docyard.proposals.view import count_comments
 from docyard.web.proposals.view import STATE_TAGS
-from docyard.wording import who
+from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.proposals.proposal import ProposalState
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from workspace.proposals.proposal import Proposal
 
 PAGE = 50
@@ -31,7 +31,7 @@ STATES = {
 """What can be listed, and how it is called."""
 
 
-class Entry(NamedTuple):
+class ProposalEntry(NamedTuple):
     """A proposal in the list. `documents` is how many paths differ; None where nobody can tell."""
 
     proposal: Proposal
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
     asked_by: tuple[str, ...]
 
 
-def proposals_page(asked: Asked) -> Response:
+def render_proposals_page(asked: PageRequest) -> Response:
     """Return the list in a state that the query names, from its page on.
 
     Only what is shown is looked into.
@@ -50,11 +50,11 @@ def proposals_page(asked: Asked) -> Response:
     state = asked.query.get("state", "open")
     state = state if state in STATES else "open"
     every = asked.proposals
-    found = in_state(every, state)
+    found = select_by_state(every, state)
     last = max(1, -(-len(found) // PAGE))
     page = min(max(1, _number(asked.query.get("page", ""))), last)
     shown = [_entry(asked, one) for one in found[(page - 1) * PAGE : page * PAGE]]
-    counts = {name: len(in_state(every, name)) for name in STATES}
+    counts = {name: len(select_by_state(every, name)) for name in STATES}
     return asked.page(
         "proposals.html",
         states=STATES,
@@ -67,7 +67,7 @@ def proposals_page(asked: Asked) -> Response:
     )
 
 
-def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
+def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
     """Return those in a state: all that have not ended are in work, and a branch that is gone is closed."""
     match state:
         case "open":
@@ -80,17 +80,17 @@ def in_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
             return [one for one in proposals if one.state.value == state]
 
 
-def _entry(asked: Asked, one: Proposal) -> Entry:
+def _entry(asked: PageRequest, one: Proposal) -> ProposalEntry:
     try:
         documents: int | None = len(asked.workspace.reviewing().paths(one))
     except WorkspaceError:  # such as a commit that a shallow clone does not have
         documents = None
-    asking = [who(bound.review.author) for bound in one.reviews if bound.asks_for_changes]
-    approving = [who(review.author) for review in one.approvals]
-    return Entry(
+    asking = [format_author(bound.review.author) for bound in one.reviews if bound.asks_for_changes]
+    approving = [format_author(review.author) for review in one.approvals]
+    return ProposalEntry(
         one,
-        who(one.words.author),
-        comments_of(one),
+        format_author(one.words.author),
+        count_comments(one),
         documents,
         tuple(dict.fromkeys(approving)),
         tuple(dict.fromkeys(asking)),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from docyard.web.proposals.actions import act, back
-from docyard.web.proposals.changes import changes_page
-from docyard.web.proposals.conflicts import conflicts_page
-from docyard.web.proposals.list import proposals_page
-from docyard.web.proposals.view import proposal_page
-from docyard.web.request import getting, posting
+from docyard.web.proposals.actions import handle_action, redirect_back
+from docyard.web.proposals.changes import render_changes_page
+from docyard.web.proposals.conflicts import render_conflicts_page
+from docyard.web.proposals.list import render_proposals_page
+from docyard.web.proposals.view import render_proposal_page
+from docyard.web.request import answer_get, answer_post
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
 
 
-def proposal_routes(site: Site) -> list[BaseRoute]:
+def build_proposal_routes(site: Site) -> list[BaseRoute]:
     """Return the routes."""
     return [
-        Route("/proposals", getting(site, proposals_page)),
-        Route("/proposals/{id}", getting(site, proposal_page)),
-        Route("/proposals/{id}/changes", getting(site, changes_page)),
-        Route("/proposals/{id}/conflicts", getting(site, conflicts_page)),
-        Route("/proposals/{id}/{act}", posting(site, act), methods=["POST"]),
-        Route("/proposals/{id}/{act}", getting(site, back)),
+        Route("/proposals", answer_get(site, render_proposals_page)),
+        Route("/proposals/{id}", answer_get(site, render_proposal_page)),
+        Route("/proposals/{id}/changes", answer_get(site, render_changes_page)),
+        Route("/proposals/{id}/conflicts", answer_get(site, render_conflicts_page)),
+        Route("/proposals/{id}/{act}", answer_post(site, handle_action), methods=["POST"]),
+        Route("/proposals/{id}/{act}", answer_get(site, redirect_back)),
     ]

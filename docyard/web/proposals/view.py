@@ -6,11 +6,11 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.forges.relay import link_of
-from docyard.proposals.view import View, token_needed
-from docyard.web.diff import diff_of
-from docyard.web.proposals.conversation import conversation, said
-from docyard.wording import who
+from docyard.forges.relay import find_link
+from docyard.proposals.view import ProposalView, describe_needed_token
+from docyard.web.diff import build_diff
+from docyard.web.proposals.conversation import build_conversation, render_text
+from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_merge_obstacle
 from workspace.proposals.proposal import ProposalState
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import Asked
+    from docyard.web.asked import PageRequest
     from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
@@ -33,7 +33,7 @@ _GLANCE = 3  # sections whose changes the conversation begins with
 _GLANCED = 1_500  # characters of each of them
 
 
-class Merging(NamedTuple):
+class MergeStatus(NamedTuple):
     """Whether the one who looks may merge now, and what is missing: sentences.
 
     `needs_token` is whose token the merge itself needs, where that is not the caller's.
@@ -44,14 +44,14 @@ class Merging(NamedTuple):
     needs_token: str
 
 
-def proposal_page(asked: Asked) -> Response:
+def render_proposal_page(asked: PageRequest) -> Response:
     """Return the page of a proposal. Raises ProposalNotFound."""
     one = asked.workspace.proposing().one(asked.path["id"])
     if one.id != asked.path["id"]:
         return asked.redirect(asked.urls.proposal(one.id))
-    view = viewed(asked, one)
+    view = load_view(asked, one)
     first = asked.query.get("from", "")
-    talk = conversation(
+    talk = build_conversation(
         asked,
         one,
         view.changes,
@@ -60,18 +60,18 @@ def proposal_page(asked: Asked) -> Response:
     )
     return asked.page(
         "proposal.html",
-        **head(asked, one),
+        **build_head(asked, one),
         view=view,
         talk=talk,
-        glance=diff_of(view.changes, most=_GLANCE, longest=_GLANCED),
-        unreviewed=diff_of(view.lacking.unreviewed, id_prefix="unreviewed-")
+        glance=build_diff(view.changes, most=_GLANCE, longest=_GLANCED),
+        unreviewed=build_diff(view.lacking.unreviewed, id_prefix="unreviewed-")
         if view.lacking.unreviewed is not None
         else None,
         ref=view.changes.tip,
-        merging=merging(asked, view),
+        merging=build_merge_status(asked, view),
         merged_by=_merged_by(asked, one),
         conflicted=_paths(view.preview.conflicts),
-        description=said(asked, one.words.description) if one.words.description else None,
+        description=render_text(asked, one.words.description) if one.words.description else None,
         most_commits=_MOST_COMMITS,
         looked_at=LOOKED_AT,
         most_overlaps=_MOST_OVERLAPS,
@@ -79,11 +79,11 @@ def proposal_page(asked: Asked) -> Response:
     )
 
 
-def viewed(asked: Asked, one: Proposal) -> View:
+def load_view(asked: PageRequest, one: Proposal) -> ProposalView:
     """Return all that is known of a proposal at its tip and its target's, but for what is said of it."""
     proposing, reviewing = asked.workspace.proposing(), asked.workspace.reviewing()
     preview = reviewing.preview(one)
-    return View(
+    return ProposalView(
         one,
         reviewing.changes(one),
         preview,
@@ -94,16 +94,16 @@ def viewed(asked: Asked, one: Proposal) -> View:
     )
 
 
-def head(asked: Asked, one: Proposal) -> Mapping[str, Any]:
+def build_head(asked: PageRequest, one: Proposal) -> Mapping[str, Any]:
     """Return what all pages of a proposal begin with, and what their forms carry."""
     return {
         "one": one,
-        "author": who(one.words.author),
-        "who": who,
+        "author": format_author(one.words.author),
+        "who": format_author,
         "state_tags": STATE_TAGS,
         "new_key": new_key,
-        "seen_words": seen_words(one),
-        "pull_request": link_of(asked.workspace.proposing().said(one)),
+        "seen_words": digest_text(one),
+        "pull_request": find_link(asked.workspace.proposing().said(one)),
         "is_own": asked.caller.person is not None and one.words.author.is_same(asked.actor.speaker),
         "may_decide": asked.may_write and one.is_open,
     }
@@ -114,7 +114,7 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
-def seen_words(one: Proposal) -> str:
+def digest_text(one: Proposal) -> str:
     """Return what tells whether a title and description are still those that somebody began to edit."""
     named = f"{one.words.title}\n{one.words.description}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -132,7 +132,7 @@ STATE_TAGS = {
 """How a state is called, and the class of its tag."""
 
 
-def merging(asked: Asked, view: View) -> Merging:
+def build_merge_status(asked: PageRequest, view: ProposalView) -> MergeStatus:
     """Return what stands between the caller and the merge."""
     person = asked.caller.person
     missing = [block.message for block in view.lacking.blocks if not block.only_clients]
@@ -140,13 +140,13 @@ def merging(asked: Asked, view: View) -> Merging:
     if not missing and view.lacking.judgement is not None:
         block = find_merge_obstacle(view.lacking.judgement, person, is_client=False)
         if block is not None:
-            needs_token = token_needed(view) or "a person's token"
+            needs_token = describe_needed_token(view) or "a person's token"
     is_ready = view.proposal.is_open and asked.may_write and not missing and not needs_token
-    return Merging(is_ready, tuple(missing), needs_token)
+    return MergeStatus(is_ready, tuple(missing), needs_token)
 
 
-def _merged_by(asked: Asked, one: Proposal) -> CommitInfo | None:
-    """What the merge commit says of itself; None where there is none, or this clone does not have it."""
+def _merged_by(asked: PageRequest, one: Proposal) -> CommitInfo | None:
+    """Return what the merge commit records; None if there is none, or this clone lacks it."""
     commit = one.landing.commit if one.landing is not None else None
     if commit is None or not asked.workspace.exists(commit):
         return None

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from docyard import __version__
-from docyard.cli.ci_workflows import KINDS, workflow
+from docyard.cli.ci_workflows import KINDS, build_workflow
 from docyard.cli.main import main
 from tests import repositories, warm
 from tests.loops import loop_over
@@ -29,7 +29,7 @@ GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 def steps(kind: str) -> list[dict[str, Any]]:
     """The steps of a file for Actions."""
-    found: list[dict[str, Any]] = yaml.safe_load(workflow(kind).text)["jobs"]["documents"]["steps"]
+    found: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
     return found
 
 
@@ -97,7 +97,7 @@ def test_the_steps_annotate_and_tell_what_changes(clone: Repo, tmp_path: Path) -
 
 @pytest.mark.process
 def test_the_steps_of_gitlab_do_the_same(clone: Repo, tmp_path: Path) -> None:
-    job = yaml.safe_load(workflow("gitlab").text)["documents"]
+    job = yaml.safe_load(build_workflow("gitlab").text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
     install, *script = job["script"]
     assert install.endswith('"$DOCYARD"')
@@ -125,7 +125,7 @@ def test_the_name_of_a_branch_is_never_run(clone: Repo, tmp_path: Path, branch: 
 
 @loop_over("kind", ACTIONS)
 def test_it_may_do_little_and_is_pinned(kind: str) -> None:
-    text = workflow(kind).text
+    text = build_workflow(kind).text
     found = yaml.safe_load(text)
     assert found["permissions"] == {"contents": "read"}
     assert list(found[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
@@ -155,7 +155,7 @@ def test_it_is_written_once_and_nothing_is_committed(
     head = repo.head()
     assert main(["init", "--workflow", kind, "-C", str(repo.path / "guides")]) == 0
     assert f"git add {path}" in capsys.readouterr().out
-    assert (repo.path / path).read_text() == workflow(kind).text
+    assert (repo.path / path).read_text() == build_workflow(kind).text
     assert repo.head() == head
     assert not (repo.path / "docyard.toml").exists()
     assert main(["init", "--workflow", kind, "-C", str(repo.path), "--json"]) == 0
@@ -212,4 +212,4 @@ def test_a_summary_is_cut_by_documents(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_each_kind_has_a_file() -> None:
-    assert len({workflow(kind).path for kind in KINDS}) == len(KINDS)
+    assert len({build_workflow(kind).path for kind in KINDS}) == len(KINDS)

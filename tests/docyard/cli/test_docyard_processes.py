@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.validate_sources import in_blocks
+from docyard.cli.validate_sources import process_in_blocks
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import FileSet, FolderReader
 from workspace.validation.fixes.broken_link import RenamedDocuments
@@ -35,7 +35,7 @@ def test_the_same_is_mended_and_left_in_two_processes(tmp_path: Path) -> None:
         elsewhere=RenamedDocuments({"old.md": "new.md"}),
     )
     told: list[float] = []
-    done = in_blocks(
+    done = process_in_blocks(
         partial(fix_documents, fixers),
         sorted(TEXTS),
         "Mending",

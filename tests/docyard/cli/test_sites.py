@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.cli.sites import Site, find_site
+from docyard.cli.sites import SiteSettings, find_site
 from docyard.commands.init import SETTINGS
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -21,7 +21,7 @@ from workspace.validation.files import FolderReader, list_folder
 SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
 
-def found(root: Path, **files: str) -> Site:
+def found(root: Path, **files: str) -> SiteSettings:
     for name, text in files.items():
         file = root / name.replace("__", "/").replace("_DOT_", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -82,16 +82,16 @@ def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
 def test_unreadable_file_is_left_out(tmp_path: Path) -> None:
     files = list_folder(tmp_path, None)
     gone = type(files)(frozenset({"gone.md", "mkdocs.yml"}), frozenset(), FolderReader(tmp_path))
-    assert find_site(gone) == Site()
+    assert find_site(gone) == SiteSettings()
 
 
 def test_settings_of_each_site_are_valid() -> None:
     for dialect in Dialect:
         for form in AnchorForm:
-            written = Site(dialect=dialect, anchors=form).settings(SETTINGS)
+            written = SiteSettings(dialect=dialect, anchors=form).settings(SETTINGS)
             config = WorkspaceConfig.read(written.encode())
             assert (config.links.dialect, config.anchors) == (dialect, form)
-    assert Site().settings(SETTINGS) == SETTINGS
+    assert SiteSettings().settings(SETTINGS) == SETTINGS
 
 
 def test_init_reports_and_writes_what_was_found(

@@ -356,7 +356,7 @@ def test_all_documents_are_those_that_git_tells_of(tmp_path: Path, seed: int) ->
     repo, _ = history(tmp_path / "made", made)
     workspace = Workspace.open(tmp_path / "made", durable=False)
     found = {
-        item.told.commit: {
+        item.info.commit: {
             path for change in item.changes for path in (change.path, change.old_path) if path is not None
         }
         for item in RecentCommits(workspace.snapshot())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.proposals.changes import Paper, Piece
-from docyard.wording import counted, joined
+from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
 from workspace.proposals.actions.register import Actor
@@ -69,13 +69,13 @@ def test_words_that_went_and_came_are_coloured(screen: Screen, proposed: str) ->
 
 def test_a_line_is_broken_below_where_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     paper = Paper()
-    paper.line(Piece("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
+    paper.line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
     paper.text("one\n\n\x1b[0m\nfour", indent=2, most=3)
     assert capsys.readouterr().out == "  a       bc d\\u0007\n  one\n\n  \\u001b[0m\n  … 1 more line\n"
     paper.text("one\ntwo\nthree", most=1, rest="; --json has all")
     assert capsys.readouterr().out == "one\n… 2 more lines; --json has all\n"
-    assert [counted(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
-    assert [joined(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [
+    assert [format_count(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
+    assert [join_words(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [
         "",
         "a",
         "a and b",

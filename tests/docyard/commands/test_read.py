@@ -200,8 +200,8 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
     written = io.StringIO()
     shown = Console(file=written, force_terminal=True, width=80, no_color=True, emoji=False, markup=False)
-    monkeypatch.setattr(console, "console", lambda: shown)
-    monkeypatch.setattr(console, "console", lambda: shown)
+    monkeypatch.setattr(console, "create_console", lambda: shown)
+    monkeypatch.setattr(console, "create_console", lambda: shown)
     monkeypatch.setattr(read, "is_terminal", lambda stream: True)
     return written
 
@@ -234,7 +234,7 @@ def test_nothing_that_a_terminal_obeys_gets_through(guide: Path, screen: io.Stri
 
 def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert console.console().no_color
+    assert console.create_console().no_color
 
 
 @loop_over(
@@ -250,7 +250,7 @@ def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch)
 )
 def test_anchors_and_front_matter_are_left_out(source: str, shown: str) -> None:
     document = Document.parse(source.encode())
-    found = console.without_anchors(document, 0, len(document.data))
+    found = console.strip_anchors(document, 0, len(document.data))
     assert [line.rstrip() for line in found.splitlines()] == [line.rstrip() for line in shown.splitlines()]
 
 
@@ -258,7 +258,7 @@ def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
     source = (
         b"> [!NOTE]\n> [![image](a.png)](b.md)\n\n1. *a* `b`\n   - c\n\n| [x](y) |\n|---|\n| z |\n\n* * *\n"
     )
-    console.show(TextFile("a.md", "0" * 40, source, TextKind.MARKDOWN), 0, len(source))
+    console.print_text(TextFile("a.md", "0" * 40, source, TextKind.MARKDOWN), 0, len(source))
     for word in ("[!NOTE]", "image", "b.md", "x", "z"):
         assert word in plain(screen)
 
@@ -266,4 +266,4 @@ def test_markdown_of_every_kind_is_shown(screen: io.StringIO) -> None:
 def test_person_is_shown_no_attribute_lists() -> None:
     text = b"# T { #t }\n\n## A {: #a .wide }\n\nOne.\n\n## B\n{: #b }\n\nTwo { #c }.\n"
     document = Document.parse(text, "a.md")
-    assert console.without_anchors(document, 0, len(text)) == "# T\n\n## A\n\nOne.\n\n## B\n\nTwo { #c }.\n"
+    assert console.strip_anchors(document, 0, len(text)) == "# T\n\n## A\n\nOne.\n\n## B\n\nTwo { #c }.\n"

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from docyard.doctor.installation import EXTRAS, Installer, find_installation, parse_requirements, requirements
+from docyard.doctor.installation import (
+    EXTRAS,
+    Installer,
+    find_installation,
+    list_requirements,
+    parse_requirements,
+)
 from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -143,7 +149,7 @@ def test_extras_are_those_of_the_project() -> None:
         ),
     ]
     assert len(parse_requirements(lines)) == len(lines)
-    assert len(requirements()) == len(metadata.requires("docyard") or ()) > 0
+    assert len(list_requirements()) == len(metadata.requires("docyard") or ()) > 0
 
 
 def test_installer_of_the_tests_is_pip() -> None:

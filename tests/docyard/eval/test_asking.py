@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.eval.cases import Case
-from docyard.eval.run import Asked, CommitChanged, ask_all, expected
+from docyard.eval.run import CaseResults, CommitChanged, ask_all, resolve_expected
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
@@ -27,7 +27,7 @@ def opened(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
     index.close()
 
 
-def asked(opened: tuple[SearchIndex, Workspace], *cases: Case) -> Asked:
+def asked(opened: tuple[SearchIndex, Workspace], *cases: Case) -> CaseResults:
     index, workspace = opened
     return ask_all(index, workspace.snapshot(index.follow()), cases, top=50)
 
@@ -120,7 +120,9 @@ def test_a_branch_that_moves_in_between_ends_it(
 def test_a_section_may_be_named_by_any_of_its_names(opened: tuple[SearchIndex, Workspace]) -> None:
     index, workspace = opened
     snapshot = workspace.snapshot(index.follow())
-    known = expected(Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot)
+    known = resolve_expected(
+        Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot
+    )
     assert known.chunks == {"C#.md#setup/windows": 3}
     assert known.pages == {"C#.md": 3}
     assert known.unknown == ()

@@ -9,7 +9,14 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.eval.run import MEASURES, measure, ndcg, ranks, recall, reciprocal_rank
+from docyard.eval.run import (
+    MEASURES,
+    compute_measures,
+    compute_ndcg,
+    compute_recall,
+    compute_reciprocal_rank,
+    find_ranks,
+)
 
 TREC = {
     "ndcg@5": "ndcg_cut_5",
@@ -35,7 +42,7 @@ def trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[st
 def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str, float]) -> None:
     # Equal scores are ordered by name, the greatest first: trec_eval, `form_res_rels.c`.
     ranked = sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
-    assert measure(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+    assert compute_measures(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
 
 
 @given(
@@ -46,7 +53,7 @@ def test_a_list_in_our_own_order_is_measured_as_trec_eval_measures_its_ranks(
     ranked: list[str], grades: dict[str, int]
 ) -> None:
     scores = {name: float(len(ranked) - place) for place, name in enumerate(ranked)}
-    assert measure(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+    assert compute_measures(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
 
 
 def test_every_measure_is_compared() -> None:
@@ -55,18 +62,18 @@ def test_every_measure_is_compared() -> None:
 
 def test_by_hand() -> None:
     grades = {"a": 2, "b": 1}
-    assert ndcg(["b", "x", "a"], grades, 10) == pytest.approx((1 + 2 / 2) / (2 + 1 / 1.5849625007))
-    assert ndcg(["a", "b"], grades, 10) == 1
-    assert ndcg(["x"] * 5 + ["a"], grades, 5) == 0
-    assert reciprocal_rank(["x", "y", "b"], grades) == pytest.approx(1 / 3)
-    assert recall(["x", "a"], grades, 1) == 0
-    assert recall(["x", "a"], grades, 2) == 0.5
+    assert compute_ndcg(["b", "x", "a"], grades, 10) == pytest.approx((1 + 2 / 2) / (2 + 1 / 1.5849625007))
+    assert compute_ndcg(["a", "b"], grades, 10) == 1
+    assert compute_ndcg(["x"] * 5 + ["a"], grades, 5) == 0
+    assert compute_reciprocal_rank(["x", "y", "b"], grades) == pytest.approx(1 / 3)
+    assert compute_recall(["x", "a"], grades, 1) == 0
+    assert compute_recall(["x", "a"], grades, 2) == 0.5
 
 
 def test_nothing_found_and_nothing_right_are_zero() -> None:
-    assert set(measure([], {"a": 1}).values()) == {0.0}
-    assert set(measure(["a"], {"a": 0}).values()) == {0.0}
+    assert set(compute_measures([], {"a": 1}).values()) == {0.0}
+    assert set(compute_measures(["a"], {"a": 0}).values()) == {0.0}
 
 
 def test_ranks_are_told_of_what_is_right_alone() -> None:
-    assert ranks(["x", "a"], {"a": 1, "b": 2, "x": 0}) == {"a": 2, "b": None}
+    assert find_ranks(["x", "a"], {"a": 1, "b": 2, "x": 0}) == {"a": 2, "b": None}

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docyard.doctor.installation import extra_command
+from docyard.doctor.installation import format_extra_command
 from docyard.eval.plot import check_plotting, draw
 from docyard.terminal.exits import CannotError
 from tests.docyard.eval.test_runs import outcome, run
@@ -36,5 +36,5 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
     with pytest.raises(CannotError, match="matplotlib") as caught:
         check_plotting()
-    assert caught.value.fix == extra_command("eval")
+    assert caught.value.fix == format_extra_command("eval")
     assert "docyard[eval]" in caught.value.fix

@@ -10,27 +10,27 @@ import pytest
 
 from docyard.eval.report import (
     Gate,
-    compare,
-    latency,
-    measure_cells,
+    build_rows,
+    compare_runs,
+    compute_latency,
+    count_without_hits,
+    format_measure_cells,
+    format_time_cells,
     read_gate,
-    report,
-    rows,
-    summary,
-    time_cells,
-    without_hits,
+    render_report,
+    summarize_run,
 )
 from docyard.eval.run import (
+    EvalRun,
     InvalidRun,
     Outcome,
     Parameters,
-    Run,
     Scored,
-    keep_run,
-    measure,
-    ranks,
+    compute_measures,
+    find_ranks,
     read_run,
     read_runs,
+    save_run,
 )
 from tests.loops import loop_over
 
@@ -40,7 +40,7 @@ PARAMETERS = Parameters(top=50, limit=None)
 def scored(rank: int | None) -> Scored:
     grades = {"right.md": 1}
     ranked = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
-    return Scored(measures=measure(ranked, grades), ranks=ranks(ranked, grades))
+    return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
 
 
 def outcome(
@@ -65,7 +65,9 @@ def outcome(
     )
 
 
-def run(*cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **more: object) -> Run:
+def run(
+    *cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **more: object
+) -> EvalRun:
     fields: Mapping[str, object] = {
         "name": name,
         "at": at,
@@ -76,12 +78,12 @@ def run(*cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.ya
         "problems": (),
         "cases": cases,
     }
-    return Run.model_validate({**fields, **more})
+    return EvalRun.model_validate({**fields, **more})
 
 
 def test_means_of_all_and_of_each_category_at_each_level() -> None:
     cases = [outcome("a", 1, category="x", chunk=2), outcome("b", 2, category="y"), outcome("c", None)]
-    found = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in rows(cases)}
+    found = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in build_rows(cases)}
     assert found == {
         ("page", None): (3, 0.5),
         ("page", ""): (1, 0),
@@ -93,30 +95,30 @@ def test_means_of_all_and_of_each_category_at_each_level() -> None:
 
 
 def test_no_category_is_shown_where_no_case_has_one() -> None:
-    assert [(row.level, row.category) for row in rows([outcome("a", 1)])] == [("page", None)]
+    assert [(row.level, row.category) for row in build_rows([outcome("a", 1)])] == [("page", None)]
 
 
 def test_latency_is_by_nearest_rank_and_leaves_out_what_was_not_asked() -> None:
-    took = latency(
+    took = compute_latency(
         [outcome(str(ms), 1, ms=float(ms)) for ms in range(100, 0, -1)] + [outcome("x", None, ms=None)]
     )
     assert took is not None
     assert (took.p50_ms, took.p95_ms) == (50, 95)
-    assert latency([outcome("x", None, ms=None)]) is None
+    assert compute_latency([outcome("x", None, ms=None)]) is None
 
 
 def test_the_summary_is_data() -> None:
-    found = json.loads(json.dumps(summary(run(outcome("a", 1, category="x"), outcome("b", None)))))
+    found = json.loads(json.dumps(summarize_run(run(outcome("a", 1, category="x"), outcome("b", None)))))
     assert found["page"]["mrr"] == 0.5
     assert found["page"]["categories"]["x"]["ndcg@10"] == 1
     assert "chunk" not in found
-    assert found["without_hits"] == without_hits([outcome("b", None)]) == 1
+    assert found["without_hits"] == count_without_hits([outcome("b", None)]) == 1
 
 
 def test_only_cases_that_ask_the_same_are_compared() -> None:
     before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
     now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
-    difference = compare(before, now)
+    difference = compare_runs(before, now)
     assert [pair.now.id for pair in difference.gained()] == ["a"]
     assert [pair.now.id for pair in difference.lost()] == ["b"]
     assert difference.change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
@@ -127,7 +129,7 @@ def test_only_cases_that_ask_the_same_are_compared() -> None:
 def test_those_that_gained_most_come_first() -> None:
     before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
     now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
-    difference = compare(before, now)
+    difference = compare_runs(before, now)
     assert [pair.now.id for pair in difference.gained()] == ["b", "a"]
     assert [pair.now.id for pair in difference.lost()] == ["d", "c"]
 
@@ -140,7 +142,7 @@ def test_the_report() -> None:
         outcome("new *one*", 1),
         problems=["c.yaml:3: no document 'x_y.md'"],
     )
-    text = report(now, compare(before, now))
+    text = render_report(now, compare_runs(before, now))
     assert "- commit: `" + "c" * 40 + "`" in text
     assert "- index: 1,234 documents, 5,678 sections" in text
     assert "| by page | 3 | 0.6667 (-0.3155) |" in text
@@ -154,7 +156,7 @@ def test_the_report() -> None:
 
 
 def test_a_first_report_speaks_of_no_difference() -> None:
-    text = report(run(outcome("a", 1), commit=None, metadata=None))
+    text = render_report(run(outcome("a", 1), commit=None, metadata=None))
     assert "Difference" not in text
     assert "Problems" not in text
     assert "(+" not in text
@@ -164,22 +166,22 @@ def test_a_first_report_speaks_of_no_difference() -> None:
 def test_every_line_of_cells_fits_its_headings() -> None:
     from docyard.eval.report import HEADINGS
 
-    difference = compare(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
-    lines = measure_cells(run(outcome("a", 1, chunk=3)), difference)
+    difference = compare_runs(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
+    lines = format_measure_cells(run(outcome("a", 1, chunk=3)), difference)
     assert {len(line) for line in lines} == {len(HEADINGS)}
-    assert time_cells(run(outcome("a", 1, ms=None))) == [["cases that found nothing", "0"]]
+    assert format_time_cells(run(outcome("a", 1, ms=None))) == [["cases that found nothing", "0"]]
 
 
 def test_a_run_is_kept_and_read_again(tmp_path: Path) -> None:
     kept = run(outcome("a", 1, chunk=2, category="x"), outcome("é", None, ms=None))
-    file = keep_run(tmp_path / "new" / "runs", kept)
+    file = save_run(tmp_path / "new" / "runs", kept)
     assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
     assert read_run(file) == kept
 
 
 def test_runs_of_one_second_and_one_commit_keep_their_order(tmp_path: Path) -> None:
     first, second = run(outcome("a", 1)), run(outcome("a", 2))
-    assert len({keep_run(tmp_path, first), keep_run(tmp_path, second)}) == 2
+    assert len({save_run(tmp_path, first), save_run(tmp_path, second)}) == 2
     assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first, second]
 
 
@@ -189,7 +191,7 @@ def test_runs_are_read_by_time_and_only_those_that_asked_alike(tmp_path: Path) -
         run(outcome("a", 1), at="2026-02-01T00:00:00Z"),
     )
     for one in (late, early, run(name="other.yaml"), run(parameters=Parameters(top=20, limit=None))):
-        keep_run(tmp_path, one)
+        save_run(tmp_path, one)
     assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [early, late]
     assert read_runs(tmp_path / "nothing there", "cases.yaml", PARAMETERS) == []
 

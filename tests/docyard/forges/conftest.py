@@ -9,10 +9,10 @@ from itertools import count
 import pygit2
 import pytest
 
-from docyard.forges.choice import made
-from docyard.forges.place import ForgeAccess, place_of
+from docyard.forges.choice import create_forge
+from docyard.forges.place import ForgeAccess, resolve_forge_place
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
-from docyard.forges.transport import Patience
+from docyard.forges.transport import TransportLimits
 from tests import repositories
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
 from workspace.git.remotes.url import parse_remote_url
@@ -26,7 +26,7 @@ MAINLY_ONE = (
 """For what the adapters have little part in: one of them always, the others where time is no matter."""
 
 # What has to be answered is waited for on a busy machine too.
-STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.5)
+STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.5)
 QUICK = STEADY._replace(connect=1, read=0.2, total=0.5)
 
 
@@ -39,10 +39,12 @@ class Setting:
     forge: Forge
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def adapter(self, token: str = PASSWORD, patience: Patience = STEADY) -> Forge:
+    def adapter(self, token: str = PASSWORD, patience: TransportLimits = STEADY) -> Forge:
         """Another adapter of the same repository."""
         address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
-        return made(place_of(address, self.local.kind, ForgeAccess(self.local.url, token)), patience)
+        return create_forge(
+            resolve_forge_place(address, self.local.kind, ForgeAccess(self.local.url, token)), patience
+        )
 
     def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:
         """A new branch with a commit of its own."""

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from docyard.forges.choice import forge_of
+from docyard.forges.choice import open_forge
 from docyard.forges.place import ForgeAccess
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.pull_request_sync import Followed, FollowedPullRequest, Follower
+from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
-from docyard.forges.transport import Patience
+from docyard.forges.transport import TransportLimits
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import Scene
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 
-STEADY = Patience(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
+STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
 PAGE = "# Page\n\n## Use\n\nUse it.\n"
 _PAGES = 40
 
@@ -35,7 +35,7 @@ class Joined(Scene):
         self.repo.git("config", f"url.{there.path}.insteadOf", url)
         self.repo.git("remote", "add", "origin", url)
         self.repo.git("push", "-q", "-u", "origin", "main")
-        self.follower = Follower(self.workspace)
+        self.follower = PullRequestFollower(self.workspace)
         self._numbers = count()
         self._forge: Forge | None = None
 
@@ -47,7 +47,7 @@ class Joined(Scene):
     def forge(self) -> Forge:
         """The adapter, made once."""
         if self._forge is None:
-            self._forge = forge_of(self.workspace, self.access(), STEADY)
+            self._forge = open_forge(self.workspace, self.access(), STEADY)
         assert self._forge is not None
         return self._forge
 
@@ -79,14 +79,14 @@ class Joined(Scene):
     def now(self, proposal: Proposal) -> Proposal:
         return self.proposing.one(proposal.id)
 
-    def follow(self, proposal: Proposal, *, pushed: bool = False) -> FollowedPullRequest:
+    def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
         """Look at one proposal's pull request."""
         found = self.round(branches=[proposal.words.branch], pushed=pushed)
         assert found.error is None, found.error
         (one,) = found.pull_requests
         return one
 
-    def round(self, **options: object) -> Followed:
+    def round(self, **options: object) -> ForgeRound:
         return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
 
     def rewrite(self, proposal: Proposal, text: str = "Otherwise.") -> None:

@@ -133,11 +133,11 @@ def test_the_open_ones_into_a_target_are_listed_the_last_changed_first(setting: 
     first, second, ended = (setting.opened(setting.branch()) for _ in range(3))
     setting.forge.close(ended.number)
     setting.local.state.comment(first.number, "bea", "A word.")
-    numbers = [one.number for one in setting.forge.listed("main")]
+    numbers = [one.number for one in setting.forge.list_open("main")]
     assert numbers[:2] == [first.number, second.number]
     assert ended.number not in numbers
-    assert setting.forge.listed("main")[1] == setting.forge.find(second.head_branch, "main")
-    assert setting.forge.listed("other") == ()
+    assert setting.forge.list_open("main")[1] == setting.forge.find(second.head_branch, "main")
+    assert setting.forge.list_open("other") == ()
 
 
 def test_one_in_conflict_says_so(setting: Setting) -> None:

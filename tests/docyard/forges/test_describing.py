@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from docyard.forges.pull_requests import MOST, described, harmless, marker, title_of
+from docyard.forges.pull_requests import (
+    MAX_DESCRIPTION_CHARS,
+    build_description,
+    format_marker,
+    get_title,
+    neutralize_commands,
+)
 from tests import repositories
 from tests.loops import loop_over
 from workspace.proposals.actions.register import Actor
@@ -35,7 +41,7 @@ def proposed(repo: repositories.Repo, description: str, files: Files) -> tuple[W
 
 
 def body_of(workspace: Workspace, proposal: Proposal) -> str:
-    return described(proposal, workspace.reviewing().changes(proposal))
+    return build_description(proposal, workspace.reviewing().changes(proposal))
 
 
 def test_it_holds_the_description_the_changes_and_the_marker(repo: repositories.Repo) -> None:
@@ -44,7 +50,7 @@ def test_it_holds_the_description_the_changes_and_the_marker(repo: repositories.
     parts = body_of(workspace, one).split("\n\n")
     assert parts[:3] == ["Clients *ask* for it.", "### `README.md`", "#### Example (`_preamble`)"]
     assert parts[3] == "```diff\n-Text.\n+Another text.\n```"
-    assert parts[-3:] == ["Other files:", "- `logo.svg`", marker(one.id)]
+    assert parts[-3:] == ["Other files:", "- `logo.svg`", format_marker(one.id)]
 
 
 def test_a_long_one_is_cut_by_whole_sections_and_says_so(repo: repositories.Repo) -> None:
@@ -54,10 +60,10 @@ def test_a_long_one_is_cut_by_whole_sections_and_says_so(repo: repositories.Repo
         repo, "Long " * 12_000, {"long.md": f"# Long\n\n{sections.replace('ann', 'bea')}"}
     )
     body = body_of(workspace, one)
-    assert len(body) <= MOST
+    assert len(body) <= MAX_DESCRIPTION_CHARS
     assert "more changes." in body
     assert "The rest of the description is in the proposal." in body
-    assert body.endswith(marker(one.id))
+    assert body.endswith(format_marker(one.id))
 
 
 @pytest.mark.parametrize("fence", ["```", "~~~~", "  ```md"])
@@ -80,11 +86,11 @@ def test_a_code_block_of_the_description_hides_nothing_below(repo: repositories.
         ("closes: #1, resolved ABC-12, implements #2", "closes resolved implements"),
         ("text\n/approve\n  /merge now\n> /close", "\n/approve \n__/merge >_/close"),
         ("<!-- hidden\n<script>x</script> <details>", "<!-- <script <details"),
-        (marker("k7m2q9xa"), "<!--"),
+        (format_marker("k7m2q9xa"), "<!--"),
     ],
 )
 def test_what_a_forge_would_act_on_is_text(text: str, never: str) -> None:
-    found = harmless(text)
+    found = neutralize_commands(text)
     assert not [word for word in never.split(" ") if word.replace("_", " ") in found]
     assert found.replace("\u200b", "").replace("\\/", "/") == text
 
@@ -98,25 +104,25 @@ def test_what_a_forge_would_act_on_is_text(text: str, never: str) -> None:
     ],
 )
 def test_all_else_stays_as_it_is(text: str) -> None:
-    assert harmless(text) == text
+    assert neutralize_commands(text) == text
 
 
 def test_neutralising_is_linear() -> None:
     """A bomb of what the patterns look for ends."""
     for bomb in ("fixes " * 30_000, "@" * 100_000, "close: " + " " * 100_000, "<" * 100_000, "&" * 100_000):
-        assert len(harmless(bomb)) >= len(bomb)
+        assert len(neutralize_commands(bomb)) >= len(bomb)
 
 
 def test_a_title_is_short_and_calls_nobody(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     made = workspace.proposing().open("@ana: " + "x" * 240, "", ACTOR)
-    assert len(title_of(made)) <= 255
-    assert "@ana" not in title_of(made)
+    assert len(get_title(made)) <= 255
+    assert "@ana" not in get_title(made)
 
 
 def test_a_title_that_calls_many_stays_within_what_a_forge_takes(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    found = title_of(workspace.proposing().open("@a " * 80, "", ACTOR))
+    found = get_title(workspace.proposing().open("@a " * 80, "", ACTOR))
     assert len(found) <= 250
     assert "@a" not in found
 

@@ -44,7 +44,7 @@ def test_every_request_and_answer_is_as_it_is_published(setting: Setting) -> Non
     setting.forge.update(one.number, state="open")
     setting.forge.reviews(one.number)
     setting.forge.comments(one.number)
-    setting.forge.listed("main")
+    setting.forge.list_open("main")
     setting.forge.get(one.number)
     state.merge(one.number, None, "Merge it", "ana")
     setting.forge.find(one.head_branch, "main")

@@ -14,11 +14,11 @@ from docyard.forges import pull_request_sync, relay
 from docyard.forges.errors import ForgeLimited
 from docyard.forges.place import ForgeAccess
 from docyard.forges.port import ForgeReview
-from docyard.forges.pull_request_sync import FollowedPullRequest, followed_data, followed_lines
-from docyard.forges.pull_requests import marker
-from docyard.forges.relay import speaker
+from docyard.forges.pull_request_sync import PullRequestOutcome, format_round, round_to_data
+from docyard.forges.pull_requests import format_marker
+from docyard.forges.relay import build_author
 from docyard.forges.rounds import ForgeRounds
-from docyard.sync import Syncing
+from docyard.sync import Synchronizer
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import Fault, github_api
 from tests.workspace.proposals.actions.scene import ADA, AGENT, Scene
@@ -56,7 +56,7 @@ def here(started: Joined) -> Joined:
 # Rounds over all proposals come first, while there are few.
 @pytest.mark.process
 def test_a_server_follows_after_each_fetch_and_tells_of_a_failure(here: Joined) -> None:
-    syncing = Syncing(here.workspace, Access, ForgeRounds(here.workspace, here.access))
+    syncing = Synchronizer(here.workspace, Access, ForgeRounds(here.workspace, here.access))
     proposal, number = here.requested()
     here.local.state.review(number, "ana", "changes_requested", "Say why.")
     settings = RemoteSettings(every=3600)
@@ -95,7 +95,7 @@ def test_many_are_listed_by_one_call_and_looked_at_when_they_change(
     def calls() -> list[str]:
         return [asked.query.get("head", asked.path.partition("/docs/")[2]) for asked in here.local.asked]
 
-    def told(proposal: Proposal) -> FollowedPullRequest:
+    def told(proposal: Proposal) -> PullRequestOutcome:
         return next(one for one in here.round().pull_requests if one.proposal == proposal.id)
 
     here.local.asked.clear()
@@ -140,7 +140,7 @@ def test_an_approval_is_shown_and_satisfies_no_rule(here: Joined) -> None:
     with pytest.raises(MergeBlocked, match="1 approval"):
         here.proposing.merge(proposal.id, here.person("cleo"))
     with pytest.raises(NeedsPerson):
-        here.proposing.review(proposal.id, speaker("github", "ana"), ReviewDecision.APPROVE)
+        here.proposing.review(proposal.id, build_author("github", "ana"), ReviewDecision.APPROVE)
 
 
 def test_a_request_for_changes_stands_until_its_author_approves(here: Joined) -> None:
@@ -319,34 +319,34 @@ def test_a_client_that_is_called_like_a_forge_is_none(here: Joined) -> None:
     assert here.follow(proposal).done == ("closed_there",)
     words = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     here.proposing.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), words)
-    assert relay.link_of(here.proposing.said(proposal)) is None
+    assert relay.find_link(here.proposing.said(proposal)) is None
 
 
 def test_link_of_a_pull_request_is_a_field_or_in_the_words_of_an_old_comment(here: Joined) -> None:
     proposal, number = here.requested()
     request = here.forge.get(number)
-    here.proposing.relay(proposal.id, [relay.opened("github", request, proposal)])
+    here.proposing.relay(proposal.id, [relay.build_opened_event("github", request, proposal)])
     opened, link = here.proposing.said(proposal)[-1], request.url
     assert isinstance(opened.words, Commented)
     assert opened.words.pull_request == link
-    assert relay.link_of([opened]) == link
+    assert relay.find_link([opened]) == link
     old = replace(opened.words, pull_request=None)
-    assert relay.link_of([opened._replace(words=old)]) == link
+    assert relay.find_link([opened._replace(words=old)]) == link
     reworded = replace(opened.words, text="It was opened.")
-    assert relay.link_of([opened._replace(words=reworded)]) == link
+    assert relay.find_link([opened._replace(words=reworded)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
-        assert relay.link_of([opened._replace(words=replace(old, text=text))]) is None
+        assert relay.find_link([opened._replace(words=replace(old, text=text))]) is None
     with pytest.raises(Unreadable):
         encode_event(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
     for words in (old, opened.words):
         file, data = encode_event(proposal.id, words, opened.author, opened.time)
-        assert relay.link_of([decode_event(proposal.id, file, data)]) == link
+        assert relay.find_link([decode_event(proposal.id, file, data)]) == link
 
 
 def test_no_caller_can_take_the_key_of_what_is_said_there(here: Joined) -> None:
     proposal, number = here.requested()
-    here.local.state.comment(number, "ben", f"I quote:\n\n> {marker(proposal.id)}\n\nand say more.")
-    (said,) = relay.comments("github", here.forge.comments(number), proposal)
+    here.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
+    (said,) = relay.comments_to_events("github", here.forge.comments(number), proposal)
     with pytest.raises(InvalidKey):
         here.proposing.comment(proposal.id, AGENT, "First.", request=said.key)
     assert here.follow(proposal).comments == 1
@@ -361,7 +361,7 @@ def test_a_verdict_without_a_commit_is_on_what_was_submitted_before_it(here: Joi
     request = here.forge.get(number)
     for time, commit in ((between, proposal.tip), (after, again.tip)):
         review = ForgeReview("1", "ana", "approved", "", None, time, "")
-        (told,) = relay.reviews("gitlab", [review], request, again, said)
+        (told,) = relay.reviews_to_events("gitlab", [review], request, again, said)
         assert told.words.commit == commit  # type: ignore[union-attr]
 
 
@@ -404,7 +404,7 @@ def test_a_conflict_there_is_reported(here: Joined) -> None:
     here.repo.git("push", "-q", "origin", "main")
     found = here.follow(proposal)
     assert found.waits == "conflict"
-    lines = followed_lines(here.round(branches=[proposal.words.branch]))
+    lines = format_round(here.round(branches=[proposal.words.branch]))
     assert lines == [
         f"Proposal {proposal.id} is in conflict with its target on GitHub.",
         f"  next: docyard proposals refresh {proposal.id}",
@@ -449,20 +449,20 @@ def test_a_forge_that_fails_is_told_and_harms_nothing(here: Joined, fault: Limit
     assert found.error is not None
     assert found.error.code == fault.code
     assert here.now(proposal).words.reviews == ()
-    data = followed_data(found)
+    data = round_to_data(found)
     assert data is not None
     assert data["error"]["code"] == fault.code  # type: ignore[index]
-    assert "was not followed to the end" in followed_lines(found)[0]
+    assert "was not followed to the end" in format_round(found)[0]
     here.local.faults.clear()
     assert here.follow(proposal).reviews == 1
 
 
 def test_names_of_a_forge_are_made_fit_for_git() -> None:
-    odd = speaker("gitea", "<b>\x1b[31m o\nline </b>").author
+    odd = build_author("gitea", "<b>\x1b[31m o\nline </b>").author
     assert "<" not in odd.name + odd.email
     assert odd.name.isprintable()
-    assert speaker("gitea", "<>").author.name == "somebody"
-    assert speaker("github", "ana").author.key != speaker("gitea", "ana").author.key
+    assert build_author("gitea", "<>").author.name == "somebody"
+    assert build_author("github", "ana").author.key != build_author("gitea", "ana").author.key
 
 
 def test_a_limited_forge_is_left_alone_for_a_while(here: Joined, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.announcements import announcer
+from docyard.forges.announcements import build_announcer
 from docyard.forges.errors import ForgeDenied
 from docyard.forges.place import ForgeAccess
-from docyard.forges.pull_requests import OpenedPullRequest, marker, open_pull_request
+from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
 from tests.docyard.forges.conftest import MAINLY_ONE, Setting
@@ -100,7 +100,7 @@ def test_its_branch_and_its_words_are_pushed_and_it_is_opened(
     assert (found.head_branch, found.head_sha, found.target) == (one.words.branch, one.tip, "main")
     assert found.title == "Say it anew"
     assert found.body.startswith("Because @\u200bana asked.\n\n### `pages/")
-    assert found.body.endswith(marker(one.id))
+    assert found.body.endswith(format_marker(one.id))
     for branch in (one.words.branch, "docyard/discussion"):
         assert setting.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
     assert setting.bare.git("rev-parse", "main") == main_there
@@ -191,7 +191,7 @@ def test_a_branch_with_commits_of_others_there_is_not_pushed_over(
     clone.git("switch", "-q", one.words.branch)
     clone.commit({"ours.md": "# Ours\n"})
     clone.git("switch", "-q", "main")
-    announced = announcer(workspace, lambda: access(setting), Access)(workspace.proposing().one(one.id))
+    announced = build_announcer(workspace, lambda: access(setting), Access)(workspace.proposing().one(one.id))
     assert announced is not None
     assert announced.error is not None
     assert "docyard sync --branch" in announced.error.fix
@@ -230,7 +230,7 @@ def test_an_answer_that_is_lost_opens_no_second_one(
     one = proposed(clone, workspace)
     setting.local.faults.append(Fault(kind=kind, status=409, method="POST"))
     if kind == "cut":  # nothing was done, and so the error stands; the next time opens it
-        announced = announcer(workspace, lambda: access(setting), Access)(one)
+        announced = build_announcer(workspace, lambda: access(setting), Access)(one)
         assert announced is not None
         assert announced.error is not None
     assert opened(setting, workspace, one).pull_request.number == 1
@@ -301,7 +301,7 @@ def test_a_forge_that_fails_undoes_nothing(
 def test_the_tool_opens_it_and_says_what_did_not_work(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
-    workspace.announcer = announcer(workspace, lambda: access(setting), Access)
+    workspace.announcer = build_announcer(workspace, lambda: access(setting), Access)
     toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
     one = proposed(clone, workspace)
     call = {"proposal": one.id, "action": "submit"}
@@ -309,7 +309,7 @@ def test_the_tool_opens_it_and_says_what_did_not_work(
     assert done["pull_request"]["number"] == 1
     assert done["pull_request"]["new"] is True
     assert done["pull_request"]["url"].startswith("https://forge.example/")
-    workspace.announcer = announcer(workspace, lambda: access(setting, None), Access)
+    workspace.announcer = build_announcer(workspace, lambda: access(setting, None), Access)
     lacking = toolbox.call("update_proposal", call, client="tests").data
     assert lacking["pull_request"] is None
     assert lacking["state"] == "open"
@@ -321,6 +321,6 @@ def test_without_a_forge_everything_works_alone(tmp_path: Path, capsys: Capture)
     repo = repositories.normal(tmp_path / "alone")
     workspace = Workspace.open(repo.path, durable=False)
     one = proposed(repo, workspace)
-    assert announcer(workspace, ForgeAccess, Access)(one) is None
+    assert build_announcer(workspace, ForgeAccess, Access)(one) is None
     assert main(["proposals", "submit", one.id, "-C", str(repo.path), "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import httpx2
 import pytest
 
-from docyard.forges.choice import made
+from docyard.forges.choice import create_forge
 from docyard.forges.errors import (
     ForgeConflict,
     ForgeDenied,
@@ -23,9 +23,9 @@ from docyard.forges.errors import (
     ForgeRefused,
     ForgeUnreachable,
 )
-from docyard.forges.place import ForgeAccess, place_of
+from docyard.forges.place import ForgeAccess, resolve_forge_place
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.transport import Patience, _reason
+from docyard.forges.transport import TransportLimits, _reason
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.git.remotes.url import parse_remote_url
@@ -175,18 +175,20 @@ def test_invalid_certificate_is_named_as_the_reason() -> None:
 
 def test_tls_that_is_not_there_is_unreachable() -> None:
     with dripping() as port:
-        place = place_of(
+        place = resolve_forge_place(
             parse_remote_url("https://127.0.0.1/ana/docs"),
             "github",
             ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
         )
         with pytest.raises(ForgeUnreachable):
-            made(place, QUICK).get(1)
+            create_forge(place, QUICK).get(1)
 
 
-def _adapter(port: int, patience: Patience = QUICK) -> Forge:
+def _adapter(port: int, patience: TransportLimits = QUICK) -> Forge:
     address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
-    return made(place_of(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)), patience)
+    return create_forge(
+        resolve_forge_place(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)), patience
+    )
 
 
 @contextmanager

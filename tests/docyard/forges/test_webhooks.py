@@ -22,11 +22,17 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from docyard.forges.exchanges import Asked, Exchanged, Exchanges, asked_of
+from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult, parse_event
 from docyard.forges.place import ForgeAccess
-from docyard.forges.pull_request_sync import Followed
+from docyard.forges.pull_request_sync import ForgeRound
 from docyard.forges.rounds import ForgeRounds
-from docyard.forges.webhooks import MOST_BYTES, Deliveries, Webhooks, is_signed, webhook_routes
+from docyard.forges.webhooks import (
+    MOST_BYTES,
+    Deliveries,
+    Webhooks,
+    build_webhook_routes,
+    has_valid_signature,
+)
 from tests import repositories, warm
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
@@ -99,25 +105,25 @@ def event(kind: str, name: str) -> str:
     return gitlab.get(name, name) if kind == "gitlab" else name
 
 
-class Counting(Exchanges):
+class Counting(ExchangeQueue):
     """Exchanges that are made by hand: each waits until it is let go."""
 
-    def __init__(self, found: Exchanged) -> None:
+    def __init__(self, found: ExchangeResult) -> None:
         workspace: Workspace | None = None
         super().__init__(workspace, Access, None)  # type: ignore[arg-type]
         self.found = found
         self.go = threading.Event()
         self.go.set()
-        self.asked: list[Asked] = []
+        self.asked: list[EventScope] = []
         self.calls = 0
 
-    def ask(self, asked: Asked) -> Future[Exchanged]:
-        future = super().ask(asked)
+    def request(self, asked: EventScope) -> Future[ExchangeResult]:
+        future = super().request(asked)
         self.calls += 1
         return future
 
-    def _exchanged(self, waiting: Any) -> Exchanged:
-        self.asked.append(Asked(tuple(sorted(waiting.branches)), tuple(sorted(waiting.numbers))))
+    def _exchanged(self, waiting: Any) -> ExchangeResult:
+        self.asked.append(EventScope(tuple(sorted(waiting.branches)), tuple(sorted(waiting.numbers))))
         assert self.go.wait(PATIENCE)
         return self.found
 
@@ -141,12 +147,12 @@ def here(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 class Hooks:
     """A client of the hooks of a workspace."""
 
-    def __init__(self, here: Joined, exchanges: Exchanges, secret: str | None = SECRET) -> None:
+    def __init__(self, here: Joined, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = here.local.kind
         self.webhooks = Webhooks(
             here.workspace, exchanges, here.access, secret, patience=PATIENCE, clock=lambda: NOW
         )
-        self.client = TestClient(Starlette(routes=webhook_routes(self.webhooks)))
+        self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
     def post(self, body: bytes, headers: Headers | None = None, kind: str | None = None) -> Any:
         return self.client.post(f"/hooks/{kind or self.kind}", content=body, headers=headers or {})
@@ -158,7 +164,7 @@ class Hooks:
 
 @pytest.fixture
 def counting() -> Counting:
-    return Counting(Exchanged(synced()))
+    return Counting(ExchangeResult(synced()))
 
 
 @pytest.fixture
@@ -172,7 +178,7 @@ def test_a_push_is_fetched_and_a_pull_request_is_looked_at(hooks: Hooks, countin
     done = hooks.tell("push", payload(hooks.kind))
     assert (done.status_code, done.json()) == (200, {"commit": "c" * 40, "followed": None})
     assert hooks.tell("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
-    assert counting.asked == [Asked(), Asked(branches=("docyard/x",))]
+    assert counting.asked == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
 @pytest.mark.parametrize("wrong", ["none", "other", "body", "sha1"])
@@ -206,11 +212,11 @@ def test_a_replay_is_answered_without_work(hooks: Hooks, counting: Counting) -> 
 
 def test_one_that_was_not_applied_may_come_again(hooks: Hooks, counting: Counting) -> None:
     body = payload(hooks.kind)
-    counting.found = Exchanged(synced(SyncState.DIVERGED))
+    counting.found = ExchangeResult(synced(SyncState.DIVERGED))
     answer = hooks.tell("push", body)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
     assert "docyard sync" in answer.json()["fix"]
-    counting.found = Exchanged(synced())
+    counting.found = ExchangeResult(synced())
     assert hooks.tell("push", body).status_code == 200
     assert len(counting.asked) == 2
 
@@ -305,7 +311,7 @@ def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
     here.local.state.review(number, "ana", "changes_requested", "Say why.")
     rounds = ForgeRounds(here.workspace, here.access)
     written: list[bool] = []
-    exchanges = Exchanges(here.workspace, Access, rounds, lambda: written.append(True))
+    exchanges = ExchangeQueue(here.workspace, Access, rounds, lambda: written.append(True))
     with (hooks := Hooks(here, exchanges)).client:
         answer = hooks.tell("pull_request", payload(hooks.kind, proposal.words.branch, number))
         assert answer.status_code == 200, answer.text
@@ -326,7 +332,7 @@ def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
 def test_following_that_failed_is_no_success(here: Joined, counting: Counting) -> None:
     from docyard.forges.errors import ForgeLimited
 
-    counting.found = Exchanged(synced(), Followed("github", (), ForgeLimited("GitHub", 429, 90.0)))
+    counting.found = ExchangeResult(synced(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0)))
     with (hooks := Hooks(here, counting)).client:
         answer = hooks.tell("pull_request", payload(hooks.kind, "b"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "91")
@@ -336,7 +342,7 @@ def test_following_that_failed_is_no_success(here: Joined, counting: Counting) -
 def test_a_token_is_missing(here: Joined, counting: Counting) -> None:
     webhooks = Webhooks(here.workspace, counting, lambda: ForgeAccess(here.local.url), SECRET)
     hooks = Hooks(here, counting)
-    hooks.client = TestClient(Starlette(routes=webhook_routes(webhooks)))
+    hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
     answer = hooks.tell("push", payload(hooks.kind))
     assert answer.status_code == 503
     assert PASSWORD not in answer.text
@@ -368,31 +374,31 @@ WHSEC = "whsec_" + base64.b64encode(KEY).decode()
     ids=lambda value: None,
 )
 def test_signatures_of_gitlab(headers: Headers, secret: str, holds: bool) -> None:
-    assert is_signed("gitlab", headers, BODY, secret, NOW) is holds
+    assert has_valid_signature("gitlab", headers, BODY, secret, NOW) is holds
 
 
 @loop_over("kind", ["github", "gitea"])
 @loop_over("value", ["", "sha256=", "sha256=zz", "é", digest(BODY)[:-1], digest(BODY, "")])
 def test_digests_that_do_not_hold(kind: str, value: str) -> None:
     for name in ("x-hub-signature-256", "x-gitea-signature"):
-        assert not is_signed(kind, {name: value}, BODY, SECRET, NOW)
-    assert is_signed(kind, {"x-hub-signature-256": f"sha256={digest(BODY)}"}, BODY, SECRET, NOW)
+        assert not has_valid_signature(kind, {name: value}, BODY, SECRET, NOW)
+    assert has_valid_signature(kind, {"x-hub-signature-256": f"sha256={digest(BODY)}"}, BODY, SECRET, NOW)
 
 
 def test_a_forge_without_a_name_signs_nothing() -> None:
-    assert not is_signed("bitbucket", {"x-hub-signature-256": digest(BODY)}, BODY, SECRET, NOW)
+    assert not has_valid_signature("bitbucket", {"x-hub-signature-256": digest(BODY)}, BODY, SECRET, NOW)
 
 
 def test_the_memory_of_deliveries_is_bounded_and_forgets_bodies_first() -> None:
     now = [0.0]
     deliveries = Deliveries(clock=lambda: now[0])
     first = {"x-github-delivery": "one"}
-    deliveries.done("github", first, b"body")
+    deliveries.record("github", first, b"body")
     now[0] = 601.0
     assert deliveries.is_done("github", first, b"other")
     assert not deliveries.is_done("github", {}, b"body")
     for number in range(3_000):
-        deliveries.done("github", {"x-github-delivery": str(number)}, str(number).encode())
+        deliveries.record("github", {"x-github-delivery": str(number)}, str(number).encode())
     assert len(deliveries._until) == 2_000
     assert not deliveries.is_done("github", first, b"other")
 
@@ -400,23 +406,33 @@ def test_the_memory_of_deliveries_is_bounded_and_forgets_bodies_first() -> None:
 @loop_over(
     ("kind", "name", "data", "found"),
     [
-        ("github", "push", {}, Asked()),
-        ("github", "pull_request_review", {"pull_request": {"number": 4}}, Asked(numbers=(4,))),
-        ("github", "issue_comment", {"issue": {"number": 5, "pull_request": {}}}, Asked(numbers=(5,))),
+        ("github", "push", {}, EventScope()),
+        ("github", "pull_request_review", {"pull_request": {"number": 4}}, EventScope(numbers=(4,))),
+        ("github", "issue_comment", {"issue": {"number": 5, "pull_request": {}}}, EventScope(numbers=(5,))),
         ("github", "issue_comment", {"issue": {"number": 5}}, None),
         ("github", "pull_request", {"pull_request": {"number": True}}, None),
         ("github", "pull_request", {"pull_request": {"head": {"ref": "b" * 5_000}}}, None),
-        ("gitea", "pull_request_approved", {"pull_request": {"head": {"ref": "b"}}}, Asked(branches=("b",))),
-        ("gitea", "issue_comment", {"is_pull": True, "issue": {"number": 5}}, Asked(numbers=(5,))),
-        ("gitlab", "Note Hook", {"merge_request": {"iid": 6, "source_branch": "b"}}, Asked(branches=("b",))),
+        (
+            "gitea",
+            "pull_request_approved",
+            {"pull_request": {"head": {"ref": "b"}}},
+            EventScope(branches=("b",)),
+        ),
+        ("gitea", "issue_comment", {"is_pull": True, "issue": {"number": 5}}, EventScope(numbers=(5,))),
+        (
+            "gitlab",
+            "Note Hook",
+            {"merge_request": {"iid": 6, "source_branch": "b"}},
+            EventScope(branches=("b",)),
+        ),
         ("gitlab", "Note Hook", {"issue": {"iid": 6}}, None),
         ("gitlab", "Pipeline Hook", {}, None),
         ("github", "", {}, None),
     ],
     ids=lambda value: value if isinstance(value, str) and value else None,
 )
-def test_what_an_event_asks_for(kind: str, name: str, data: dict[str, Any], found: Asked | None) -> None:
-    assert asked_of(kind, name, data) == found
+def test_what_an_event_asks_for(kind: str, name: str, data: dict[str, Any], found: EventScope | None) -> None:
+    assert parse_event(kind, name, data) == found
 
 
 @pytest.mark.process

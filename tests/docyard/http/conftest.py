@@ -12,11 +12,11 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.authentication import Failures
-from docyard.http.server import Parts, build_app
-from docyard.http.settings import http_settings
+from docyard.http.authentication import FailedLoginThrottle
+from docyard.http.server import AppParts, build_app
+from docyard.http.settings import build_http_settings
 from docyard.mcp_server.http import serve_http
-from docyard.service import of_repository
+from docyard.service import build_repository_service
 from docyard.web.site import Site
 from tests.repositories import Repo, normal
 from tools.toolsets import TOOLSETS
@@ -76,11 +76,13 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             *, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False
         ) -> Running:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
-            served = of_repository(workspace, TOOLSETS, read_only=read_only, syncs=False)
+            served = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
             stack.callback(served.close)
             people = served.people()
             assert people is not None
-            settings = http_settings(f"127.0.0.1:{PORT}", allow, None, no_token=no_token, read_only=read_only)
+            settings = build_http_settings(
+                f"127.0.0.1:{PORT}", allow, None, no_token=no_token, read_only=read_only
+            )
             endpoint = partial(
                 serve_http,
                 served.toolbox,
@@ -89,7 +91,7 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 warm=served.warm,
             )
             site = Site(served.index, read_only, written=served.written)
-            app = build_app(Parts(site, people, endpoint), settings, PORT, Failures(pause=0))
+            app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(pause=0))
             app = _bounded(app)
             first = stack.enter_context(TestClient(app, base_url=BASE))
 

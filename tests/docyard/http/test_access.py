@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.http.access import Admission, Admitted
+from docyard.http.access import AllowedHosts, HostOriginMiddleware
 from tests.docyard.http.conftest import PORT, Running
 from tests.loops import loop_over
 
@@ -72,7 +72,9 @@ async def test_targets_that_are_no_path(target: str) -> None:
         statuses.append(message.get("status"))
 
     scope = {"type": "http", "method": "GET", "path": target, "headers": [(b"host", HOST.encode())]}
-    await Admission(never, Admitted({("127.0.0.1", PORT)}), is_proxied=False)(scope, receive, send)
+    await HostOriginMiddleware(never, AllowedHosts({("127.0.0.1", PORT)}), is_proxied=False)(
+        scope, receive, send
+    )
     assert statuses[0] == 400
 
 

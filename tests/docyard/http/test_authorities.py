@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from docyard.http.access import Admitted, Authority, parse_authority
+from docyard.http.access import AllowedHosts, Authority, parse_authority
 from tests.loops import loop_over
 
-LOCAL = Admitted({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
-PUBLIC = Admitted({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
+LOCAL = AllowedHosts({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
+PUBLIC = AllowedHosts({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
 
 NONE = {
     "empty": "",
@@ -90,8 +90,8 @@ def test_hosts(header: str, is_local: bool, is_public: bool) -> None:
 
 
 def test_a_host_without_a_port_is_that_of_a_scheme() -> None:
-    assert Admitted({("127.0.0.1", 80)}).has_host("127.0.0.1")
-    assert not Admitted({("127.0.0.1", 8080)}).has_host("127.0.0.1")
+    assert AllowedHosts({("127.0.0.1", 80)}).has_host("127.0.0.1")
+    assert not AllowedHosts({("127.0.0.1", 8080)}).has_host("127.0.0.1")
 
 
 @loop_over(

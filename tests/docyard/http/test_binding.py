@@ -6,23 +6,23 @@ import socket
 
 import pytest
 
-from docyard.http.settings import Address, CannotListen, listening, parse_address
+from docyard.http.settings import CannotListen, ListenAddress, open_sockets, parse_address
 from tests.loops import loop_over
 
 
 @loop_over(
     ("text", "expected", "shown"),
     [
-        ("127.0.0.1:8000", Address("127.0.0.1", 8000), "127.0.0.1"),
-        ("127.0.0.1:0", Address("127.0.0.1", 0), "127.0.0.1"),
-        ("[::1]:8000", Address("::1", 8000), "[::1]"),
-        ("LOCALHOST:8000", Address("localhost", 8000), "localhost"),
-        ("0.0.0.0:80", Address("0.0.0.0", 80), "127.0.0.1"),
-        ("[::]:80", Address("::", 80), "[::1]"),
-        ("192.0.2.1:80", Address("192.0.2.1", 80), "192.0.2.1"),
+        ("127.0.0.1:8000", ListenAddress("127.0.0.1", 8000), "127.0.0.1"),
+        ("127.0.0.1:0", ListenAddress("127.0.0.1", 0), "127.0.0.1"),
+        ("[::1]:8000", ListenAddress("::1", 8000), "[::1]"),
+        ("LOCALHOST:8000", ListenAddress("localhost", 8000), "localhost"),
+        ("0.0.0.0:80", ListenAddress("0.0.0.0", 80), "127.0.0.1"),
+        ("[::]:80", ListenAddress("::", 80), "[::1]"),
+        ("192.0.2.1:80", ListenAddress("192.0.2.1", 80), "192.0.2.1"),
     ],
 )
-def test_addresses(text: str, expected: Address, shown: str) -> None:
+def test_addresses(text: str, expected: ListenAddress, shown: str) -> None:
     found = parse_address(text)
     assert found == expected
     assert found.shown_host == shown
@@ -43,12 +43,12 @@ def test_what_is_no_address(text: str) -> None:
 
 @loop_over("host", ["127.0.0.1", "localhost"])
 def test_any_free_port(host: str) -> None:
-    sockets, port = listening(Address(host, 0))
+    sockets, port = open_sockets(ListenAddress(host, 0))
     try:
         assert port > 0
         assert {each.getsockname()[1] for each in sockets} == {port}
         with pytest.raises(CannotListen, match="is in use") as found:
-            listening(Address("127.0.0.1", port))
+            open_sockets(ListenAddress("127.0.0.1", port))
         assert "0 for any that is free" in found.value.fix
     finally:
         for each in sockets:
@@ -57,15 +57,15 @@ def test_any_free_port(host: str) -> None:
 
 def test_a_foreign_address() -> None:
     with pytest.raises(CannotListen, match="does not have that address"):
-        listening(Address("192.0.2.1", 0))
+        open_sockets(ListenAddress("192.0.2.1", 0))
 
 
 def test_a_port_that_was_just_left_can_be_had_again() -> None:
-    [first], port = listening(Address("127.0.0.1", 0))
+    [first], port = open_sockets(ListenAddress("127.0.0.1", 0))
     with socket.create_connection(("127.0.0.1", port)) as client:
         accepted, _ = first.accept()
         accepted.close()
         first.close()
         assert client.recv(1) == b""
-    [again], _ = listening(Address("127.0.0.1", port))
+    [again], _ = open_sockets(ListenAddress("127.0.0.1", port))
     again.close()

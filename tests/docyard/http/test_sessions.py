@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from docyard.http import authentication
-from docyard.http.authentication import IDLE, LONGEST, MAX_DELAYED, Failures, Proof, Sessions
+from docyard.http.authentication import IDLE, LONGEST, MAX_DELAYED, FailedLoginThrottle, Sessions, TokenOwner
 
 
 class Clock:
@@ -20,20 +20,20 @@ class Clock:
 def test_a_session_lasts_as_long_as_it_is_used() -> None:
     clock = Clock()
     kept = Sessions(clock)
-    value = kept.begin(Proof())
+    value = kept.begin(TokenOwner())
     while clock.now <= LONGEST:
         assert kept.find(value) is not None
         clock.now += IDLE
     clock.now = LONGEST + 1  # a moment after it was used
     assert kept.find(value) is None
-    idle = kept.begin(Proof())
+    idle = kept.begin(TokenOwner())
     clock.now += IDLE + 1
     assert kept.find(idle) is None
 
 
 def test_one_that_was_ended_or_never_begun_is_none() -> None:
     kept = Sessions()
-    value = kept.begin(Proof())
+    value = kept.begin(TokenOwner())
     kept.end(value)
     for other in (value, "", "x", "é", value[:-1]):
         assert kept.find(other) is None
@@ -43,29 +43,29 @@ def test_one_that_was_ended_or_never_begun_is_none() -> None:
 def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
     kept = Sessions()
-    first, second, third = (kept.begin(Proof()) for _ in range(3))
+    first, second, third = (kept.begin(TokenOwner()) for _ in range(3))
     assert kept.find(first)
-    fourth = kept.begin(Proof())
+    fourth = kept.begin(TokenOwner())
     assert kept.find(second) is None
     assert all(kept.find(value) for value in (first, third, fourth))
 
 
 def test_forms_belong_to_one_session_of_one_server() -> None:
     kept = Sessions()
-    found = [kept.find(kept.begin(Proof())) for _ in range(2)]
+    found = [kept.find(kept.begin(TokenOwner())) for _ in range(2)]
     assert len({session.csrf for session in found if session}) == 2
     assert kept.csrf(b"x") == kept.csrf(b"x") != Sessions().csrf(b"x")
 
 
 @pytest.mark.anyio
 async def test_too_many_failures_are_turned_away_at_once() -> None:
-    failures = Failures(pause=60)
+    failures = FailedLoginThrottle(pause=60)
     with anyio.move_on_after(30) as patience:
         async with anyio.create_task_group() as tasks:
             for _ in range(MAX_DELAYED):
-                tasks.start_soon(failures.slow)
+                tasks.start_soon(failures.delay)
             await anyio.wait_all_tasks_blocked()
-            assert await failures.slow() is False
+            assert await failures.delay() is False
             tasks.cancel_scope.cancel()
     assert not patience.cancelled_caught
-    assert await Failures(pause=0).slow()
+    assert await FailedLoginThrottle(pause=0).delay()

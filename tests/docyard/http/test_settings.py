@@ -9,7 +9,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.http import server
-from docyard.http.settings import http_settings
+from docyard.http.settings import build_http_settings
 from docyard.terminal.exits import Exit
 from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
@@ -51,7 +51,7 @@ def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("a server was started")
 
-    monkeypatch.setattr(server, "run", fail)
+    monkeypatch.setattr(server, "run_app", fail)
 
 
 @loop_over(("options", "said"), WRONG.values(), ids=WRONG)
@@ -112,9 +112,9 @@ def test_tokens_of_people_that_cannot_be_used(
 
 
 def test_a_port_in_use(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from docyard.http.settings import Address, listening
+    from docyard.http.settings import ListenAddress, open_sockets
 
-    [taken], port = listening(Address("127.0.0.1", 0))
+    [taken], port = open_sockets(ListenAddress("127.0.0.1", 0))
     with taken:
         assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT
     printed = capsys.readouterr()
@@ -148,14 +148,14 @@ def test_formulas_that_nothing_can_set(
     ids=["loopback", "a forwarded port", "IPv6", "read-only"],
 )
 def test_where_no_token_is_needed(http: str, allow: list[str], read_only: bool) -> None:
-    found = http_settings(http, allow, None, no_token=True, read_only=read_only)
+    found = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
     assert found.token is None
     assert "token" not in found.url(8000)
 
 
 def test_what_is_printed(tmp_path: Path) -> None:
     def url(http: str, *allow: str, token_file: Path | None = None) -> str:
-        return http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
+        return build_http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
 
     assert url("127.0.0.1:0").startswith("http://127.0.0.1:8000/?token=")
     assert url("[::1]:0").startswith("http://[::1]:8000/?token=")
@@ -170,7 +170,7 @@ def test_what_is_printed(tmp_path: Path) -> None:
 
 
 def test_which_names_are_admitted() -> None:
-    found = http_settings(
+    found = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
     admitted = found.admitted(8000)
@@ -178,5 +178,5 @@ def test_which_names_are_admitted() -> None:
         assert admitted.has_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
         assert not admitted.has_host(host)
-    far = http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
+    far = build_http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
     assert not far.admitted(8000).has_host("localhost:8000")

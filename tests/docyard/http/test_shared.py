@@ -10,8 +10,8 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 
-from docyard.mcp_server.calls import Calls, Workers
-from docyard.mcp_server.notifications import Announcer
+from docyard.mcp_server.calls import ToolCalls, Workers
+from docyard.mcp_server.notifications import ToolListAnnouncer
 from tools.registry import UnknownTool
 
 PATIENCE = 60.0  # seconds
@@ -38,12 +38,12 @@ async def test_who_listed_before_a_change_hears_of_it_though_another_lists_after
     bus.subscribe(hear)
     session = cast(ServerSession, NoChannel())
     async with Workers(1) as workers:
-        announcer = Announcer(lambda: lists[-1], workers, bus, is_shared=True)
+        announcer = ToolListAnnouncer(lambda: lists[-1], workers, bus, is_shared=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(announcer.run)
-            announcer.told(lists[-1], session)
+            announcer.record_list(lists[-1], session)
             lists.append(["one", "two"])
-            announcer.told(lists[-1], session)
+            announcer.record_list(lists[-1], session)
             with anyio.fail_after(PATIENCE):
                 await more.wait()
             tasks.cancel_scope.cancel()
@@ -68,4 +68,4 @@ class Silent:
 async def test_a_tool_that_is_not_there_is_unknown_with_progress_too() -> None:
     async with Workers(1) as workers:
         with pytest.raises(UnknownTool):
-            await Calls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))
+            await ToolCalls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))

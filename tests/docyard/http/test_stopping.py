@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from docyard.http import server
-from docyard.http.server import Stopping
+from docyard.http.server import ShutdownMiddleware
 
 SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
 
@@ -45,7 +45,7 @@ async def answered(kind: str) -> list[Message]:
         sent.append(message)
 
     told: list[str] = []
-    server = Stopping(app, [lambda: told.append("stopping")])
+    server = ShutdownMiddleware(app, [lambda: told.append("stopping")])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server, SCOPE, receive, send)
         await begun.wait()

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from docyard.http.timeouts import BACKLOG, MOST, Waiting
+from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 
 PATIENCE = 60.0  # seconds
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -23,12 +23,12 @@ FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
 SHORT = 0.05  # seconds, of which none may pass before something that has to come in time
 
 
-class Crowded(Waiting):
+class Crowded(TimeoutH11Protocol):
     most = 3
 
 
 @asynccontextmanager
-async def listening(protocol: type[Waiting], state: ServerState) -> AsyncIterator[int]:
+async def listening(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
     """The port of a server of this protocol, which reads the whole body for `/read`."""
     held = asyncio.Event()
 
@@ -55,9 +55,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def impatient(*parts: str) -> type[Waiting]:
+def impatient(*parts: str) -> type[TimeoutH11Protocol]:
     """A protocol that waits only shortly for some parts of a request."""
-    return type("Impatient", (Waiting,), dict.fromkeys(parts, SHORT))
+    return type("Impatient", (TimeoutH11Protocol,), dict.fromkeys(parts, SHORT))
 
 
 @pytest.mark.anyio
@@ -136,4 +136,4 @@ async def test_who_has_been_waited_for_the_longest_gives_way() -> None:
 
 
 def test_there_are_files_left_for_the_work() -> None:
-    assert MOST + 2 * BACKLOG < 1024
+    assert MAX_CONNECTIONS + 2 * BACKLOG < 1024

@@ -7,7 +7,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.mcp_server.input import INVALID_REQUEST, PARSE_ERROR, LineAssembler, Oversized, Refusal, refuse
+from docyard.mcp_server.input import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    LineAssembler,
+    Oversized,
+    Refusal,
+    build_refusal,
+)
 from tests.loops import loop_over
 
 
@@ -81,13 +88,13 @@ CASES = [
 
 @loop_over(("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_cannot_be_read_is_answered(line: bytes, identity: int | str | None, code: int) -> None:
-    refusal = refuse(line)
+    refusal = build_refusal(line)
     assert refusal is not None
     assert (refusal.id, refusal.code) == (identity, code)
 
 
 def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
-    refusal = refuse(Oversized(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
+    refusal = build_refusal(Oversized(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
     assert refusal == Refusal(
         3, INVALID_REQUEST, "The message is 5,000 bytes long; the limit is 4,000. Send less in one call."
     )
@@ -102,12 +109,12 @@ def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
     ],
 )
 def test_nobody_waits_for_an_answer_to_a_notification_or_a_response(line: bytes) -> None:
-    assert refuse(line) is None
+    assert build_refusal(line) is None
 
 
 @given(st.binary(max_size=200))
 def test_every_line_can_be_answered(line: bytes) -> None:
-    refusal = refuse(line)
+    refusal = build_refusal(line)
     assert refusal is None or json.dumps(refusal.id).encode()
 
 
@@ -116,6 +123,6 @@ def test_the_id_is_found_wherever_a_request_was_cut_off(text: str, identity: int
     request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": identity, "method": "m"}
     line = json.dumps(request).encode()
     cut = line[: line.rindex(b'"method"')]
-    refusal = refuse(cut)
+    refusal = build_refusal(cut)
     assert refusal is not None
     assert refusal.id == identity

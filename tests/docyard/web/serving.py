@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.web.not_found import missing
-from docyard.web.routes import routes
+from docyard.web.not_found import build_not_found_handler
+from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
 from workspace.workspace import Workspace
@@ -43,7 +43,9 @@ def serving(path: Path, *, read_only: bool = False, location: Path | None = None
     workspace = Workspace.open(path, read_only=read_only)
     index = SearchIndex(workspace, location=location)
     site = Site(lambda: index, read_only=read_only)
-    pages = Starlette(routes=routes(site), exception_handlers={HTTPException: missing(site)})
+    pages = Starlette(
+        routes=build_routes(site), exception_handlers={HTTPException: build_not_found_handler(site)}
+    )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {})["caller"] = Caller(None, CSRF, not read_only, is_session=True)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docyard.web.diff import MOST, MOST_FILES, MOST_SECTIONS, Row, diff_of, place_id, rows_of
+from docyard.web.diff import (
+    MOST,
+    MOST_FILES,
+    MOST_SECTIONS,
+    DiffRow,
+    build_diff,
+    build_rows,
+    format_element_id,
+)
 from tests.examples import examples
 from tests.loops import loop_over
 from workspace.diff.trees import compare_document
@@ -25,7 +33,7 @@ def changed(old: str, new: str, files: tuple[str, ...] = ()) -> CommitChanges:
     return CommitChanges("a" * 40, "b" * 40, (found,) if found else (), files)
 
 
-def side(rows: tuple[Row, ...], style: str) -> str:
+def side(rows: tuple[DiffRow, ...], style: str) -> str:
     """What stands on one side: what stayed, and what is of that style."""
     which = "old" if style == "removed" else "new"
     return "\n".join("".join(piece.text for piece in getattr(row, which)) for row in rows)
@@ -45,27 +53,27 @@ def side(rows: tuple[Row, ...], style: str) -> str:
     ids=["came", "went", "words", "code", "folded-above", "folded-below", "same"],
 )
 def test_rows(before: str, after: str, kinds: list[str]) -> None:
-    assert [row.kind for row in rows_of(before, after).rows] == kinds
+    assert [row.kind for row in build_rows(before, after).rows] == kinds
 
 
 @given(TEXTS, TEXTS)
 @settings(max_examples=examples(60), deadline=None)
 def test_both_texts_are_in_the_rows(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    found = rows_of(before, after)
+    found = build_rows(before, after)
     assert found.more == 0
     assert side(found.rows, "removed").split() == before.split()
     assert side(found.rows, "added").split() == after.split()
 
 
 def test_a_long_change_is_cut_and_says_so() -> None:
-    found = rows_of("", "word " * MOST)
+    found = build_rows("", "word " * MOST)
     assert found.more > 0
     assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MOST
 
 
 def test_what_nobody_would_see_is_shown() -> None:
-    [row] = rows_of("", "ab\u202ecd\u200b\n").rows
+    [row] = build_rows("", "ab\u202ecd\u200b\n").rows
     assert row.new[0].text == "ab\ufffdcd\ufffd"
 
 
@@ -74,7 +82,7 @@ def test_pages_join_without_a_gap() -> None:
     changes = changed(old, old.replace("Old.", "New words."))
     headings, offset, pages = [], 0, 0
     while True:
-        diff = diff_of(changes, offset=offset)
+        diff = build_diff(changes, offset=offset)
         headings += [section.heading for document in diff.documents for section in document.sections]
         pages += 1
         if diff.next is None:
@@ -82,21 +90,21 @@ def test_pages_join_without_a_gap() -> None:
         offset = diff.next
     assert headings == [f"S{n}" for n in range(MOST_SECTIONS * 2 + 5)]
     assert (pages, diff.total) == (3, MOST_SECTIONS * 2 + 5)
-    assert diff_of(changes, offset=10_000).documents == ()
+    assert build_diff(changes, offset=10_000).documents == ()
 
 
 def test_files_are_counted_and_filtered() -> None:
     files = tuple(f"f{number:04}.png" for number in range(MOST_FILES + 3))
-    diff = diff_of(changed("a\n", "b\n", files))
+    diff = build_diff(changed("a\n", "b\n", files))
     assert (len(diff.files), diff.more_files) == (MOST_FILES, 3)
-    only = diff_of(changed("a\n", "b\n", files), path="f0001.png")
+    only = build_diff(changed("a\n", "b\n", files), path="f0001.png")
     assert (only.documents, only.files) == ((), ("f0001.png",))
 
 
 def test_tasks_and_keys_are_sentences() -> None:
     old = "---\nstatus: draft\n---\n# T\n\n## Do\n\n- [ ] One\n- [x] Two\n"
     new = "---\nstatus: done\n---\n# T\n\n## Do\n\n- [x] One\n- [ ] Two\n"
-    [shown] = diff_of(changed(old, new)).documents
+    [shown] = build_diff(changed(old, new)).documents
     matter, do = shown.sections
     assert (matter.heading, matter.address) == ("Front matter", "")
     assert "".join(part.text for part in matter.changes[0].sentence) == "Front matter, status: draft → done"
@@ -106,17 +114,22 @@ def test_tasks_and_keys_are_sentences() -> None:
 
 
 def test_places_have_ids_of_their_own() -> None:
-    places = {place_id("a.md"), place_id("a.md", ""), place_id("a.md", "b"), place_id("a.md\nb")}
+    places = {
+        format_element_id("a.md"),
+        format_element_id("a.md", ""),
+        format_element_id("a.md", "b"),
+        format_element_id("a.md\nb"),
+    }
     assert len(places) == 3  # a path has no line ends, so the last two are never both there
 
 
 def test_what_stayed_is_bounded_and_what_is_left_out_is_counted() -> None:
     lines = "A line that stays.\n\n" * 500
-    found = rows_of(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
+    found = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
     shown = sum(len(row.new[0].text) for row in found.rows if row.kind in ("same", "folded"))
     assert shown <= 1_000
     assert abs(shown + found.more - len(lines)) < 10  # but for blank lines at the ends
     assert found.rows[-1].kind == "words"
-    came = rows_of("Old.\n", "word " * 1_000, 1_000)
+    came = build_rows("Old.\n", "word " * 1_000, 1_000)
     kept = sum(len(piece.text) for row in came.rows for piece in row.old + row.new)
     assert came.more == len("Old.") + 5_000 - kept

@@ -13,10 +13,10 @@ import pytest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from docyard.web.errors import status_of
-from docyard.web.request import in_thread
-from docyard.web.routes import routes
-from docyard.web.templates import STATIC, render
+from docyard.web.errors import get_status
+from docyard.web.request import run_in_thread
+from docyard.web.routes import build_routes
+from docyard.web.templates import STATIC, render_template
 from tests.docyard.web.serving import CSRF, Read, Served, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, all_but_objects, normal
@@ -58,7 +58,9 @@ def test_a_page_is_sound(served: Served, url: str) -> None:
 
 @loop_over("is_wrong", [False, True], ids=["first", "wrong"])
 def test_the_page_to_sign_in_is_sound(is_wrong: bool) -> None:
-    html = render("login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'})
+    html = render_template(
+        "login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'}
+    )
     _check(html)
     assert "<script>" not in html
     assert ("not known" in html) == is_wrong
@@ -87,7 +89,7 @@ def test_only_forms_of_this_session_change_anything(served: Served, repo: Repo) 
     before = all_but_objects(repo.path)
     addresses = [
         re.sub(r"\{[^}]*\}", "x", route.path)
-        for route in routes(served.site)
+        for route in build_routes(served.site)
         if isinstance(route, Route) and "POST" in (route.methods or ())
     ]
     assert addresses
@@ -146,7 +148,7 @@ def test_pages_that_are_slow_do_not_take_all_threads() -> None:
     async def ask() -> int:
         async with anyio.create_task_group() as tasks:
             for _ in range(30):
-                tasks.start_soon(in_thread, make)
+                tasks.start_soon(run_in_thread, make)
             with anyio.fail_after(30):
                 while len(begun) < 8:
                     await anyio.sleep(0.005)
@@ -178,7 +180,7 @@ def test_an_odd_path_by_itself_leads_to_its_document(tmp_path: Path) -> None:
 def test_what_an_error_is_to_a_browser(code: str, status: int) -> None:
     error = WorkspaceError("it went wrong", fix="Do it again.")
     error.code = code
-    assert status_of(error) == status
+    assert get_status(error) == status
 
 
 def test_an_old_path_leads_where_it_moved_to(served: Served) -> None:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from docyard.web import live
-from docyard.web.live import MOST, unfinished
+from docyard.web.live import MAX_LISTENERS, format_unfinished_version
 from docyard.web.site import Versions
 from tests.docyard.web.serving import Served, serving
 from tests.repositories import Repo, normal
@@ -70,13 +70,13 @@ def test_who_listens_hears_of_each_move(tmp_path: Path) -> None:
 def test_a_page_that_lacks_something_hears_when_it_is_read(tmp_path: Path) -> None:
     async def listen(served: Served) -> None:
         version, read = served.site.versions.now(served.workspace), threading.Event()
-        served.site.reading_on.begin("a walk", read.is_set)
-        events = served.site.live.events(served.site, unfinished(version))
+        served.site.background.submit("a walk", read.is_set)
+        events = served.site.live.events(served.site, format_unfinished_version(version))
         assert (await anext(events)).startswith("retry: ")
         with anyio.move_on_after(0.2) as waiting:
             await _moved(events)
         assert waiting.cancelled_caught
-        again = served.site.live.events(served.site, unfinished(version))
+        again = served.site.live.events(served.site, format_unfinished_version(version))
         read.set()
         assert (await _moved(again))["version"] == version
 
@@ -98,7 +98,7 @@ def test_the_version_is_that_of_the_page(tmp_path: Path) -> None:
 def test_too_many_are_told_to_come_back(tmp_path: Path) -> None:
     with serving(normal(tmp_path / "r").path) as served:
         served.site.live.close()
-        served.site.live.listeners = MOST
+        served.site.live.listeners = MAX_LISTENERS
         response = served.client.get("/events")
         assert response.status_code == 503
         assert "retry-after" in response.headers
@@ -162,10 +162,10 @@ def test_asking_for_the_headers_of_events_ends(tmp_path: Path) -> None:
 def test_who_comes_at_the_same_moment_as_too_many_is_not_served(tmp_path: Path) -> None:
     async def listen(served: Served) -> None:
         here = served.site.live
-        events = [here.events(served.site, "") for _ in range(MOST + 5)]
+        events = [here.events(served.site, "") for _ in range(MAX_LISTENERS + 5)]
         first = [await anext(each, None) for each in events]
         assert first.count(None) == 5
-        assert here.listeners == MOST
+        assert here.listeners == MAX_LISTENERS
         for each in events:
             await each.aclose()
         assert here.listeners == 0

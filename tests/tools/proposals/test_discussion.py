@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from docyard.mcp_server.calls import result_of
+from docyard.mcp_server.calls import build_result
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.tool import Answer
@@ -53,7 +53,7 @@ def read_whole(ask: Ask, answer: Answer, of: str = "comments") -> str:
 
 def sent(answer: Answer) -> int:
     """Return the bytes of an answer as a client gets it."""
-    return len(to_json(result_of(answer)))
+    return len(to_json(build_result(answer)))
 
 
 def test_a_long_comment_and_a_long_answer_are_read_to_their_ends(

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from docyard.cli.reports.formats import Report, as_annotations, as_json, as_sarif
+from docyard.cli.reports.formats import Report, format_annotations, format_json, format_sarif
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
 
@@ -33,7 +33,7 @@ def report(*findings: Finding) -> Report:
 
 
 def sarif(*findings: Finding) -> Any:
-    return json.loads(as_sarif(report(*findings)))
+    return json.loads(format_sarif(report(*findings)))
 
 
 def test_a_sarif_log_has_what_the_schema_asks_for() -> None:
@@ -76,7 +76,7 @@ def test_fingerprints_stay_when_lines_move_and_differ_for_equal_findings() -> No
 
 
 def test_workflow_commands_escape_what_they_must() -> None:
-    lines = as_annotations(report(LINK, LONG, NOTE)).split("\n")
+    lines = format_annotations(report(LINK, LONG, NOTE)).split("\n")
     assert lines == [
         "::error file=a%2C b%3Ac/50%25 ü.md,line=3,endLine=3,col=5,endColumn=11,title=broken-link"
         "::the link 'x%250A' leads nowhere",
@@ -87,7 +87,7 @@ def test_workflow_commands_escape_what_they_must() -> None:
 
 
 def test_json_holds_every_finding_and_no_text_of_documents() -> None:
-    data = json.loads(as_json(report(LINK, LONG)))
+    data = json.loads(format_json(report(LINK, LONG)))
     assert data["findings"][0] == {
         "rule": "broken-link",
         "severity": "error",

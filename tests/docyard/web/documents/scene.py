@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.web.routes import routes
+from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
 from tests.repositories import Repo, normal
@@ -70,7 +70,7 @@ class Pages:
     def __init__(self, repo: Repo, site: Site, *, may_write: bool) -> None:
         self.repo, self.site = repo, site
         caller = Caller(None, CSRF, may_write, False)
-        app = Starlette(routes=routes(site), middleware=[Middleware(_As, caller=caller)])
+        app = Starlette(routes=build_routes(site), middleware=[Middleware(_As, caller=caller)])
         self.client = TestClient(app, follow_redirects=False, raise_server_exceptions=True)
 
     @property

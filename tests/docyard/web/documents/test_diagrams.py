@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import pytest
 
-from docyard.web.documents.diagrams import frame_of
+from docyard.web.documents.diagrams import build_frame
 from tests.docyard.web.documents.scene import Pages, served
 
 FLOW = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"
@@ -37,7 +37,7 @@ def test_diagrams_and_formulas_are_text_unless_turned_on(plain: Pages) -> None:
     assert "$a^2$" in answer.text
     assert "diagrams.js" not in answer.text
     assert "content-security-policy" not in answer.headers  # that of every page holds
-    assert plain.client.get(f"/diagram/{frame_of(SCRIPT).name}").status_code == 404
+    assert plain.client.get(f"/diagram/{build_frame(SCRIPT).name}").status_code == 404
 
 
 def test_a_page_with_diagrams_names_their_frame(drawing: Pages) -> None:
@@ -57,7 +57,7 @@ def test_formulas_are_set_where_they_are_turned_on(drawing: Pages) -> None:
 
 
 def test_a_frame_runs_its_own_scripts_and_reaches_nothing(drawing: Pages) -> None:
-    answer = drawing.client.get(f"/diagram/{frame_of(SCRIPT).name}")
+    answer = drawing.client.get(f"/diagram/{build_frame(SCRIPT).name}")
     policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["sandbox"] == "allow-scripts"
@@ -70,11 +70,11 @@ def test_a_frame_runs_its_own_scripts_and_reaches_nothing(drawing: Pages) -> Non
 
 
 def test_a_script_cannot_end_the_element_that_it_stands_in() -> None:
-    page = frame_of(SCRIPT).page
+    page = build_frame(SCRIPT).page
     assert rb"'\x3c!-- \x3c/Script> \x3cscript>" in page
     assert b"\r" not in page
     assert b"\0" not in page
 
 
 def test_another_script_has_another_frame(drawing: Pages) -> None:
-    assert drawing.client.get(f"/diagram/{frame_of(b'another').name}").status_code == 404
+    assert drawing.client.get(f"/diagram/{build_frame(b'another').name}").status_code == 404

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.documents.document import Doors, dressed
-from docyard.web.live import unfinished
+from docyard.web.documents.document import SectionLinks, add_page_links
+from docyard.web.live import format_unfinished_version
 from tests.docyard.web.documents.scene import Pages, served
 from tests.loops import loop_over
 from workspace.edits import UpdateContent
@@ -237,7 +237,7 @@ def test_a_raw_file_is_sent_as_it_is(pages: Pages) -> None:
 
 def test_headings_that_a_document_brings_get_no_doors() -> None:
     html = '<h1 id="_preamble">T</h1><h2>Own</h2><h2 id="own">Own</h2><h2 id="a&quot;b">A</h2>'
-    shown = dressed(_rendered(html, "_preamble", 'a"b'), DOORS)
+    shown = add_page_links(_rendered(html, "_preamble", 'a"b'), DOORS)
     assert shown.title == '<h1 id="_preamble">T</h1>'
     assert re.findall(r"/edit/[^\"]*", shown.body) == ["/edit/a.md?section=a%22b"]
     assert shown.body.startswith(
@@ -249,11 +249,11 @@ def test_headings_that_a_document_brings_get_no_doors() -> None:
 def test_a_heading_in_a_heading_stays_where_it_is(level: int) -> None:
     inner = f"<table><tbody><tr><td><h{level}>x</h{level}></td></tr></tbody></table>"
     html = f'<h{level} id="a">T {inner} y</h{level}>\n<p>End</p>'
-    shown = dressed(_rendered(html, "a"), DOORS)
+    shown = add_page_links(_rendered(html, "a"), DOORS)
     assert (shown.title, shown.body) == (None, html)
 
 
-DOORS = Doors("a.md", None, has_history=True, may_edit=True, proposal="")
+DOORS = SectionLinks("a.md", None, has_history=True, may_edit=True, proposal="")
 
 
 def _rendered(html: str, *ids: str) -> RenderedDocument:
@@ -295,11 +295,11 @@ def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.Monkey
     own.site.index().links.follow(own.workspace.snapshot())
     monkeypatch.setattr("docyard.web.documents.sidebar._LOOKED_AT", 2)
     held = threading.Event()
-    own.site.reading_on.begin("another", lambda: held.wait(30))
+    own.site.background.submit("another", lambda: held.wait(30))
     first = own.get("/doc/specs/api.md")
     assert "changed-by" not in first
     assert "/history/specs/api.md" in first
-    assert _shown_version(first) == unfinished(own.site.versions.now(own.workspace))
+    assert _shown_version(first) == format_unfinished_version(own.site.versions.now(own.workspace))
     held.set()
     _until(lambda: not own.site.is_reading)
     second = own.get("/doc/specs/api.md")

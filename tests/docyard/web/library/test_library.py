@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.live import Live
+from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
 from tests.docyard.web.serving import Served, serving
 from tests.loops import loop_over
@@ -238,4 +238,4 @@ def test_reading_ahead_ends_with_the_site(repo: Repo) -> None:
         summaries.read_ahead(snapshot)
         summaries.close()
         assert summaries.of(snapshot, "plan.md").open == 2
-        assert Live().listeners == 0
+        assert LiveUpdates().listeners == 0

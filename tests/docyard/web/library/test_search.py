@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.library.search import Block, Run, blocks
+from docyard.web.library.search import SnippetBlock, SnippetRun, parse_snippet
 from index.matches import Matcher
 from tests.docyard.web.serving import Served, serving
 from tests.loops import loop_over
@@ -158,22 +158,32 @@ def test_the_past_is_searched(tmp_path: Path) -> None:
 @loop_over(
     ("snippet", "expected"),
     [
-        ("One two.", [Block(False, (Run("One "), Run("two", True), Run(".")))]),
-        ("- [ ] **Two** [two](x.md)", [Block(False, (Run("Two", True), Run(" "), Run("two", True)))]),
-        ("a `two` b", [Block(False, (Run("a "), Run("two", True, True), Run(" b")))]),
-        ("```\na\n  two\n```", [Block(True, (Run("a\n  "), Run("two", True)))]),
+        ("One two.", [SnippetBlock(False, (SnippetRun("One "), SnippetRun("two", True), SnippetRun(".")))]),
+        (
+            "- [ ] **Two** [two](x.md)",
+            [SnippetBlock(False, (SnippetRun("Two", True), SnippetRun(" "), SnippetRun("two", True)))],
+        ),
+        (
+            "a `two` b",
+            [SnippetBlock(False, (SnippetRun("a "), SnippetRun("two", True, True), SnippetRun(" b")))],
+        ),
+        ("```\na\n  two\n```", [SnippetBlock(True, (SnippetRun("a\n  "), SnippetRun("two", True)))]),
         (
             "a\n```sh\nb\n```\nc",
-            [Block(False, (Run("a"),)), Block(True, (Run("b"),)), Block(False, (Run("c"),))],
+            [
+                SnippetBlock(False, (SnippetRun("a"),)),
+                SnippetBlock(True, (SnippetRun("b"),)),
+                SnippetBlock(False, (SnippetRun("c"),)),
+            ],
         ),
         (
             "| a | two |\n|---|---|\n| b \\| c | |",
-            [Block(False, (Run("a · "), Run("two", True), Run(" · b \\| c")))],
+            [SnippetBlock(False, (SnippetRun("a · "), SnippetRun("two", True), SnippetRun(" · b \\| c")))],
         ),
-        ("a\n- b\n2. [ ] c", [Block(False, (Run("a · b · c"),))]),
+        ("a\n- b\n2. [ ] c", [SnippetBlock(False, (SnippetRun("a · b · c"),))]),
         ("", []),
     ],
     ids=["words", "markup", "code", "fence", "mixed", "table", "list", "empty"],
 )
-def test_snippets_show_words_and_code(snippet: str, expected: list[Block]) -> None:
-    assert blocks(snippet, Matcher({"two"})) == expected
+def test_snippets_show_words_and_code(snippet: str, expected: list[SnippetBlock]) -> None:
+    assert parse_snippet(snippet, Matcher({"two"})) == expected

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from docyard.caller import Caller
-from docyard.web.routes import routes
+from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
 from tests.docyard.web.serving import CSRF, Read
@@ -38,7 +38,7 @@ class Pages:
         self.site = Site(lambda: SearchIndex(workspace), read_only, written=self._written)
         self.as_person: str | None = "bea"
         self._may_write = not read_only
-        pages = Starlette(routes=routes(self.site))
+        pages = Starlette(routes=build_routes(self.site))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             person = scene.person(self.as_person).person if self.as_person else None

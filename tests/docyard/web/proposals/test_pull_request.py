@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from docyard.forges.announcements import announcer
+from docyard.forges.announcements import build_announcer
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.proposals.pages import Pages, sound, text_of
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.process
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
     with joined("github", tmp_path_factory.mktemp("joined")) as made:
-        made.workspace.announcer = announcer(made.workspace, made.access, Access)
+        made.workspace.announcer = build_announcer(made.workspace, made.access, Access)
         yield made
 
 
