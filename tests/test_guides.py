@@ -19,7 +19,8 @@ from tests.acceptance.server import serving_artifact, surroundings
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDE = (ROOT / "docs" / "read-only-server.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "artifacts.md").read_text(encoding="utf-8")
+GUIDE = PAGE.partition("\n## A read-only server for public documentation\n")[2]
 
 pytestmark = [
     pytest.mark.process,

@@ -52,7 +52,7 @@ def test_the_hooks_are_those_that_are_documented() -> None:
         assert hook["types"] == ["markdown"]
         assert hook["name"]
         assert hook["description"]
-    page = (ROOT / "docs" / "fix.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^ +- id: (\S+)$", page, re.MULTILINE)) == set(HOOKS)
 
 
@@ -100,7 +100,7 @@ def test_a_name_that_begins_with_a_dash_is_no_option(repo: Repo, hook: str, code
     assert ("--check.md" if code else "Fixed in 1 document") in done.stdout
 
 
-PULL_REQUESTS = (ROOT / "docs" / "pull-requests.md").read_text(encoding="utf-8")
+PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n## Check pull requests\n")[2]
 
 
 def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> None:
@@ -124,7 +124,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
     assert re.findall(r"^::error file=([^,]+),line=3,", done.stdout, re.MULTILINE) == ["doc.md"]
 
 
-@loop_over("page", ["fix.md", "adopting.md", "pull-requests.md"])
+@loop_over("page", ["validate.md", "adopting.md"])
 def test_each_command_in_the_guides_has_the_options_that_it_is_shown_with(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)

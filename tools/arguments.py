@@ -30,7 +30,7 @@ OPERATIONS = "operations"
 REF = "Branch, tag, commit, proposal, @{date}"
 
 
-"""What every tool that reads says of its field `ref`; docs/refs.md says the rest."""
+"""What every tool that reads says of its field `ref`; docs/history.md says the rest."""
 
 
 # What models call fields that are named otherwise here.

@@ -90,7 +90,7 @@ def command(
 
     CASES are files of questions whose answers are known: YAML, JSONL, or TREC judgements with --queries.
     Printed are nDCG, MRR and recall by page and by section, and the time that a search took.
-    docs/evaluation.md describes the files and the measures.
+    docs/search.md describes the files and the measures.
 
     Exits with 1 if a measure is below --fail-under, or with --strict if an expected address is unknown; with
     2 if the cases cannot be read.

@@ -79,7 +79,7 @@ class InvalidCases(WorkspaceError):
         lines = [*shown, f"and {more:,} more"] if more else shown
         return cls(
             "the cases cannot be used:" + "".join(f"\n  {line}" for line in lines),
-            fix="Mend these lines; docs/evaluation.md describes the files.",
+            fix="Mend these lines; docs/search.md describes the files.",
             problems=shown,
             count=len(problems),
         )
