@@ -72,7 +72,7 @@ def _stages(text: str) -> list[str]:
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and prints a table; returns 1 if a limit was missed, 2 if nothing could be measured.
 
-    A whole run is kept, and docs/performance.md is written anew with it.
+    A whole run is kept, and benchmarks/RESULTS.md is written again with it.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",

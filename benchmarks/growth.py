@@ -1,6 +1,6 @@
 """How time, memory and the index grow with a corpus: small, large, and large three times under other names.
 
-python -m benchmarks.growth SMALL LARGE     keeps and draws it, and writes docs/performance.md
+python -m benchmarks.growth SMALL LARGE     keeps and draws it, and writes benchmarks/RESULTS.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/performance.md: what lies between its two marks is written from the runs that are kept.
+"""benchmarks/RESULTS.md: what lies between its two marks is written from the runs that are kept.
 
 python -m benchmarks.reports.page     writes it from benchmarks/results/*.json
 """
@@ -16,7 +16,7 @@ from benchmarks.reports.figures import Figure, about, figures
 from benchmarks.reports.report import VERDICTS, allowed, beside, measured, number
 from benchmarks.reports.yardsticks import is_reference
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "benchmarks" / "RESULTS.md"
 KEPT = ROOT / "benchmarks" / "results"
 GROWTH = "growth"
 BEGIN = "<!-- measured: written by python -m benchmarks.reports.page -->"

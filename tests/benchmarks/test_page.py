@@ -1,4 +1,4 @@
-"""docs/performance.md: its measured part is written from what is kept, and the rest stays."""
+"""benchmarks/RESULTS.md: its measured part is written from what is kept, and the rest stays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    file = tmp_path / "performance.md"
+    file = tmp_path / "RESULTS.md"
     file.write_text(TEXT)
     return file
 
