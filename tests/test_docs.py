@@ -40,11 +40,18 @@ def test_links_between_files_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
-def test_the_readme_begins_with_the_two_commands() -> None:
-    assert re.findall(r"^make (\w+)", blocks("README.md", "console")[0], re.MULTILINE) == ["demo", "test"]
+def test_readme_has_the_two_commands_of_a_checkout() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^## From a checkout\n\n```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^make (\w+)", block, re.MULTILINE) == ["demo", "test"]
 
 
-@loop_over("page", ["README.md", "CONTRIBUTING.md"])
+def test_readme_links_to_every_page_of_docs() -> None:
+    linked = set(re.findall(r"\]\(docs/([a-z-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}
+
+
+@loop_over("page", ["README.md", "CONTRIBUTING.md", "docs/start.md"])
 def test_make_recipes_and_commands_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     recipes = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -66,8 +73,8 @@ def test_each_promise_of_reliability_names_a_test_that_exists() -> None:
     assert missing == []
 
 
-def test_the_settings_in_the_readme_are_the_defaults() -> None:
-    [text] = [block for block in blocks("README.md", "toml") if block.startswith("root = ")]
+def test_settings_of_the_configuration_page_are_the_defaults() -> None:
+    [text] = blocks("docs/configuration.md", "toml")
     settings = tomllib.loads(text)
     shown = WorkspaceConfig.model_validate(settings)
     assert shown == WorkspaceConfig()

@@ -124,7 +124,7 @@ def test_the_documented_workflow_is_one_and_calls_what_there_is(repo: Repo) -> N
     assert re.findall(r"^::error file=([^,]+),line=3,", done.stdout, re.MULTILINE) == ["doc.md"]
 
 
-@loop_over("page", ["validate.md", "adopting.md"])
+@loop_over("page", ["validate.md", "start.md"])
 def test_each_command_in_the_guides_has_the_options_that_it_is_shown_with(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = re.findall(r"\bdocyard (validate|fix|init)\b([^`#\n|>]*)", text)
