@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -109,17 +107,6 @@ def test_the_example_of_a_manifest_is_one() -> None:
 
 PACKAGES = ["workspace", "index", "tools", "docyard"]
 
-# Imports that still run up from a floor of ARCHITECTURE.md: module, and what it imports.
-UPWARD = {
-    ("docyard/cli/completion.py", "docyard/commands"),
-    ("docyard/cli/main.py", "docyard/commands"),
-    ("docyard/cli/reference.py", "docyard/commands"),
-    ("index/segments/store.py", "index/whoosh_engine"),
-    ("workspace/markdown/anchors.py", "workspace/document"),
-    ("workspace/policy/unreviewed.py", "workspace/merge"),
-    ("workspace/publishing/pruned.py", "workspace/config"),
-}
-
 
 def rows_of(package: str) -> list[tuple[str, int]]:
     """(folder or module, floor) of each row in a package's table."""
@@ -127,32 +114,6 @@ def rows_of(package: str) -> list[tuple[str, int]]:
     [part] = re.findall(rf"^## `{package}/`[^\n]*\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (\d+) \| `([\w/.]+)` \| \S[^|]* \|$", part, re.MULTILINE)
     return [(f"{package}/{name}".rstrip("/"), int(floor)) for floor, name in rows]
-
-
-def unit_of(module: str) -> str:
-    """The row that holds a dotted module: its folder, or itself at the top of a package."""
-    path = ROOT.joinpath(*module.split("."))
-    if (path / "__init__.py").exists():
-        return path.relative_to(ROOT).as_posix()
-    file = path.with_suffix(".py").relative_to(ROOT)
-    if (ROOT / file).exists():
-        return (file if len(file.parts) == 2 else file.parent).as_posix()
-    return unit_of(module.rpartition(".")[0])
-
-
-def imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """The rows that a module imports from when it runs, late imports included."""
-    for_types = {
-        node
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom) or node in for_types:
-            continue
-        if (node.module or "").partition(".")[0] == package:
-            yield from (unit_of(f"{node.module}.{alias.name}") for alias in node.names)
 
 
 @loop_over("package", PACKAGES)
@@ -164,15 +125,15 @@ def test_architecture_has_one_row_for_each_folder_and_module(package: str) -> No
 
 
 @loop_over("package", PACKAGES)
-def test_imports_run_down_the_floors_of_the_architecture(package: str) -> None:
-    floors = dict(rows_of(package))
-    upward = set()
-    for path in {*(ROOT / package).rglob("*.py")} - {ROOT / package / "__init__.py"}:
-        name = path.relative_to(ROOT).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        own = floors[unit_of(name.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."))]
-        upward |= {(name, unit) for unit in imported(tree, package) if floors.get(unit, 0) > own}
-    assert upward <= UPWARD
+def test_floors_of_the_architecture_are_those_of_the_contracts(package: str) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract.get("containers") == [package]]
+    floors = {
+        name.strip(): len(layers) - place for place, row in enumerate(layers) for name in row.split("|")
+    }
+    for name, floor in rows_of(package):
+        assert floor == floors[name.split("/")[1].removesuffix(".py")], name
 
 
 def test_modules_and_functions_named_in_the_architecture_exist() -> None:

@@ -1,7 +1,7 @@
-"""The references in `docs/`, made from the tools and the commands themselves.
+"""The reference pages in `docs/`, generated from the tools and the commands.
 
 python -m docyard.cli.reference          writes docs/tools.md and docs/commands.md
-python -m docyard.cli.reference --check  names those that are stale, and exits with 1
+python -m docyard.cli.reference --check  prints the stale ones and exits with 1
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def tools_page() -> str:
+def render_tools_page() -> str:
     """Return the reference of every tool: what it does, its input, and how it is called."""
     from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
 
@@ -93,7 +93,7 @@ def _fields(value: object) -> str:
     return str(value)
 
 
-def commands_page() -> str:
+def render_commands_page() -> str:
     """Return the reference of every command: its help, as `--help` prints it."""
     from docyard.cli.main import COMMANDS, docyard
 
@@ -127,28 +127,28 @@ def _command(command: click.Command, context: click.Context, title: str) -> Iter
             yield from _command(inner, below, f"{title} {name}")
 
 
-def pages() -> Mapping[str, str]:
+def render_pages() -> Mapping[str, str]:
     """Return the generated pages, by the name of their file in `docs/`."""
-    return {"tools.md": tools_page(), "commands.md": commands_page()}
+    return {"tools.md": render_tools_page(), "commands.md": render_commands_page()}
 
 
-def stale(folder: Path = DOCS) -> list[str]:
-    """Return the names of the pages that are not as they would be written now."""
-    return [name for name, text in pages().items() if not _same(folder / name, text)]
+def find_stale_pages(folder: Path = DOCS) -> list[str]:
+    """Return the names of the pages that differ from the generated text."""
+    return [name for name, text in render_pages().items() if not _has_text(folder / name, text)]
 
 
-def _same(path: Path, text: str) -> bool:
+def _has_text(path: Path, text: str) -> bool:
     return path.is_file() and path.read_text(encoding="utf-8") == text
 
 
 def main() -> int:
-    """Write the pages, or checks them."""
+    """Write the pages, or check them."""
     if "--check" in sys.argv[1:]:
-        old = stale()
+        old = find_stale_pages()
         if old:
             print(f"stale: {', '.join(old)}; run `make docs`", file=sys.stderr)
         return 1 if old else 0
-    for name, text in pages().items():
+    for name, text in render_pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     return 0
 
