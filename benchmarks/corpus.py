@@ -101,7 +101,7 @@ def make_repository(corpus: Corpus, path: Path) -> None:
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-    index = IndexFile.empty().changed({name: (blob, FILE_MODE) for name, blob in blobs.items() if blob})
+    index = IndexFile.empty().with_changes({name: (blob, FILE_MODE) for name, blob in blobs.items() if blob})
     (store.git_dir / "index").write_bytes(index.data)
     tree = trees.rewrite_tree(store, None, blobs)
     commit = store.put_commit(tree, (), _AUTHOR, _AUTHOR, "A corpus")

@@ -102,7 +102,7 @@ MUTATIONS = (
     Mutation(
         "objects are looked for right after the branch moved",
         "workspace/publishing/publish.py",
-        "        protected = attempt(partial(_protected, objects), False, behind)\n",
+        "        protected = attempt(partial(_protect_objects, objects), False, behind)\n",
         "        protected = True\n",
         ("tests/workspace/test_housekeeping.py",),
     ),
@@ -179,7 +179,7 @@ MUTATIONS = (
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings = {one.path for one in touched if is_settings(one.path)}\n",
+        "    settings = {one.path for one in touched if is_settings_path(one.path)}\n",
         "    settings: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),
@@ -235,7 +235,7 @@ MUTATIONS = (
     Mutation(
         "an approval counts once",
         "workspace/proposals/approvals.py",
-        "        if words.seal in self._seals and words.verdict is Verdict.APPROVE:\n",
+        "        if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:\n",
         "        if False:\n",
         ("tests/workspace/policy",),
     ),
@@ -291,7 +291,7 @@ MUTATIONS = (
     Mutation(
         "a merge accounts for each line",
         "workspace/merge/documents.py",
-        "return data if is_accounted(base, ours, theirs, document, conflicts.told) else None",
+        "return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None",
         "return data",
         ("tests/workspace/merge",),
     ),
@@ -319,7 +319,7 @@ MUTATIONS = (
     Mutation(
         "no push to a folder is forced",
         "workspace/git/remotes/local_push.py",
-        "        if was is not None and not _goes_on(ours, commit, was):\n",
+        "        if was is not None and not _is_fast_forward(ours, commit, was):\n",
         "        if False:\n",
         ("tests/workspace/sync/test_sync.py",),
     ),

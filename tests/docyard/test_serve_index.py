@@ -197,7 +197,7 @@ def test_a_missing_manifest_and_one_of_a_later_format(out: Path, capsys: pytest.
     manifest.write_text(json.dumps(values | {"format": 9}))
     assert "format 9" in refused(capsys, "--index", str(out))
     manifest.unlink()
-    assert f"{manifest.name} is missing" in refused(capsys, "--index", str(out))
+    assert f"is missing ({manifest.name})" in refused(capsys, "--index", str(out))
 
 
 def test_a_key_that_cannot_be_used(out: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:

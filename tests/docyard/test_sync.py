@@ -44,7 +44,7 @@ class Server:
         self.index = SearchIndex(workspace)
         self.toolbox = Toolbox(workspace, self.index, None, False)
         self.syncing = Synchronizer(workspace, Access)
-        self.toolbox.wrote = self.syncing.ask
+        self.toolbox.wrote = self.syncing.notify_commit
         self.sight = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def ana(repository: object, running: Running) -> str:
 @pytest.fixture
 def ben(running: Running) -> Iterator[str]:
     yield running.people.add("ben", "Ben Ode", "ben@example.org")
-    if running.people.known("ben"):
+    if running.people.find_known("ben"):
         running.people.revoke("ben")
 
 
