@@ -85,7 +85,7 @@ class PassageChunk:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the rest of the source is left out."""
+        """Return True if the rest of the source is left out."""
         return self.end < self.size
 
 

@@ -131,7 +131,7 @@ class Branch:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written through this object."""
+        """Return True if nothing can be written through this object."""
         return not isinstance(self.git, GitStore)
 
     @property

@@ -32,7 +32,7 @@ class Figure:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the limit was kept; None if there is none, or no value."""
+        """Return True if the limit was kept; None if there is none, or no value."""
         return None if self.limit is None or self.value is None else self.value <= self.limit
 
     def as_data(self) -> dict[str, Any]:

@@ -204,7 +204,7 @@ class Line(NamedTuple):
 
     @property
     def is_missed(self) -> bool:
-        """Whether the median is above the limit."""
+        """Return True if the median is above the limit."""
         return self.most is not None and percentile(self.times, 0.5) * 1e3 > self.most
 
 

@@ -186,7 +186,7 @@ class RecentCommits:
 
     @property
     def is_done(self) -> bool:
-        """Whether the walk has ended."""
+        """Return True if the walk has ended."""
         return not self._waiting
 
     def __iter__(self) -> Iterator[RecentCommit]:

@@ -40,7 +40,7 @@ class ExchangeResult(NamedTuple):
 
     @property
     def is_applied(self) -> bool:
-        """Whether the served branch has the remote's commits, and pull requests were followed."""
+        """Return True if the served branch has the remote's commits, and pull requests were followed."""
         from workspace.sync.branches import SyncState
 
         if self.error is not None or self.synced is None:

@@ -121,7 +121,7 @@ class PullRequestOutcome(NamedTuple):
 
     @property
     def wrote(self) -> bool:
-        """Whether events were written here."""
+        """Return True if events were written here."""
         return bool(self.reviews or self.comments or {"closed", "reopened"}.intersection(self.done))
 
 
@@ -134,7 +134,7 @@ class ForgeRound(NamedTuple):
 
     @property
     def wrote(self) -> bool:
-        """Whether events were written here that the remote does not have yet."""
+        """Return True if events were written here that the remote does not have yet."""
         return any(one.wrote for one in self.pull_requests)
 
 

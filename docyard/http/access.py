@@ -39,7 +39,7 @@ class Authority(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is this machine, on any port."""
+        """Return True if the host is this machine, on any port."""
         return self.host in LOOPBACK_NAMES or _is_loopback(self.host)
 
 

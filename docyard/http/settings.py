@@ -38,12 +38,12 @@ class ListenAddress(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Return True if only this machine can reach it."""
         return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether it is every address of the machine."""
+        """Return True if it is every address of the machine."""
         return self.host != "localhost" and ipaddress.ip_address(self.host).is_unspecified
 
     @property

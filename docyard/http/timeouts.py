@@ -51,12 +51,12 @@ class TimeoutH11Protocol(H11Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is open."""
+        """Return True if the connection is open."""
         return not self.transport.is_closing()
 
     @property
     def is_idle(self) -> bool:
-        """Whether the connection has no running request: it is incomplete, or answered."""
+        """Return True if the connection has no running request: it is incomplete, or answered."""
         is_answered = self.cycle is None or self.cycle.response_complete
         return is_answered or self.conn.their_state is h11.SEND_BODY
 

@@ -88,7 +88,7 @@ class PageRequest:
 
     @property
     def may_write(self) -> bool:
-        """Whether pages offer what changes something."""
+        """Return True if pages offer what changes something."""
         return self.caller.may_write and not self.site.read_only
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:

@@ -28,7 +28,7 @@ class BackgroundQueue:
 
     @property
     def is_busy(self) -> bool:
-        """Whether work is left."""
+        """Return True if work is left."""
         return self._thread is not None
 
     def submit(self, key: Hashable, step: Step) -> None:

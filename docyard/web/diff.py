@@ -68,7 +68,7 @@ class DiffRows(NamedTuple):
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether all of it went, or all of it came: one column has room for that."""
+        """Return True if all of it went, or all of it came: one column has room for that."""
         return all(row.kind == "lines" and not (row.old and row.new) for row in self.rows)
 
 

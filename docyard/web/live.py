@@ -45,7 +45,7 @@ class Watched(Protocol):
 
     @property
     def is_reading(self) -> bool:
-        """Whether something is being read yet that pages show when it is known."""
+        """Return True if something is being read yet that pages show when it is known."""
 
     def state(self) -> tuple[str, str | None]:
         """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""

@@ -169,7 +169,7 @@ class Site:
 
     @property
     def is_reading(self) -> bool:
-        """Whether something is being read yet that pages show when it is known."""
+        """Return True if something is being read yet that pages show when it is known."""
         return self.background.is_busy or self.index().links.is_reading
 
     def state(self) -> tuple[str, str | None]:

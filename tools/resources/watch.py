@@ -56,7 +56,7 @@ class Watch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no client would be told of any change."""
+        """Return True if no client would be told of any change."""
         return not self._counts and self._listed is None
 
     def told(self, snapshot: Snapshot) -> None:

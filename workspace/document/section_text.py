@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from workspace.document.document import Document
-    from workspace.document.sections import Section
-
 
 def read_own_text(document: Document, section: Section) -> bytes:
     """Return a section's own text, without its heading and its subsections."""

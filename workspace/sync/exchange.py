@@ -10,15 +10,8 @@ A branch is brought to a commit that was fetched, and the person's checkout with
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from workspace.publishing.checkout import WorktreeBusy
-
-if TYPE_CHECKING:
-    from workspace.git.reader import GitReader
-
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -34,6 +27,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.git.trees import TreeChange, WholeEntry, diff_trees
 from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import protect_fetched
+from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.locks import WAIT_FOR_GIT, Locked, format_path
 from workspace.publishing.publish import publish
 from workspace.sync.branches import (

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-from typing import TYPE_CHECKING
-
 from workspace.document.headings import PREAMBLE
 from workspace.document.sections import find_parents_and_ends
 from workspace.markdown.lines import BLANK
 from workspace.markdown.slugs import UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from workspace.markdown.lines import Lines
 

@@ -104,7 +104,7 @@ def _format_names(names: Sequence[str]) -> str:
 
 
 class Mode(StrEnum):
-    """Whether a batch keeps what succeeded (`each`), or nothing unless everything did (`all`)."""
+    """The scope of a batch: keep the operations that succeed (`each`), or nothing if one fails (`all`)."""
 
     EACH = "each"
     ALL = "all"

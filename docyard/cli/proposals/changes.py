@@ -56,7 +56,7 @@ class Paper:
 
     @property
     def has_colours(self) -> bool:
-        """Whether colours can mark removed and added text."""
+        """Return True if colours can mark removed and added text."""
         return self._screen.color_system is not None and not self._screen.no_color
 
     def blank(self) -> None:

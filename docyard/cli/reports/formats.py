@@ -57,7 +57,7 @@ class Report(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is no error and no warning."""
+        """Return True if there is no error and no warning."""
         return not any(finding.is_problem for finding in self.findings)
 
 

@@ -34,7 +34,7 @@ _GLANCED = 1_500  # characters of each of them
 
 
 class MergeStatus(NamedTuple):
-    """Whether the one who looks may merge now, and what is missing: sentences.
+    """The answer to "may the viewer merge now?", with sentences for what is missing.
 
     `needs_token` is whose token the merge itself needs, where that is not the caller's.
     """
