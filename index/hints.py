@@ -26,20 +26,11 @@ from index.storage.metadata import is_listable
 from workspace.nearest import find_nearest
 
 MAX_VALUES_SHOWN = 10
-
-
 SAMPLE = 200
-
-
 """Hits that are looked at to see which values occur."""
 
-
 _SHOWN = 100
-
-
 Search = Callable[[Query, int], Sequence[SectionRecord]]
-
-
 """Gives the best sections for a question, at most so many."""
 
 
@@ -165,29 +156,14 @@ def _shorten(value: str) -> str:
 
 MAX_QUERIES = 3
 
-
 # What bounds the time that this takes: of a longer query, or more words, nothing is corrected.
 _MAX_QUERY = 200
-
-
 _MAX_WORDS = 4
-
-
 _SHORTEST = 4
-
-
 _CANDIDATES = 3
-
-
 _READ = 3
-
-
 _READ_CHARACTERS = 50_000
-
-
 Similar = Callable[[str, int], tuple[str, ...]]
-
-
 """Gives at most so many terms that a folded word may have meant."""
 
 

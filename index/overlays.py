@@ -40,20 +40,12 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 SMALL = 5_000
-
-
 """Sections of a part that is copied, rather than kept beside others, so that few parts remain."""
 
-
 _SHARE = 8
-
-
 """Less than one part in so many of a large segment is not worth keeping all of it: it is analysed again."""
 
-
 Governed = Callable[[str], Values | None]
-
-
 """Gives what the manifests say of a document; None where that is not known."""
 
 
@@ -116,16 +108,10 @@ def _merge_small(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
 
 
 MAX_OVERLAYS = 16
-
-
 """Overlays that are kept, if they fit; the last one always is."""
 
-
 MAX_OVERLAY_BYTES = 64 << 20
-
-
 """The bytes of memory of what they have analysed."""
-
 
 _CACHED_BYTES = 4 << 20
 

@@ -102,37 +102,20 @@ def _separate_spaceless(run: re.Match[str]) -> str:
 
 
 MAX_CHARACTERS = 10_000
-
-
 """The length of a query."""
 
-
 MAX_TERMS = 256
-
-
 """The different index terms that a query asks for or excludes; an identifier has several."""
 
-
 MAX_PHRASES = 16
-
-
 """The different phrases of a query."""
 
-
 MAX_PATH = 1_000
-
-
 """The length of a path or glob to filter by."""
 
-
 _FEWER_WORDS = "Ask with the few words that matter most, such as 'retry backoff'."
-
-
 _STRAIGHT = '"\u201c\u201d\u201e\u201f'
-
-
 _QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
-
 
 # A quote right after a letter or digit opens nothing: it is a mark of inches, say. A dash before a number, or
 # before a dash, excludes nothing. What repeats keeps what it took (`++`), so reading takes linear time.
@@ -145,7 +128,6 @@ _MARKED = re.compile(
     """,
     re.VERBOSE,
 )
-
 
 _MARK = re.compile(f"[{_QUOTES}-]")
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _TRIES = 2
-
-
 """How often a question is asked of an index that others change all the time."""
 
 
@@ -128,8 +126,6 @@ def _with_hint(asked: SearchTarget, question: Question, results: Results) -> Hin
 
 
 UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
-
-
 """Said where the documents changed each time before an empty list was explained."""
 
 
@@ -162,11 +158,7 @@ def explain(asked: SearchTarget, query: str, question: Query, generation: str) -
 
 
 _LISTED = 50
-
-
 _COMPARED = 20_000
-
-
 """Characters of values, the commonest first, among which the nearest are looked for."""
 
 

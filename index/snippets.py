@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MOST = 2_000_000
 
-
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>"
     r"|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
@@ -65,35 +64,16 @@ def _display_text(text: str) -> str:
 
 
 LENGTH = 260
-
-
 """Characters in a snippet, more or less a word or an added mark."""
 
-
 _STRETCH = 100_000
-
-
 _LEAD = 80
-
-
 _REACH = LENGTH - _LEAD  # from the first word of a window to the last
-
-
 _MOST_WINDOWS = 2_000
-
-
 _LONG = 30  # nobody writes a longer mark, or a longer name of a language
-
-
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
-
-
 _EDGE = re.compile(r"\s")
-
-
 _VISIBLE = re.compile(r"\S")
-
-
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
@@ -229,14 +209,9 @@ def _open_fence(code: str, fence: Fence) -> str:
 
 
 BLOB_CACHE_SIZE = 16_000_000
-
-
 """Bytes of blobs that are kept; those that were asked for last stay longest."""
 
-
 TEXT_CACHE_SIZE = 8_000_000
-
-
 """Bytes of texts that are kept as hits show them."""
 
 

@@ -78,8 +78,6 @@ class _PageReader(NamedTuple):
 
 
 _FEW = 300
-
-
 """Documents that one process takes in as fast as several would build the whole index."""
 
 

@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from index.ranking.blocks import Statistics
 
 ALIKE = 2
-
-
 """Letters at the beginning of a word that are right in all but the nearest terms."""
 
-
 _LONG = 6
-
-
 _LONGEST = 32
 
 

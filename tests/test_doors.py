@@ -61,7 +61,6 @@ OUTSIDE = {
 
 pytestmark = pytest.mark.smoke
 
-
 # Without one of these words nothing outside is touched; and this begins a relative import.
 WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in DOORS)
 SUSPECT = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)

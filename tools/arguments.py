@@ -25,13 +25,8 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 OPERATIONS = "operations"
-
-
 REF = "Branch, tag, commit, proposal, @{date}"
-
-
 """What every tool that reads says of its field `ref`; docs/history.md says the rest."""
-
 
 # What models call fields that are named otherwise here.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +50,6 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "top_k": ("limit",),
 }
 
-
 _FIXES: Mapping[str, str] = {
     "string_type": "as text",
     "int_type": "as a whole number",
@@ -64,7 +58,6 @@ _FIXES: Mapping[str, str] = {
     "list_type": 'as a list, such as ["a", "b"]',
     "value_error": 'as a list, such as ["a", "b"]',
 }
-
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -118,27 +111,14 @@ def _boolean(value: object) -> object:
 
 
 Integer = Annotated[int, BeforeValidator(_integer)]
-
-
 Natural = Annotated[int, Field(ge=0), BeforeValidator(_integer)]
-
 
 # The tokens of a summary. Bounds behind the validator are lost in the schema of a field that may be null.
 LEAST_BUDGET, MOST_BUDGET = 100, 20_000
-
-
 Budget = Annotated[int, Field(ge=LEAST_BUDGET, le=MOST_BUDGET), BeforeValidator(_integer)]
-
-
 Boolean = Annotated[bool, BeforeValidator(_boolean)]
-
-
 Strings = Annotated[list[str], BeforeValidator(_array)]
-
-
 Objects = Annotated[list[Any], BeforeValidator(_array)]
-
-
 Object = Annotated[dict[str, Any], BeforeValidator(_object)]
 
 

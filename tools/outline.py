@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 TASKS = "tasks"
-
-
 """The section whose shape is that of tasks, whether it has any or not."""
-
 
 # What is longer would fill a conversation; the answer says how much there is.
 MAX_SHOWN = 1_000
@@ -115,17 +112,9 @@ def task_data(section: Section, task: Task) -> dict[str, Any]:
 
 
 MAX_LINKS = 20
-
-
 _MAX_DESTINATION = 200
-
-
 _PATIENCE = 1.0  # seconds to wait while every document's links are read
-
-
 _NOT_YET = "links to this are still being looked for; ask again in a moment to see them"
-
-
 _NOT_AT_REF = "links to this are known near the tip of the branch only, and this ref is far from it"
 
 

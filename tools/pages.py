@@ -15,23 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHARACTERS_PER_TOKEN = 4
-
-
 """Of English: by it lists and diffs are bounded, whose tokens are not counted."""
 
-
 _MOST_CHARACTERS = 8 * CHARACTERS_PER_TOKEN
-
-
 """Characters of a text for each token of its limit, whatever it costs: dashes cost next to nothing."""
 
-
 _MEASUREMENTS = 12
-
-
 _CLOSE = 0.98
-
-
 _MAX_TITLE = 300
 
 

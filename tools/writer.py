@@ -95,23 +95,11 @@ def _holds(git: GitReader, tip: str | None, commit: str | None) -> bool:
 
 
 _MAX_HINTS = 8
-
-
 _MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
-
-
 _SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
-
-
 _TAKEN_BACK = "taken back: another operation failed"
-
-
 _NOT_RUN = "not run: an operation before it failed"
-
-
 _MAX_EXAMPLE = 200
-
-
 _MAX_EXAMPLE_ITEMS = 10
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 _NEAREST = 5
 
-
 # Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
 _COMPARED = 2000
 

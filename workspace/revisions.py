@@ -35,44 +35,22 @@ if TYPE_CHECKING:
     from workspace.lru_cache import LRUCache
 
 MAX_REF = 1_000
-
-
 """Characters; Git itself cannot store a ref's name that is much longer."""
-
 
 FORMS = (
     "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
     "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
 )
 
-
 _SHOWN = 100
-
-
 _LISTED = 5  # names, where none is near
-
-
 _ID = 8  # characters of a proposal's id
-
-
 _STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
-
-
 _WITHIN = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
-
-
 _STEP = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
-
-
 _DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
-
-
 _WHEN = re.compile(_DAY + r"(?:[T ](?P<clock>\d{2}:\d{2}(?::\d{2})?)Z?)?", re.ASCII)
-
-
 _BARE_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-
-
 _LAST_SECOND = time(23, 59, 59)
 
 

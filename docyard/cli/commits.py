@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 _LEAST = 20  # columns for what hangs behind a lead, however narrow the terminal is
-
-
 _DOCUMENTS = 10
-
-
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 

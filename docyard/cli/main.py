@@ -59,10 +59,7 @@ COMMANDS = (
     "doctor",
     "completion",
 )
-
-
 """The commands in the order of the help; `docyard/commands/` has a module of each name."""
-
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -116,38 +116,19 @@ def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
 
 
 Progress = Callable[[float, float | None, str | None], None]
-
-
 DocumentBlock = tuple[int, int]
-
-
 """The first of consecutive documents, and the end of the block."""
 
-
 T = TypeVar("T")
-
-
 BlockFunction = Callable[[Sequence[str]], Sequence[T]]
-
-
 """A function over some documents; it is sent to another process, which reads them itself."""
 
-
 MIN_PARALLEL_DOCUMENTS = 600
-
-
 """With fewer documents, starting another process takes longer than it saves."""
 
-
 _MOST = 8
-
-
 _LARGEST_BLOCK = 256
-
-
 _BLOCKS = 16  # for each process at least, so that none is done long before the others
-
-
 _COLLECTED = 100_000  # objects that are made between two collections of garbage
 
 

@@ -26,26 +26,15 @@ from docyard.terminal.console import create_console
 from workspace.proposal_ids import derive_id
 
 Data = Mapping[str, Any]
-
-
 DOCUMENT = "search-api.md"
-
-
 _KEY = "demo-proposal"
-
-
 PROPOSAL = derive_id(_KEY)
-
-
 """The proposal of the story: its id follows from the idempotency key."""
-
 
 PERSONS_SECTION = (
     "\n## Rate Limiting\n\n"
     "A leaky bucket of 20 requests stands before each key; over it the answer is 429 with Retry-After.\n"
 )
-
-
 """What a person adds to the document by hand between two calls."""
 
 
@@ -250,7 +239,6 @@ STORY: Sequence[Step | PersonCommits] = (
     ),
 )
 
-
 _LINES = 24
 
 
@@ -304,10 +292,7 @@ def _is_json(text: str) -> bool:
 
 
 NAME, EMAIL = "Dana Reader", "dana@example.com"
-
-
 MESSAGE = "Say how requests are limited"
-
 
 # A person's own settings must not decide whether the demonstration works.
 _PLAIN = (

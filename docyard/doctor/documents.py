@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _LARGE = 20_000
-
-
 """Bytes of keys and values in the definition of search_docs that an agent ought not to read each time."""
 
 
@@ -81,11 +79,7 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
 
 
 AREA = "repository"
-
-
 _SHOWN = 200
-
-
 Progress = Callable[[float, float | None, str | None], None]
 
 

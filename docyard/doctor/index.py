@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _DISK_AREA = "environment"
-
-
 FULL, NEARLY_FULL = 1_000_000, 50_000_000
-
-
 """Bytes: with less than the first a commit may not fit, with less than the second it soon may not."""
 
 
@@ -72,8 +68,6 @@ def is_read_only(folder: Path) -> bool:
 
 
 AREA = "index"
-
-
 _REBUILD = "docyard index rebuild"
 
 

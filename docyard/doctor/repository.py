@@ -44,16 +44,9 @@ _PROGRAMS = re.compile(
     r"|uploadpack\.packobjectshook|remote\..+\.(uploadpack|receivepack|vcs)|sendemail\..*cmd|trailer\..+\.(cmd|command)"
 )
 
-
 _READS = re.compile(r"include\.path|includeif\..+\.path|core\.(attributesfile|excludesfile|worktree)")
-
-
 _BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
-
-
 _SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-
-
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
 
@@ -223,8 +216,6 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 AREA = "repository"
-
-
 _STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
 
 

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 AREA = "repository"
-
-
 LOOSE, PACKS = 6700, 50
-
-
 """As many of each as Git keeps before `git gc --auto` does something (gc.auto, gc.autoPackLimit)."""
 
 

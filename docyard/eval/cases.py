@@ -26,8 +26,6 @@ from typing import Any, ClassVar, NamedTuple
 from workspace.errors import WorkspaceError
 
 SHOWN = 20
-
-
 """How many problems of a file are listed."""
 
 
@@ -183,8 +181,6 @@ def _lower(message: str) -> str:
 
 
 FIELDS = ("id", "query", "expected", "expected_ids", "expected_paths", "filters", "path", "category")
-
-
 _EXPECTED = ("expected", "expected_ids", "expected_paths")
 
 

@@ -96,8 +96,6 @@ def _percentile(times: Sequence[float], share: float) -> float:
 
 
 BY = "ndcg@10"
-
-
 """The measure, by page, by which cases are said to have gained or lost."""
 
 
@@ -154,16 +152,10 @@ def _pairs(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
 
 
 SHOWN = 10
-
-
 """Cases in each list: those that gained, those that lost, those answered worst."""
 
-
 HEADINGS = ("", "cases", *MEASURES)
-
-
 """The heading of each column of `measure_cells`."""
-
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 LEVELS = ("page", "chunk")
-
-
 """What lists are of: documents, in the order of their best sections; sections, where a case names any."""
 
 
@@ -205,8 +203,6 @@ MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
     "recall@10": partial(compute_recall, cut=10),
     "recall@50": partial(compute_recall, cut=50),
 }
-
-
 """Every measure by its name, in the order in which they are shown."""
 
 
@@ -226,14 +222,9 @@ def _dcg(gains: Iterable[int]) -> float:
 
 
 TIMED = 10
-
-
 """Hits of the search that is timed: as many as an agent gets unless it asks for more."""
 
-
 _REFUSALS = frozenset({"EMPTY_QUERY", "QUERY_TOO_BROAD", "UNKNOWN_FILTER", "UNKNOWN_FILTER_VALUE"})
-
-
 Progress = Callable[[int, int, str], None]
 
 

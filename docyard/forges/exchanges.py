@@ -129,13 +129,8 @@ _EVENTS = {
     "gitlab": ("x-gitlab-event",),
 }
 
-
 _PUSHES = ("push", "create", "delete", "Push Hook")
-
-
 _REQUESTS = ("Merge Request Hook", "Note Hook")
-
-
 _MOST = 1_000
 
 
@@ -147,8 +142,6 @@ class EventScope(NamedTuple):
 
 
 PING = EventScope()
-
-
 """An empty scope: a forge tests the address."""
 
 

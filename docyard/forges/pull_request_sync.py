@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 LISTED_FROM = 5
-
-
 """The number of open proposals from which the forge's open pull requests are listed."""
 
 
@@ -84,20 +82,12 @@ class PullRequestFinder:
 
 
 OPEN_MOST = 100
-
-
 """The maximum of open proposals that one round checks, the newest first."""
 
-
 ENDED_MOST, ENDED_DAYS = 10, 7
-
-
 """Proposals that have ended are looked at once more, to end what they have on the forge: so many, so long."""
 
-
 _KEPT_SECONDS = 600.0  # until what did not change by its own account is read again all the same
-
-
 _KEPT = 1_000
 
 

@@ -31,28 +31,14 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 MAX_DESCRIPTION_CHARS = 65_536
-
-
 """Characters of a description: GitHub's limit; the others take more."""
 
-
 _ROOM = MAX_DESCRIPTION_CHARS - 536  # for headings and the marker
-
-
 _DESCRIPTION = 20_000
-
-
 _TITLE = 250  # GitHub takes 256, GitLab and Gitea 255
-
-
 _FILES = 50
-
-
 _UNSEEN = "\u200b"
-
-
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-
 
 _ACTED_ON = re.compile(
     r"(?<![A-Za-z0-9])@(?=[\w\\])"  # a person or a group
@@ -62,9 +48,7 @@ _ACTED_ON = re.compile(
     r"|<(?=[A-Za-z/!?])"  # HTML, which may hide what follows it
 )
 
-
 _COMMAND = re.compile(r"^([ \t>]*)/(?=[a-zA-Z])", re.MULTILINE)  # a quick action of GitLab
-
 
 _CLOSING = re.compile(
     r"\b(?i:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)"

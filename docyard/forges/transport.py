@@ -30,17 +30,9 @@ from docyard.forges.statuses import ForgeAnswer, build_error, get_retry_delay
 from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
 _REDIRECTS = 3
-
-
 _PASSED_ON = (301, 302, 303, 307, 308)
-
-
 _SAME_METHOD = (307, 308)
-
-
 _PASSING = (429, 502, 503, 504)
-
-
 _CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
@@ -262,26 +254,12 @@ def _reason(error: httpx2.HTTPError) -> str:
 
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
 _ODD = re.compile(r"[\s<>()\"'`\\^{|}]")
-
-
 _NAME = 100
-
-
 _LINE = 500
-
-
 _URL = 2_000
-
-
 DELETED_USER = "ghost"
-
-
 """The author of a deleted account's text, as forges show it."""
 
 

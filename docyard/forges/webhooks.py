@@ -51,19 +51,11 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _MOST = 2_000
-
-
 _BODY_SECONDS = 600.0
-
-
 """How long the same body counts as the same webhook, whatever id it comes with; a signature covers no id."""
 
-
 _ID_SECONDS = 3 * 86_400.0
-
-
 _ID_LENGTH = 200
-
 
 _IDS = {
     "github": ("x-github-delivery",),
@@ -103,14 +95,9 @@ def _keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str
 
 
 TOLERANCE = 300
-
-
 """Seconds that the time of a signature may differ (Standard Webhooks, "Verifying webhook authenticity")."""
 
-
 _PREFIX = "whsec_"
-
-
 _MAX_SIGNATURES = 10  # signatures in one header, as while a key is changed
 
 
@@ -159,14 +146,8 @@ def _is_same(given: str, expected: str) -> bool:
 
 
 log = logging.getLogger("docyard")
-
-
 MOST_BYTES = 1 << 20
-
-
 _PATIENCE = 20.0  # seconds until a forge is told to come again; GitHub itself waits for 10
-
-
 _RETRY = "30"
 
 

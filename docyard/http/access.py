@@ -20,14 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from docyard.http.refusals import MCP, build_refusal
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-
-
 _MOST = 262  # characters: a name of 253, brackets or dots, a colon and a port
-
-
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-
-
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -131,14 +125,8 @@ def is_forwarded_https(scope: Scope) -> bool:
 
 
 _READING = ("GET", "HEAD")
-
-
 _NAME_FIX = "Open the address that the server printed; a name of its own is admitted with --allow-host NAME."
-
-
 _LENGTH_FIX = "Send Content-Length or Transfer-Encoding: chunked, not both; HTTP/1.0 has the first alone."
-
-
 _ORIGIN_FIX = "Only pages of this server may ask it; a name of its own is admitted with --allow-host NAME."
 
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person, Tokens
 
 log = logging.getLogger("docyard")
-
-
 _MOST = 1_000  # characters of what may be a token
 
 
@@ -97,11 +95,7 @@ def _digest(secret: str) -> bytes:
 
 
 FAILED_LOGIN_DELAY_S = 0.5  # seconds
-
-
 MAX_DELAYED = 32
-
-
 """Failed attempts that may wait at once; further ones get a response to retry later."""
 
 
@@ -125,16 +119,9 @@ class FailedLoginThrottle:
 
 
 IDLE = 12 * 3600.0  # seconds without a request after which a session ends
-
-
 LONGEST = 7 * 24 * 3600.0  # seconds after which every session ends
-
-
 MAX_SESSIONS = 1_000
-
-
 """Sessions at once; beyond that the least recently used session ends."""
-
 
 _RANDOM = 32  # bytes
 
@@ -196,18 +183,11 @@ def _session_digest(value: str) -> bytes:
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
-
-
 _WRONG = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
-
 
 # What needs no token: files that are the same for everybody, and what forges sign themselves.
 _PUBLIC = ("/static/", "/hooks/")
-
-
 _NOBODY = b"nobody"
-
-
 _CLIENT = b"client"
 
 

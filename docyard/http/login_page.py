@@ -10,8 +10,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
 LOGIN, LOGOUT = "/login", "/logout"
-
-
 _MOST = 10_000  # bytes of the form
 
 

@@ -49,14 +49,8 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Tokens
 
 _FAREWELL = 0.6  # seconds in which an answer that is being made is still sent
-
-
 _LAST = 0.2  # seconds in which a stream that was hung up on ends by itself
-
-
 _FIX = "What was begun is done to its end. Ask again when it is back, with the same idempotency key."
-
-
 _HANG_UP: Message = {"type": "http.disconnect"}
 
 
@@ -242,14 +236,8 @@ async def _answer_disconnected(request: Request, error: Exception) -> Response:
 
 
 _GRACE = 20  # seconds for what writes; nothing else is waited for
-
-
 _LOOK = 0.1  # seconds between two looks at who is still connected
-
-
 _KEPT = 15  # seconds in which a connection waits for its next request
-
-
 _HEADERS = 32_768  # bytes of a request before its body
 
 
@@ -315,8 +303,6 @@ def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Call
 
 
 log = logging.getLogger("docyard")
-
-
 _MOST_SCRIPT = 20_000_000  # bytes
 
 

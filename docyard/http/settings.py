@@ -19,8 +19,6 @@ from docyard.terminal.exits import CannotError
 from workspace.errors import WorkspaceError
 
 _BACKLOG = 128
-
-
 _TRIES = 5  # free ports that are tried until both kinds of address have the same
 
 
@@ -133,14 +131,8 @@ def _refused(port: int, error: OSError) -> CannotListen:
 
 
 _RANDOM = 32  # bytes of a token that is made for one run
-
-
 _SHORTEST = 32  # characters of a token in a file
-
-
 _VISIBLE = re.compile(r"[!-~]+")
-
-
 _OF_A_PERSON = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 

@@ -140,13 +140,8 @@ def escape_surrogates(value: Any) -> Any:
 
 
 log = logging.getLogger("docyard")
-
-
 Progress = Callable[[float, float | None, str | None], None]
-
-
 """A progress function: the amount done, the total, and a message."""
-
 
 _REPORT_INTERVAL = 0.1  # seconds between two reports to the client
 

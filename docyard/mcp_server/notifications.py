@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 log = logging.getLogger("docyard")
-
-
 _GATHERED = 0.05  # seconds in which several calls are looked at once
 
 
@@ -105,8 +103,6 @@ class ToolListAnnouncer:
 
 
 Request = ServerRequestContext[Any, Any]
-
-
 _INTERVAL = 1.0  # seconds between two looks at the branch
 
 

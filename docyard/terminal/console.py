@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from workspace.texts.text_file import TextFile
 
 Progress = Callable[[float, float | None, str | None], None]
-
-
 _BAR_DELAY_S = 1.0  # seconds that may pass in silence
 
 
@@ -132,8 +130,6 @@ def _bar(title: str, total: float | None) -> tuple[Any, Any]:
 
 
 _THEME = "ansi_dark"  # the terminal's own colours, on its own background
-
-
 _ENDINGS = re.compile(r"\r\n?")
 
 

@@ -24,14 +24,9 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 MOST = 40_000
-
-
 """Characters that the rows of one change hold of what differs, in both texts, and again of what does not."""
 
-
 _NEAR = 2  # lines that are shown beside what differs
-
-
 _FOLDED = 4  # lines at least that are worth folding
 
 
@@ -161,30 +156,18 @@ def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterat
 
 
 View = Literal["side", "inline"]
-
-
 MOST_SECTIONS = 120
-
-
 """Of one page."""
 
-
 MOST_FILES = 200
-
-
 """Other files that are named."""
 
-
 _MOST = 400_000  # characters of one page
-
-
 _SHORT = 120  # characters of a value for which a sentence has room
-
 
 _IN_ROWS = frozenset(
     {ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED, ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED}
 )
-
 
 _MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 

@@ -26,8 +26,6 @@ _INTERVAL = 1.0  # seconds between two looks
 _TICK = 0.25  # seconds in which a listener hears of what another one saw, and of the end
 _PING = 15.0  # seconds after which a proxy or a browser may think that nobody is there
 _RETRY = 3_000  # milliseconds that a browser waits before it comes back
-
-
 _UNFINISHED = "~"
 
 

@@ -33,8 +33,6 @@ log = logging.getLogger("docyard")
 _AT_ONCE = 8
 _READERS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
 _WRITERS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
-
-
 Answer = Callable[[PageRequest], Response]
 
 

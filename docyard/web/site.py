@@ -37,15 +37,10 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _CLOCK = 2_000_000_000  # ns; a folder that changed this lately may change again within one tick of its clock
-
-
 _TRUSTED = 60.0  # seconds for which a look at folders is enough
-
 
 # Seconds for which it is enough right after a change: a page that claims to be older than it is asks again.
 _SHARED = 0.25
-
-
 Look = tuple[tuple[str, int, int], ...]
 
 
@@ -136,10 +131,7 @@ def _is_of_proposals(branch: str) -> bool:
 
 
 TOOL, CLIENT = "page", "page"
-
-
 """What commits and words that are made on the page carry as their tool and client."""
-
 
 _KEPT = 2  # versions, of which pages that are made at once may show two
 

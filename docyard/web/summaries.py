@@ -25,24 +25,13 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _KEPT = 200_000  # summaries, of some hundred bytes each
-
-
 _AHEAD = 20_000  # documents that are read before anyone asks
-
-
 _CALM = 0.3  # seconds
-
-
 _OPEN_BOX = re.compile(rb"\[[ \t]")
-
-
 _BOX = re.compile(rb"\[[ xX]\]")
-
 
 # To find the tasks of a larger document takes seconds; of it every line that looks like one is counted.
 _PARSED = 1_000_000  # bytes
-
-
 _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
@@ -150,8 +139,6 @@ def _list_done(document: Document) -> list[bool]:
 
 
 MOST = 300
-
-
 """Commits that are looked back on, along first parents: a merge counts as who merged."""
 
 

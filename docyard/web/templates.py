@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _HERE = Path(__file__).parent
-
-
 STATIC = _HERE / "static"
-
-
 _LATEST = 253_402_300_799  # the last second of the year 9999
 
 
@@ -125,10 +121,7 @@ _MODULES = (
     "workspace.rendering",
 )
 
-
 _FIRST = ("library.html", "document.html", "search.html", "error.html")
-
-
 """What pages are made of that people begin with; for each other one it takes a moment at first."""
 
 

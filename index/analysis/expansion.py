@@ -32,25 +32,16 @@ from index.analysis.words import (
 )
 
 MAX_TOKEN = 64
-
-
 """Longer terms (hashes, encoded data) are known by their first 64 characters."""
 
-
 MAX_NAME = 4096
-
-
 """Of a longer name, which no person wrote, the first 4,096 characters are read."""
-
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
 )
-
-
 """What parts words: what joins them; between a small letter and a capital; before the last of several
 capitals, but `APIs` is one word."""
-
 
 _MARKED = re.compile(r"[_.'+#-]")
 
@@ -125,10 +116,8 @@ _TOKEN = re.compile(
     r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )
 
-
 # Of ASCII alone, in which a word is parted by these, and is told from a name of several parts.
 _JOINTS = str.maketrans("_.-", "   ")
-
 
 _IS_LOWER, _IS_UPPER, _IS_DIGIT = (
     np.array([is_kind(chr(code)) for code in range(128)])

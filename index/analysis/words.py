@@ -27,62 +27,39 @@ if TYPE_CHECKING:
 # Python's `\w` leaves out the marks that many scripts write vowels with: pointed Hebrew and Arabic,
 # the scripts of India, Tibetan.
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
-
-
 _ACCENTS = "\u0300-\u036f"
-
-
 _VOWELS = "\u0900-\u0963\u0966-\u0dff\u0f71-\u0f84\u0f90-\u0fbc"
-
 
 _SOUTHEAST = (
     "\u0e01-\u0e3e\u0e40-\u0e4e\u0e50-\u0e59\u0e80-\u0eff"  # Thai, Lao
     "\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17d7\u17dc-\u17e9"  # Burmese, Khmer
 )
 
-
 _EAST = (
     "\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3100-\u312f"  # Kana, Bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"  # Han, Hangul
 )
 
-
 _SPACELESS = _SOUTHEAST + _EAST
-
 
 # A large class takes milliseconds to compile, each time it is written: here is what `\w` lacks of these.
 _VOICED = "\u3099\u309a"
-
-
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
-
 
 # What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on. Groups do
 # not: possessive ones are not right in every Python 3.11 (CPython's issue 106052).
 _WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*(?:\+\+|\#(?!\w))?"
-
-
 WORD = re.compile(_WORD)
-
-
 """A word of a token, such as `v1`, `C++` or `example.org`."""
 
-
 TOKEN = re.compile(rf"(?:(?<![\w-])--(?=[A-Za-z]))?{_WORD}(?:(?:[/@]|::){_WORD})*")
-
-
 """A token of normalised text; the dashes of `--flag` are part of it."""
 
-
 MARKS = re.compile(rf"[{_ACCENTS}{_POINTS}\u0640]++")
-
-
 """Marks on letters that people leave out when they ask, once the text is decomposed."""
-
 
 # Soft hyphens and joiners show nothing; a zero-width space shows where a word ends.
 _INVISIBLE = {0x00AD: None, 0x200B: " ", 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
-
 
 # Unicode sorts the marks on a letter, in time that grows with their square (UAX #15 §13 has this limit).
 _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
@@ -117,10 +94,7 @@ def fold(word: str) -> str:
 
 
 BREAK = b"\0"
-
-
 """The raw token between two texts, which no text holds."""
-
 
 _JOINERS = b"_-'./@+#:"
 
@@ -146,22 +120,14 @@ def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
 # An unclosed comment runs to the end, and what may repeat keeps what it took (`++`) or ends at what begins
 # the next: all of these stay linear on hostile text.
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-
-
 _TAG = re.compile(rb"</?(?:a|img)\b[^<>]*>|<#[^\s<>]+>")
-
 
 _TARGET = re.compile(
     rb"""\]\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
 )
 
-
 _DEFINITION = re.compile(rb"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
-
-
 _ANCHOR = re.compile(rb"\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}")
-
-
 _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
 
@@ -224,6 +190,5 @@ _STOP_WORDS = """
     what what's when when's where where's whether which while who who's whom whose why why's will with
     within without won't would wouldn't yet you you'd you'll you're you've your yours yourself yourselves
 """
-
 
 STOP_WORDS = frozenset(_STOP_WORDS.split())

@@ -24,17 +24,10 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import compact
 
 ALONE = 2_000
-
-
 """With fewer documents than this, another process takes longer to start than it saves."""
 
-
 _MOST = 2
-
-
 _BLOCK = 64
-
-
 _STEP = 8
 
 
@@ -111,8 +104,6 @@ def _processes(documents: int) -> int:
 
 
 Change = tuple[Sequence[SegmentReader], State]
-
-
 """The parts of an index, and its state."""
 
 

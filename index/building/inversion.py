@@ -24,23 +24,12 @@ from index.segments.arrays import encode, ranges
 from index.segments.segment import PostingLists
 
 Packed = NDArray[np.uint64]
-
-
 CAPACITY = 1 << 28
-
-
 """Terms, and sections, that can be told apart."""
 
-
 _SECTION = np.uint64(8)
-
-
 _TERM = np.uint64(36)
-
-
 _WEIGHTS = np.uint64(0xFF)
-
-
 _SECTIONS = np.uint64(CAPACITY - 1)
 
 
@@ -101,8 +90,6 @@ def list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
 
 
 AT_ONCE = 4_000_000
-
-
 """Bytes of text, and words of headings, whose postings are made at once: more, and a page of dense headings
 would take a gigabyte."""
 
@@ -240,11 +227,7 @@ def _count(numbers: array[int]) -> NDArray[np.int64]:
 
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)
-
-
 BATCH = 1_000_000
-
-
 """Bytes of pages that are analysed at once."""
 
 

@@ -27,14 +27,8 @@ if TYPE_CHECKING:
     from workspace.links.link import Link
 
 _LONGEST = max(map(len, ENDINGS))
-
-
 _WIKI = "\0"  # is in no path
-
-
 ANYTHING = 0
-
-
 """The key of a link that may mean any file."""
 
 
@@ -128,10 +122,7 @@ def _digest(key: str) -> int:
 
 
 LONGEST = 4_096
-
-
 """Characters of a destination that are kept. A document with a longer one may link to anything."""
-
 
 _KINDS = {kind.value: kind for kind in LinkKind}
 
@@ -188,8 +179,6 @@ class LinkRecord(NamedTuple):
 
 
 OPEN = LinkRecord(is_open=True)
-
-
 """The record of a document that could not be read."""
 
 
@@ -234,16 +223,10 @@ def _local(references: Iterable[Reference], source: str, rules: LinkRules) -> tu
 
 
 LONG = 200
-
-
 """References of a record that is worth to be kept; shorter ones are read faster than they are kept."""
 
-
 MOST = 60_000
-
-
 """References that are kept in all, of some 400 bytes each."""
-
 
 Key = tuple[str, str, str]
 

@@ -33,13 +33,9 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _PATIENCE = 5.0
-
-
 """Seconds to wait for another process's transaction."""
 
-
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-
 
 _UNWRITABLE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
@@ -117,13 +113,11 @@ _TABLES = """
     CREATE TEMP TABLE pairs AS SELECT * FROM inbound WHERE 0;
 """
 
-
 _PAIRS = """
     SELECT count(*), ifnull(sum(key >> 31), 0), ifnull(sum(key & 2147483647), 0),
         ifnull(sum((key & 65535) * document), 0)
     FROM inbound
 """
-
 
 _COLUMNS = "id, path, blob, record, keys, crc"
 

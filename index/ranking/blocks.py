@@ -32,20 +32,12 @@ if TYPE_CHECKING:
     from index.segments.segment import Segment
 
 MAX_GROUP = 1 << 20
-
-
 """Up to this number of sections parts are scored together that last."""
 
-
 LARGE_SEGMENT = 1 << 12
-
-
 """A part with more sections was built or merged, and most commits leave it as it is."""
 
-
 RankedSections = tuple[int, int, int, int]
-
-
 """A section in a list: its score below zero, the place of its part, its number there, the number of its page.
 
 In their own order the best comes first, and of equal ones in the same part the first by address.
@@ -169,8 +161,6 @@ def _starts(sizes: Iterable[int]) -> NDArray[np.int64]:
 
 
 _WORDS = 20_000
-
-
 _RECORDS = 4_096
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from index.segments.segment import Segment
 
 BEST = 64
-
-
 """How many of a list's best impacts are known by themselves."""
 
 
@@ -68,29 +66,15 @@ def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Posti
 
 
 WHOLE = 1 << 16
-
-
 """Up to this number of sections it takes longer to leave something out than to add up everything."""
 
-
 MANY = 16
-
-
 """With more terms than this hardly a list can be left out."""
 
-
 _NEAR = 24  # from this ratio of lengths on, searching costs less than marking a whole list
-
-
 Numbers = NDArray[np.uint32]
-
-
 Scores = NDArray[np.int64]
-
-
 Mask = NDArray[np.bool_]
-
-
 Starts = Sequence[int] | NDArray[np.int64]
 
 
@@ -110,8 +94,6 @@ class ScoredNumbers(NamedTuple):
 
 
 NO_SECTIONS = ScoredNumbers(np.empty(0, np.uint32), np.empty(0, np.int64))
-
-
 _NOWHERE = np.empty(0, np.intp)
 
 

@@ -29,14 +29,8 @@ from numpy.typing import NDArray
 from index.storage.manifest import FileChecksum, IndexDamaged
 
 _MAGIC = b"docyard\x01"
-
-
 _ALIGNMENT = 8
-
-
 _TYPES = frozenset({"|u1", "<u4", "<i4", "<u8", "<i8"})
-
-
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -120,11 +114,7 @@ def _pad(size: int) -> int:
 
 
 _ERRORS = "surrogatepass"
-
-
 _MOST = 0xFFFF_FFFF
-
-
 _ABOVE = b"\xff"  # no string has this byte
 
 

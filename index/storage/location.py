@@ -38,23 +38,11 @@ from index.storage.locking import is_locked
 from workspace.git.private_folder import make_subfolder
 
 _CURRENT = "current"
-
-
 _LOCK = "lock"
-
-
 METADATA = "metadata.json"
-
-
 _METADATA_LOCK = "metadata-lock"
-
-
 _METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
-
-
 SCHEMA = 5
-
-
 """The version of format and analysis; an index of another version lives in another folder."""
 
 
@@ -223,8 +211,6 @@ def _user() -> str:
 
 
 RETRY_AFTER_S = 300.0
-
-
 """Seconds for which a folder that could not be written is left alone."""
 
 

@@ -39,37 +39,20 @@ if TYPE_CHECKING:
     from index.port import State
 
 VERSION = "1.1.0"
-
-
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
-
-
 MAX_DESCRIPTION = 500
-
-
 """Characters of a corpus's description that a host is shown."""
 
-
 _SUM = ".sum"
-
-
 _SOURCE_COMMIT = "stats.source_commit"
-
-
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
-
-
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-
-
 _SHOWN = 64  # characters of a wrong key that the name of its field repeats
-
 
 # Letters and marks that leave no trace on a screen, though Unicode counts them as printable.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-
 
 _JOINERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
 
@@ -120,8 +103,6 @@ def _commit(value: str) -> str:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
-
-
 Value = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)]
 
 

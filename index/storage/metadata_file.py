@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 DELAY = 0.5
-
-
 """Seconds from the first time that something is asked for until it is done."""
 
 
@@ -60,14 +58,9 @@ class Debouncer:
 
 
 _TRIES = 5
-
-
 """How often it is told anew what an index holds that others change meanwhile."""
 
-
 METADATA_PATIENCE_S = 1.0
-
-
 """Seconds to wait for another writer of `metadata.json`, which holds its lock for two small files only."""
 
 

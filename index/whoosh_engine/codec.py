@@ -35,14 +35,9 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import Segment, file_name
 
 NAME = "MAIN"
-
-
 """What Whoosh calls an index that was given no name."""
 
-
 TEXT, PATH, KEY = "text", "path", "key"
-
-
 _FACET = "facet_"
 
 

@@ -178,7 +178,6 @@ WAYS = (
     cancel_and_close,
 )
 
-
 QUICK = {
     (close_input, in_the_publication),
     (close_both, after_a_commit),

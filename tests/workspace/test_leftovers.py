@@ -37,7 +37,6 @@ changes = {"README.md": b"# Changed\\n", "new.md": b"# New\\n"}
 publish(GitStore(Path(repository)), Batch("main", base, changes, "Agent", signature()), durable=False)
 """
 
-
 LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
 
 

@@ -34,8 +34,6 @@ from workspace.writing.plan import Mode, StepStatus, plan
 from workspace.writing.read_before_write import Precondition
 
 pytestmark = pytest.mark.smoke
-
-
 FORMS = (AnchorForm.BRACES, AnchorForm.BRACES)
 RULES = LinkRules()
 

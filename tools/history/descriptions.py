@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
-
-
 _MOST_SHOWN = 10_000  # characters of one diff
-
-
 _MOST_SUBJECT = 300
 
 

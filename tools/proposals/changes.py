@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
 MAX_PAGE_CHARACTERS = 40_000
-
-
 """Characters of Markdown, and of data as JSON, on a page of several documents."""
 
-
 _MOST = 1_000_000  # characters of one document's changes that can be paged through, behind an offset
-
-
 _FILES = 100
 
 

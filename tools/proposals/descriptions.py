@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Proposal
 
 MAX_TEXT = 2_000
-
-
 """Characters of a comment or review that are shown."""
 
 

@@ -79,7 +79,6 @@ _ALL = (
     Action("edit", (), ("title", "description"), "changes what it is called", ("title", "description")),
 )
 
-
 ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL}
 
 
@@ -139,11 +138,7 @@ def _decide_by_fields(given: Mapping[str, object]) -> Action | None:
 
 
 _TOOL = "update_proposal"
-
-
 SEEN_COMMITS = ("commit", "target_commit")
-
-
 """What conflicts are shown with, and their resolutions sent with: the commits that they are of."""
 
 
@@ -232,14 +227,8 @@ def _refresh(
 
 
 _ID = "k7m2q9xa"
-
-
 _WORDS = "…"
-
-
 _SHOWN = 5
-
-
 _BEYOND_CLIENTS = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "any")
-
-
 """What the list can be asked for."""
 
 
@@ -93,23 +91,11 @@ def _after_list(
 
 
 DEFAULT_LIMIT = 20
-
-
 MAX_LIMIT = 100
-
-
 _OF_ONE = ("file", "slug", "comments", "comment", "reviews", "offset")
-
-
 _COMMENTS = 5
-
-
 _DESCRIPTION = 5_000
-
-
 _COMMENTS_ROOM = 12_000  # bytes
-
-
 _LEAST_ROOM = 5_000  # of changes
 
 

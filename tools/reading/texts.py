@@ -119,8 +119,6 @@ def _target(snapshot: Snapshot, file: str, wanted: str | None) -> tuple[str, str
 
 
 _PATH = "file_path"
-
-
 _HEADING = "section_heading"
 
 
@@ -183,8 +181,6 @@ def _readable(example: Data, path: str, snapshot: Snapshot) -> Data:
 
 
 MAX_ADDRESS = 1_000
-
-
 """Characters of an address that an answer repeats."""
 
 

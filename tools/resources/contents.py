@@ -28,20 +28,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 SCHEME = "doc"
-
-
 MAX_URI = 16_000  # characters: a path of the greatest length, in percent-encoding, and a section
-
-
 _START = f"{SCHEME}://"
-
-
 _REF = "?ref="
-
-
 _IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; the fragment (§3.5) holds `?` too
-
-
 _FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
 
 

@@ -59,8 +59,6 @@ def _glob(value: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_inside)]
-
-
 """A folder of the repository: relative to its root, which is "", with no slash at either end."""
 
 
@@ -89,28 +87,15 @@ class LinkRules(BaseModel):
 
 
 Check = Literal["links", "anchors", "types", "tasks"]
-
-
 """What can be asked of the result of a merge: that it makes none of this worse than it is."""
 
-
 ALL_CHECKS: tuple[Check, ...] = ("links", "anchors", "types", "tasks")
-
-
 MAX_RULES = 500
-
-
 MAX_NAMES = 100
-
-
 """How many globs, types or names one list of a rule holds at most."""
 
-
 TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
-
-
 """What a token is called. Lower case alone, so that no two differ only in case."""
-
 
 _SHOWN = 100
 
@@ -150,8 +135,6 @@ def _once(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Names = Annotated[tuple[Annotated[str, AfterValidator(_token)], ...], AfterValidator(_once)]
-
-
 """Names of tokens, each once. Whether there are such tokens is not known here."""
 
 
@@ -194,20 +177,10 @@ def parse_tables(value: object) -> object:
 
 
 _SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials")
-
-
 _PLACES = ("url", "push_url", "pushurl", "host")
-
-
 _EVERY = re.compile("([0-9]{1,6})(s|m|h|d)?")
-
-
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
-
 _SHORTEST = 5
-
-
 _LONGEST = 86_400 * 7
 
 
@@ -275,8 +248,6 @@ class RemoteSettings(BaseModel):
 
 
 _FORGE_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials", "webhook_secret")
-
-
 _FORGE_PLACES = ("url", "api", "api_url", "host", "base", "repository", "owner")
 
 
@@ -332,14 +303,9 @@ NAMES = (
     "mixed-line-endings",
     "unreadable-document",
 )
-
-
 """The names of all rules. They stand here because settings are read where no rule is needed."""
 
-
 MAX_OVERRIDES = 64
-
-
 Level = Literal["error", "warning", "note", "off"]
 
 

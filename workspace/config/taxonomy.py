@@ -37,38 +37,20 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 MANIFEST = ".taxonomy.toml"
-
-
 BUILT_IN = ("type", "tags")
-
-
 """The keys of every workspace."""
 
-
 KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-
-
 """What hosts take as the name of a property."""
 
-
 RESERVED = ("query", "limit", "cursor", "ref", "path")
-
-
 """What a key cannot be called: a search has parameters of these names."""
 
-
 MAX_KEYS = 64
-
-
 MAX_VALUES = 64
-
-
 """Values of one key that one document has at most; further ones are left out."""
 
-
 Values = Mapping[str, tuple[str, ...]]
-
-
 """The values of each key that has any."""
 
 
@@ -122,14 +104,8 @@ def _text(value: object) -> str | None:
 
 
 MAX_OVERRIDES = 64
-
-
 log = logging.getLogger(__name__)
-
-
 _SHOWN = 100
-
-
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 
 

@@ -90,8 +90,6 @@ class SectionChange(NamedTuple):
 
 
 TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
-
-
 """What happens to tasks."""
 
 
@@ -126,8 +124,6 @@ class DocumentChange(NamedTuple):
 
 
 WHOLE = "front matter"
-
-
 """The address and title of front matter that is told as a whole."""
 
 

@@ -21,28 +21,13 @@ if TYPE_CHECKING:
     from workspace.diff.text import DiffStep
 
 Style = Literal["plain", "title", "address", "removed", "added"]
-
-
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-
-
 _OTHER_SPACE = re.compile(r"[^ \t\r\n]")
-
-
 _WORD = re.compile(r"\w")
-
-
 _SHORT = 120  # characters of a title
-
-
 _LINE = 500  # characters of a line
-
-
 _ROWS = 40  # of a change
-
-
 _AROUND = 60  # characters shown on each side of words that differ
-
 
 _DONE = {
     ChangeKind.TASK_ADDED: "Task added: ",

@@ -206,14 +206,8 @@ def _lines_size(block: list[Line]) -> int:
 
 # An underscore within a word is no emphasis (CommonMark 0.31 §6.2).
 _MARKUP = re.compile(r"[\\`*\[\]<>~&|]|(?<!\w)_|_(?!\w)")
-
-
 _CODE = re.compile(r"(`[^`\n]{1,200}`)")
-
-
 _MARKER = re.compile(rf"[ \t]*(?:{LIST_MARKER}|#{{1,6}})[ \t]+(?:\[[ xX]\][ \t]+)?")
-
-
 _TICKS = re.compile("`{3,}")
 
 

@@ -32,23 +32,11 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 _ALONE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-
-
 _TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_ALONE}]|[^\W{_ALONE}]+|[^\S\n]+|.", re.DOTALL)
-
-
 _WORD = re.compile(r"\w")
-
-
 _MOST = 4000  # tokens of two paragraphs; of more, only what both begin and end with is looked for
-
-
 _MIN_SHARED = 1 / 3  # of the longer one's words; where less is kept, they are different texts
-
-
 Run = tuple[int, int, int, int]
-
-
 """Tokens [first, last) of one text, and [start, end) of another."""
 
 
@@ -143,13 +131,8 @@ def _starts(parts: Sequence[str]) -> list[int]:
 
 
 Span = tuple[int, int]
-
-
 BLANKS = " \t\r\n"
-
-
 """What a blank line is made of (CommonMark 0.31 §2.1); a no-break space, say, is text that somebody wrote."""
-
 
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
@@ -213,11 +196,7 @@ def _between(start: int, end: int, holes: Iterable[Span]) -> Iterator[Span]:
 
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
-
-
 _ITEM = re.compile(rf"[ \t]*{LIST_MARKER}[ \t]")
-
-
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 

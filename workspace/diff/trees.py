@@ -145,7 +145,6 @@ _TOGETHER = (
     200  # documents that are held to find sections that moved between them; of more, each is told alone
 )
 
-
 _COMPARED = 1_000_000  # pairs of documents that went and came; of more, only the same bytes are the same one
 
 

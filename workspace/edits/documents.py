@@ -214,8 +214,6 @@ def _shift_headings(text: str, by: int) -> str:
 
 # What looks like the ending of another kind of file, and not like the end of a name such as `v1.2`.
 _ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
-
-
 _HERE = frozenset({".", "./"})
 
 

@@ -66,8 +66,6 @@ def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
 
 # YAML 1.1 §9.1.1: a simple key is on one line, and PyYAML writes a longer one over two.
 MAX_KEY = 120
-
-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
@@ -188,11 +186,7 @@ def _size(value: object, depth: int) -> int:
 
 
 MAX_TAG = 128
-
-
 MAX_TAGS = 64
-
-
 _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 

@@ -277,8 +277,6 @@ class HistoryTracer:
 
 
 SHORT_ID_LENGTH = 7
-
-
 """Characters of a commit's id where people read it."""
 
 

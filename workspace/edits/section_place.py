@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 TOP_LEVEL = 2
-
-
 """The level of a section without a parent: H1 is the document's title."""
 
 

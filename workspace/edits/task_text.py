@@ -98,8 +98,6 @@ def replace_field(document: Document, task: Task, name: str, value: str) -> list
 
 # CommonMark §5.2: the number of a list item has at most nine digits.
 _LAST_NUMBER = 999_999_999
-
-
 _MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
@@ -219,8 +217,6 @@ def _marks(document: Document, beside: Task, *, following: bool) -> tuple[bytes,
 
 # CommonMark 0.31 §2.2: tabs stand at every fourth column where they make up a block's structure.
 _TAB = 4
-
-
 _OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % LIST_MARKER_BYTES)
 
 

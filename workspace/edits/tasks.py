@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 TASKS = "tasks"
-
-
 _SHOWN = 5
 
 

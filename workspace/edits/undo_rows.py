@@ -203,8 +203,6 @@ def _predecessors(row: Sequence[SectionUnit], others: Collection[Id]) -> Mapping
 
 
 Id = tuple[str, int | bytes]
-
-
 """Names a unit: the version in which it was met first, and its position (or its key) there."""
 
 

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 # A heading has another level, and an anchor, where it was moved to.
 _MARKS = b" \t#>"
-
-
 _ANCHOR = re.compile(rb"\{(?::|/\*)?[ \t]*#[^{}]*\}\s*$")
-
-
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 

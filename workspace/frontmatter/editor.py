@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from workspace.frontmatter.nested import Splice
 
 REMOVED: Final = object()
-
-
 """In place of a value: the key goes."""
 
 

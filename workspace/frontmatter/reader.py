@@ -18,18 +18,14 @@ if TYPE_CHECKING:
 # Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
 
-
 # libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
 MAX_NESTING = 50
-
 
 # Python refuses to write out a number of thousands of digits.
 MAX_BITS = 256
 
-
 # More than fit into 64 KiB without aliases.
 MAX_VALUES = 100_000
-
 
 # What PyYAML raises for values that are right as syntax alone: `2024-13-45`, `!!int ""`, `!!bool maybe`,
 # `!!timestamp soon`, and numbers of thousands of digits.

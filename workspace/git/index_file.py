@@ -22,26 +22,15 @@ from typing import NamedTuple
 from workspace.git.repository import DamagedRepository
 
 FIXED = 62
-
-
 """Bytes of an entry before its name, and before the two of what is `EXTENDED`."""
 
-
 CHECKSUM = 20
-
-
 """Bytes of the checksum."""
 
-
 LONG = 0xFFF
-
-
 """The length that flags have for names that are at least as long."""
 
-
 EXTENDED = 0x4000
-
-
 """The flag that two more bytes of flags follow."""
 
 
@@ -138,22 +127,11 @@ def invalidate_folders(trees: bytes, paths: Iterable[bytes]) -> bytes:
 
 
 _HEADER = struct.Struct(">4sII")
-
-
 _EXTENSION = struct.Struct(">4sI")
-
-
 _MODE = slice(24, 28)
-
-
 _ID = slice(40, 60)
-
-
 _STAGE = 0x3000
-
-
 _INTENT_TO_ADD, _SKIP_WORKTREE = 1 << 13, 1 << 14
-
 
 # A mixed reset builds the index from HEAD and leaves the files alone.
 _REBUILD = 'mv "$(git rev-parse --git-path index)" broken-index && git reset'

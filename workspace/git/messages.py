@@ -78,13 +78,9 @@ def _shorten_subject(subject: str) -> str:
 PERSON_TRAILER = "Docyard-Person"
 """The trailer that names the token by which it was known who asked for a commit."""
 
-
 DECIDED_BY_TRAILER = "Docyard-Hand"
 """The trailer of a commit whose author is known by Git alone, and has decided what it says."""
 
-
 PROPOSAL_TRAILER = "Docyard-Proposal"
-
-
 REFRESH_TRAILER = "Docyard-Refresh"
 """The trailer of a merge that took the target into a proposal, and not a proposal into its target."""

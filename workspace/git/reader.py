@@ -33,17 +33,9 @@ from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
 _LOOKED_AT = 50_000
-
-
 _TAGS = 10  # tags that name one another
-
-
 _ATTEMPTS = 5
-
-
 _TRUSTED = 1.0  # seconds for which a repository that was opened again counts as up to date
-
-
 T = TypeVar("T")
 
 
@@ -252,11 +244,7 @@ class ObjectReader:
 
 
 _ID = re.compile("[0-9a-fA-F]{4,40}")
-
-
 _FULL = 40
-
-
 _SHORT_OF = ("refs/heads/", "refs/tags/", "refs/remotes/")
 
 

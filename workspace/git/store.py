@@ -206,8 +206,6 @@ class GitStore(GitReader):
 
 
 _fsync_lock = threading.Lock()
-
-
 _fsync_users = 0
 
 

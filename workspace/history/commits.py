@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from workspace.history.places import TextRange, Versions
 
 CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"
-
-
 KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
 
 
@@ -180,10 +178,7 @@ def describe_commit(commit: Commit) -> CommitInfo:
 
 
 DISCUSSION = "docyard/discussion"
-
-
 """Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""
-
 
 _MOST = 20_000  # commits that are looked at; what came before them is not told
 

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_COMMITS = 1_000
-
-
 """First parents that are looked back on."""
-
 
 _LOOKED_INTO = 100  # other documents of one step
 
@@ -139,8 +136,6 @@ class Tracker:
 
 
 _READ = 1_500_000  # bytes of old documents that one answer may read
-
-
 _REMEMBERED = 1_000
 
 

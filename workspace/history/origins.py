@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 # What may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone ends lines that are
 # not looked at one by one.
 _MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
-
-
 _REST = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
-
-
 _BLOCK = 1 << 12
-
-
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -110,23 +104,11 @@ def _read_tail(text: bytes, at: int, size: int) -> bytes:
 
 
 _LOOKED_INTO = 100  # other documents of a commit
-
-
 _COMPARED = 4
-
-
 _PARSED = 40
-
-
 _PER_STEP = 256  # bytes that are parsed at the price of a step
-
-
 _RENAMES = 100
-
-
 _NAMED = 60  # characters of a slug that are looked for
-
-
 _WORD = re.compile("[A-Za-z0-9]+")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
-
-
 _INDENTED = (b"    ", b"\t")
 
 
@@ -183,8 +181,6 @@ def _leaves(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterato
 
 
 _DEFINES = b"]:"
-
-
 _FOOTNOTE_LABEL = b"[^"
 
 

@@ -31,18 +31,12 @@ if TYPE_CHECKING:
 # CommonMark §6.2: an ampersand is itself unless a name or number follows it.
 _ENTITY = re.compile(r"&(?=[#A-Za-z])")
 
-
 # CommonMark §2.4: a backslash before ASCII punctuation escapes it.
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
-
-
 _BLANK = re.compile(r"[\x00-\x20\x7f]")
-
 
 # CommonMark §6.3 bounds how deep parentheses are nested; the library reads 32 levels.
 _MAX_DEPTH = 30
-
-
 _IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
@@ -93,14 +87,8 @@ def _is_balanced(text: str) -> bool:
 
 # What a path or fragment holds only escaped: signs that a URL, HTML, a table or a code span gives a meaning.
 _ALWAYS_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"<>\\^`{|}#]|%(?=[0-9A-Fa-f]{2})|^\s+|\s+$")
-
-
 _SPACE = re.compile(r"\s")
-
-
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-
-
 _ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 

@@ -41,62 +41,33 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _ENDING = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
-
-
 _LETTERS = re.compile(r"[a-z0-9]+")
-
-
 _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
-
 
 # The URL standard leaves out tabs and line breaks wherever they stand.
 _PARTED_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
-
-
 _PARTED = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
-
-
 _SECONDS = frozenset(text[1] for text in html5.values() if len(text) == 2)
-
-
 """What some entities say after another character, so that nothing need stand for it alone."""
 
-
 _SLASH = rb"(?:\\?/|%2f|&sol;)"
-
-
 _DOT = rb"(?:\\?\.|%2e|&period;)"
-
 
 # What may stand before a destination: what opens one (also on the line before, in a quotation), or the end of
 # an entity or of a space of another script. Before a name in one, also a slash or the end of an escape.
 _OPENING = rb"[(<\"'=:|\[][\s>]*|[;\x80-\xff]"
-
-
 _BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
-
-
 _OPENED = re.compile(_BEFORE + rb"\Z")
-
-
 _FAR = 200  # bytes before a name that are looked at
-
 
 # What may stand after a whole destination, but for its closing delimiter also an escape of one.
 _END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
-
-
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
-
-
 _AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _END
-
 
 # A destination of nothing but dots, or one that ends in them, leads to a folder without naming that. So does
 # an escaped slash, and a mere one to the root.
 _DOTS = re.compile(_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _END)
-
-
 _ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
 
 

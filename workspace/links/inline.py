@@ -23,25 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
 _SPACES = re.compile(r"[ \t\n]*")
-
-
 _ANGLE = re.compile(r"<([^<>\n\\]*(?:\\.[^<>\n\\]*)*)>")
-
-
 _BARE = re.compile(r"[^\x00-\x20\x7f()\\]+|\\[!-/:-@\[-`{-~]|[\\()]")
-
 
 _TITLE = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"' r"|'[^'\\]*(?:\\.[^'\\]*)*'" r"|\([^()\\]*(?:\\.[^()\\]*)*\)", re.DOTALL
 )
 
-
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
-
 
 # How nearly all are written: a destination of plain characters, and the parenthesis behind it.
 _PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
-
 
 # The reference implementations take as many.
 _MAX_PARENTHESES = 32
@@ -115,21 +107,12 @@ _ATTRIBUTE = (
     r"""(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^"'=<>`\x00-\x20]+)))?"""
 )
 
-
 _ANY_ATTRIBUTE = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
-
-
 TAG = re.compile(rf"<([A-Za-z][A-Za-z0-9-]*)((?:{_ANY_ATTRIBUTE})*)\s*/?>|</[A-Za-z][A-Za-z0-9-]*\s*>")
-
-
 """A tag as CommonMark takes it; its first groups are the name and the attributes of an opening one."""
 
-
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
-
-
 _ENCLOSURES = {2: Enclosure.DOUBLE, 3: Enclosure.SINGLE, 4: Enclosure.UNQUOTED}
-
 
 # What holds no tags is read to its end, or to that of the text where it has none.
 _TAG_OR_OTHER = re.compile(
@@ -141,7 +124,6 @@ _TAG_OR_OTHER = re.compile(
     rf"|(?P<tag>{re.sub(r'[(](?![?])', '(?:', TAG.pattern)})",
     re.IGNORECASE,
 )
-
 
 _ADDRESSES = {
     "a": "href",
@@ -182,23 +164,13 @@ def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
 
 
 _MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])|!?\[|\]")
-
-
 _TICKS = re.compile(r"`+")
-
-
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
-
-
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
-
 
 # How raw HTML begins that is no tag (CommonMark §6.6), what ends it, and how far behind at least.
 _OTHER_HTML = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
-
-
 _SHORT_COMMENT = re.compile(r"<!---?>")
-
 
 # CommonMark §6.3: a label is no longer.
 _MAX_LABEL = 999
@@ -363,11 +335,7 @@ class _Walk:
 
 
 _DELIMITERS = re.compile(r"\n[-:| \t]++(?=\n|\Z)")
-
-
 _DELIMITER = re.compile(r"[ \t]*:?-+:?[ \t]*")
-
-
 _PIPE = re.compile(r"\\.|\|")
 
 

@@ -90,18 +90,12 @@ class Links(NamedTuple):
 
 _REPLACEMENT = "\ufffd"
 
-
 # Letters without case, none of which is white space.
 _FIRST_LETTER = 0x3400
 
-
 # CommonMark §2.3: a NUL is read as a replacement character.
 _DECODED = _REPLACEMENT + "".join(chr(i if i < 0x80 else _FIRST_LETTER + i) for i in range(1, 0x100))
-
-
 _ENCODED: dict[int, int | bytes] = {ord(character): byte for byte, character in enumerate(_DECODED)}
-
-
 _ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
 

@@ -56,26 +56,15 @@ if TYPE_CHECKING:
 # What stands above a text, so that a line end begins each of its lines.
 ABOVE = "\n\n"
 
-
 # The marks that may begin a line of a list or quotation.
 _PREFIX = r"[ \t>*+\-0-9.)]*+"
-
-
 _MARKS = r"[>*+\-0-9.)]+"
-
-
 _DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
-
-
 _TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
-
 
 # Brackets around a link are text, because links hold no links. A footnote or an image may be more.
 _AROUND = r"[^\[\]`<\\\n]"
-
-
 _DESTINATION = r"([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)"
-
 
 # Each alternative looks back at the one character that begins it: so the expression is tried at these alone.
 _TOKEN = (
@@ -99,22 +88,11 @@ _TOKEN = (
     r"|(?<=[\[\]`])(?P<open>))"
 )
 
-
 _DEFINITION = re.compile(rf"\n{_PREFIX}\[(?!\^)[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]:", re.DOTALL)
-
-
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
-
-
 _CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
-
-
 _DEEP_LINE = re.compile(rf"\n{_DEEP}")
-
-
 _ROW = re.compile(r"\n {0,3}\|[^\n]*")
-
-
 _ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
 
 
@@ -308,7 +286,6 @@ class _Lines:
 
 # GFM: a footnote may begin on any line of a paragraph.
 _FOOTNOTE = re.compile(r"^[ \t]*\[\^([^\]\s]+)\]:", re.MULTILINE)
-
 
 # What GitHub calls the place of a footnote: in the page, and in links to it.
 _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")

@@ -31,26 +31,15 @@ if TYPE_CHECKING:
 # RFC 3986 §3.1. A drive of Windows (`C:\`) reads as one too.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
-
 # The URL standard, "basic URL parser": these are taken out wherever they stand.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
-
-
 ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
-
-
 """The endings that a destination may leave out in one dialect or another."""
 
-
 INDEX_STEMS = frozenset({"readme", "index"})
-
-
 """The names of files that stand for their folder, without an ending and in lower case."""
 
-
 _INDEX_NAMES = ("index.md", "README.md", "readme.md", "Readme.md")
-
-
 _README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
 
 
@@ -170,8 +159,6 @@ def join_path(base: str, path: str) -> str | None:
 
 # GitHub shows the source of a document, which has lines, behind this query.
 _PLAIN = "plain=1"
-
-
 _LINES = re.compile(r"L[0-9]{1,9}(?:C[0-9]{1,9})?(?:-L?[0-9]{1,9}(?:C[0-9]{1,9})?)?")
 
 
@@ -387,13 +374,8 @@ def format_wiki_destination(link: Link, source: str, target: Target, world: File
 
 # Comparing spellings takes time, a folder may hold thousands of files, and a page thousands of headings.
 _COMPARED = 200
-
-
 _LONGEST = 200
-
-
 _BEGIN = 3
-
 
 # Below this likeness (difflib's ratio) two names share letters, not a meaning.
 _LIKENESS = 0.75

@@ -83,8 +83,6 @@ def _tree(tokens: Sequence[Token]) -> list[_Open]:
 
 
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
-
-
 _KINDS = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITEM}
 
 

@@ -141,18 +141,14 @@ def _definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -
 
 _MARK = re.compile(r"[\\`*\n\]<&_]")
 
-
 # What else these marks stand for is text: an underscore amid a word, brackets without a target, an ampersand.
 _INLINE_MARKUP = re.compile(r"[\\`*\n]|\](?=\()|<(?! )|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-
 
 # A heading that is one link, as in a table of contents.
 _LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~+-]*\)")
 
-
 # Inline rules take time that grows with the square of some texts, such as one of many `<![CDATA[`.
 _MAX_INLINE = 5_000
-
 
 # Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
 _CACHED_LENGTH = 200

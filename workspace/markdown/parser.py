@@ -20,22 +20,14 @@ if TYPE_CHECKING:
 
 # Reading costs up to 20 µs and 500 bytes for each of these, so both bound time and memory.
 MAX_LINES = 200_000
-
-
 MAX_TOKENS = 1_000_000
-
 
 # A quotation is one level and a list two. What is deeper is read as text; the parser recurses at each level.
 MAX_LEVELS = 100
-
-
 _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
-
 
 # Such marks begin a block only where nothing but marks, numbers and white space stands before them.
 _MARKED = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
-
-
 _SPARE = 4
 
 

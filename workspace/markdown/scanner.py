@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _NEWLINE, _EQUALS = b"\n="
 
-
 _CANDIDATE = re.compile(
     rb"\n {0,3}+(?=[#`~=<-])(?:"
     rb"(#{1,6})(?=[ \t\n])"
@@ -37,9 +36,7 @@ _CANDIDATE = re.compile(
     rb")"
 )
 
-
 _HEADING, _FENCE, _UNDERLINE = 1, 2, 3
-
 
 # CommonMark 0.31 §4.6: the ends of the kinds 1 to 5. The kinds 6 and 7 end at a blank line, and 7 does not
 # end a paragraph.
@@ -51,48 +48,25 @@ _HTML_ENDS = {
     5: re.compile(rb"\]\]>"),
 }
 
-
 _NO_INTERRUPTION = 7
-
 
 # How far behind the line end above it the first mark of a low line stands at most.
 _LOW = 2
-
-
 _BLANK_LINE = re.compile(rb"\n[ \t]*(?=\n)")
-
-
 _HTML_LINE = re.compile(rb"\n {0,3}(?=<)")
-
-
 _LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
-
 
 # After a blank line, a block that is indented too little to stand in a list, and begins none.
 _TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!%b[ \t\n])[^ \t\n])" % LIST_MARKER_BYTES)
-
-
 _OUTDENTED = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
-
 
 # What makes a line a part of a paragraph whatever stands above it, and the same in list items and quotations.
 _WORDS = rb"(?:[^-+*_=~`<\[#>\d\s]|\d+(?![\d.)])|[*_]{1,3}[A-Za-z0-9]|`[^`\n])"
-
-
 _CONTAINED = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _WORDS
-
-
 _FIRST_LINE = re.compile(rb"\n ?" + _WORDS)
-
-
 _FIRST_CONTAINED = re.compile(rb"\n ?" + _CONTAINED)
-
-
 _LATER_LINE = re.compile(rb"\n[ \t]*" + _WORDS)
-
-
 _LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED)
-
 
 # What the parser takes off both ends of a heading.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -281,11 +255,7 @@ def _decoded(text: bytes) -> str:
 
 
 _OPENING_MARK = re.compile(rb"\n---[ \t]*(?=\n)")
-
-
 _CLOSING_MARK = re.compile(rb"\n(?: {0,3}-{3,}|\.\.\.)[ \t]*(?=\n)")
-
-
 _ITEM = re.compile(rb"^ {0,3}%b(?=[ \t\r\n])" % LIST_MARKER_BYTES, re.MULTILINE)
 
 

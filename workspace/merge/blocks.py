@@ -21,21 +21,13 @@ if TYPE_CHECKING:
     from workspace.markdown.blocks import Block
 
 Id = tuple[str, int]
-
-
 """Names a piece: the version in which it was met first (`base`, `ours`, `theirs`), and its place there."""
 
-
 _MARK = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
-
-
 _TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARK.pattern, re.DOTALL)
-
 
 # A link reference definition (CommonMark 0.31 §4.7), or a footnote as forges read it.
 DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
-
-
 _FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 
 
@@ -147,11 +139,8 @@ class BlockVersion(NamedTuple):
 
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
 
-
 # Blocks are compared with each other by their words only where there are few of them.
 _COMPARED = 2_500
-
-
 _LEAST = 1 / 3  # of the words of the longer of two blocks, to be versions of one
 
 

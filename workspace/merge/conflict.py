@@ -169,14 +169,9 @@ class _Clash(Enum):
 
 
 CLASH: Final = _Clash.CLASH
-
-
 """Both sides changed the value, differently."""
 
-
 Clash = Literal[_Clash.CLASH]
-
-
 T = TypeVar("T")
 
 

@@ -55,11 +55,8 @@ _ANCHOR = re.compile(
     rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
 )
 
-
 # What a merge may write anew: the level of a heading, the number of an item, a task's box.
 _MARKS = re.compile(rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES)
-
-
 _SAYS = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 
 
@@ -181,8 +178,6 @@ def _is_newly_named(id: Id, base: SectionVersion | None, side: SectionVersion) -
 
 
 _ROUNDS = 3
-
-
 _NONE: Mapping[UnitId, Resolution] = MappingProxyType({})
 
 

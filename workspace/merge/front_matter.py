@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from workspace.merge.conflict import Clash, Conflicts
 
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
-
-
 _Id = tuple[str, int]
-
-
 _NOTHING = object()
 
 
@@ -167,17 +163,11 @@ def _merge_mappings(
 
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
-
 # No key is called so: a key is not empty, and begins with no dash and no `#`.
 MARKS = _OPENING, _CLOSING = "", "---"
-
-
 """What `key_lines` calls the lines that begin and end front matter."""
 
-
 COMMENTS = "#"
-
-
 """What `key_lines` calls the comments above the first key."""
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from workspace.merge.conflict import Conflicts
 
 Id = tuple[str, int]
-
-
 """Names a section: the version in which it was met first (`base`, `ours`, `theirs`), and its position."""
 
 

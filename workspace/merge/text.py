@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from workspace.merge.conflict import Conflicts
 
 HEAD: Id = ("head", 0)
-
-
 """Stands before the first block of a row."""
 
 
@@ -92,20 +90,11 @@ class Separators:
 # Each level of lists takes a mark at least, and so many levels are no text that a person wrote.
 _NESTED = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
 
-
 # A block costs up to 0.2 ms, since all three versions and the merged one are read.
 _MOST_BLOCKS = 10_000
-
-
 _MARKS = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
-
-
 _MARK = re.compile(rb"[-*+.)>]")
-
-
 _CONTAINERS = (b"-", b"*", b"+", b".", b")", b">")
-
-
 _BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
 
 

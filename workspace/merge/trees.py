@@ -161,22 +161,13 @@ class PathCollisions:
 
 
 WHOLE = UnitId(UnitKind.DOCUMENT)
-
-
 """A document or another file as a whole."""
 
-
 PLACE = UnitId(UnitKind.PLACE)
-
-
 """The path at which a file stands."""
 
-
 Resolutions = Mapping[str, Mapping[UnitId, Resolution]]
-
-
 """How conflicts are decided: by path, and within a document by unit."""
-
 
 _SHOWN = 10_000_000
 

@@ -37,14 +37,9 @@ from workspace.errors import WorkspaceError
 from workspace.git.private_folder import is_closed_to_us
 
 MAX_TEXT = 200
-
-
 """Characters of a person's name, or of an address."""
 
-
 _SUGGESTED = 39
-
-
 _NO_ADDRESS = re.compile(r"[<>\s]")
 
 
@@ -116,20 +111,10 @@ def _text(text: str, field: str) -> str:
 
 
 FILE = "docyard/tokens.json"
-
-
 VERSION = 1
-
-
 MAX_BYTES = 2_000_000
-
-
 _IS_DIGEST = re.compile("[0-9a-f]{64}")
-
-
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
 _STAMP = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
@@ -284,14 +269,8 @@ def _check(status: os.stat_result) -> None:
 
 
 MAX_TOKENS = 1_000
-
-
 _RANDOM = 24
-
-
 _SHOWN = 60
-
-
 _IS_SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 

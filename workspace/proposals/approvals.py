@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import BoundReview, Proposal
 
 _NONCE = 32
-
-
 _VERSION = "docyard verdict 1"
 
 
@@ -63,8 +61,6 @@ def _compute_mac(
 
 
 _Key = tuple[KnownBy, str, bool]
-
-
 """One who speaks: how they are known, their address or label, and whether that is proven."""
 
 
@@ -261,8 +257,6 @@ class _ReviewReplay:
 
 
 _CLIENT = "Docyard-Client"
-
-
 _MOST = 50_000  # commits of a proposal that are looked at
 
 

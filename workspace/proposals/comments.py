@@ -165,26 +165,15 @@ def _contains_quote(data: bytes, quote: str) -> bool:
 
 
 MAX_COMMENTS = 100
-
-
 """Threads of one page: each may ask for two versions of a document."""
 
-
 MAX_FOLLOWED = 50
-
-
 """Texts that are followed for a page of one document or section, whether they are shown or not."""
 
-
 MAX_CHECKED = 1_000
-
-
 """Threads that are looked at for such a page."""
 
-
 At = tuple[str | None, str | None]
-
-
 """A path and a section's key: the whole document without a key, every place without a path."""
 
 

@@ -139,10 +139,7 @@ def strip_bindings(words: EventBody) -> EventBody:
 
 
 Files = Mapping[str, str]
-
-
 """The blob of each file of one folder, by its name."""
-
 
 _SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
@@ -173,26 +170,15 @@ def _second_name(name: str, blob: str) -> str:
 
 
 MOST_EVENTS = 20_000
-
-
 """Of one proposal."""
 
-
 MOST_BYTES = 32_000_000
-
-
 """Of all events of one proposal."""
 
-
 _REMARKS, _CLIENTS, _PEOPLE = 0.5, 0.75, 1.0
-
-
 """The parts of the room that each may fill: remarks and what is long, what clients say, all that is said."""
 
-
 _LONG = 16_000
-
-
 File = TypeVar("File")
 
 
@@ -236,20 +222,10 @@ def _classify_event(event: Event, size: int) -> float:
 
 
 MOST_PROPOSALS = 20_000
-
-
 _MOST_FILES = 100_000  # of one proposal that are looked at, the first by time
-
-
 _REMEMBERED = 10_000
-
-
 _LISTED = 8
-
-
 _IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
-
-
 _LONGEST = 100  # characters of the first name that a file was given
 
 
@@ -268,8 +244,6 @@ class ProposalEvents(NamedTuple):
 
 
 Key = tuple[str, str]
-
-
 """The name of a file, and its blob."""
 
 

@@ -38,20 +38,11 @@ from workspace.errors import WorkspaceError
 from workspace.proposal_ids import BRANCHES, DISCUSSION, is_id, parse_branch_id
 
 MAX_TITLE = 256
-
-
 MAX_TEXT = 65_536
-
-
 """Characters of a description, a comment or a review."""
 
-
 MAX_QUOTE = 500
-
-
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -271,44 +262,20 @@ def _check_length(text: str, most: int, field: str, fix: str) -> None:
 
 
 MAX_AFTER = 50
-
-
 """Events that one event may name as those that it comes after."""
 
-
 MAX_COMMITS = 50
-
-
 """Commits that one event may name in a list."""
 
-
 _IS_EVENT = re.compile("[0-9a-f]{16}")
-
-
 _IS_COMMIT = re.compile("[0-9a-f]{40}")
-
-
 _IS_DIGEST = re.compile("[0-9a-f]{64}")
-
-
 _IS_SEAL = re.compile("[0-9a-f]{96}")
-
-
 _IS_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
-
-
 _IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
-
-
 _MAX_NAME = 1_000  # characters of a name, an address or a branch
-
-
 _MAX_PATH = 4_000
-
-
 Check = Callable[[object], Any]
-
-
 """Gives the value of a field as it is used. Raises Unreadable."""
 
 
@@ -447,29 +414,13 @@ def read_place(found: object) -> CommentTarget:
 
 
 check_commit = make_pattern_check(_IS_COMMIT)
-
-
 check_digest = make_pattern_check(_IS_DIGEST)
-
-
 check_event_id = make_pattern_check(_IS_EVENT)
-
-
 check_link = make_pattern_check(_IS_LINK)
-
-
 check_seal = make_pattern_check(_IS_SEAL)
-
-
 VERSION = 1
-
-
 MAX_BYTES = 400_000
-
-
 _ID = 16
-
-
 _IS_KIND = re.compile("[a-z][a-z_]{0,49}")
 
 

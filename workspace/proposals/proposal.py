@@ -200,11 +200,7 @@ def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
 
 
 _SHOWN = 60
-
-
 _LISTED = 5
-
-
 _REMEMBERED = 10_000
 
 

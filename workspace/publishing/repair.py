@@ -77,17 +77,10 @@ def _is_broken(common_dir: Path, id: str) -> bool:
 
 
 BROKEN_REFS = "docyard/broken-refs"
-
-
 """Where torn files of branches are kept, within the common Git directory."""
 
-
 _WHOLE = re.compile(rb"(ref:[ \t]*\S[^\n]*|[0-9a-f]{40})\s*")
-
-
 _LOGGED = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) ")
-
-
 _NOTHING = "0" * 40
 
 

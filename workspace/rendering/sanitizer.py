@@ -32,14 +32,12 @@ ATTRIBUTES = {
     "time": {"datetime"},
 }
 
-
 # MathML Core §3, without what holds other markup or addresses.
 MATH_TAGS = {
     "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mpadded",
     "mphantom", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts", "mprescripts",
     "mtable", "mtr", "mtd", "menclose",
 }  # fmt: skip
-
 
 _MATH_ATTRIBUTES = {
     "display", "displaystyle", "mathvariant", "scriptlevel", "form", "fence", "separator", "stretchy",
@@ -48,28 +46,18 @@ _MATH_ATTRIBUTES = {
     "notation",
 }  # fmt: skip
 
-
 _WITH_MATH = ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
-
 
 CLASSES = frozenset({
     "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
     "task-list", "task-list-item", "alert", "alert-note", "alert-tip", "alert-important", "alert-warning",
     "alert-caution", "alert-title", "mermaid",
 })  # fmt: skip
-
-
 """The classes that may be used, beside `language-…` of code."""
 
-
 _LANGUAGE = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
-
-
 _LINK = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
-
-
 _ID = re.compile(r"[^\s\[\]]{1,1000}")
-
 
 # What a size, a count or a keyword may be; `ol` counts below 0 too.
 _VALUES = {
@@ -133,14 +121,8 @@ def _filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, 
 
 # More would take long to make; what is past it stays as it was written.
 MAX_FORMULAS = 500
-
-
 MAX_LENGTH = 2_000
-
-
 MAX_IN_ALL = 100_000  # characters
-
-
 _log = logging.getLogger(__name__)
 
 

@@ -67,11 +67,7 @@ def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | No
 
 
 DISCUSSION = BRANCH
-
-
 PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
-
-
 """Fits the names of branches that may be of the discussion or of a proposal."""
 
 

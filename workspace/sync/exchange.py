@@ -53,11 +53,7 @@ if TYPE_CHECKING:
     from workspace.sync.branches import Chosen
 
 _NOTE = "docyard/sync.moving"
-
-
 _PAUSE = 0.02
-
-
 _ATTEMPTS = 5  # while nothing is seen to hold the lock
 
 
@@ -126,8 +122,6 @@ class RefMover:
 
 
 CHECKED = 1_000
-
-
 """Commits that came with a fetch and are looked at; of those before them only what the last one holds."""
 
 

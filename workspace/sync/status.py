@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 LOOKED_AT = 2_000
-
-
 """Commits of the one side that are counted at most."""
 
 
@@ -78,8 +76,6 @@ def list_commits_ahead(
 
 
 _STEPS = 64
-
-
 """Commits of ours that are carried over; a longer way is found out anew."""
 
 

@@ -16,26 +16,13 @@ if TYPE_CHECKING:
 
 _ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*")
 
-
 # docutils takes a shorter underline for text; one of four signs and more is only warned of.
 _UNDERLINE = 4
-
-
 _LONGEST = 1000
-
-
 _COMMENTS = (b"..", b" ", b"\t")
-
-
 _NO_TITLE = re.compile(r"(?:[-*+•] |\.\. |\.\.$|\+-|>>> |\| |:[^:\s][^:]*: )")
-
-
 _ROLE = re.compile(r":[a-z][a-z:+-]*:(?=`)", re.IGNORECASE)
-
-
 _REFERENCE = re.compile(r"`__?")
-
-
 _TARGET = re.compile(r" ?<[^<>`]*>(?=`)")
 
 
@@ -105,23 +92,11 @@ def _plain(title: str) -> str:
 
 
 _TITLE = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*)")
-
-
 _FENCE = re.compile(rb"([-.=*_+/])\1{3,}|--|```[^`]*|[|,:!]={3,}")
-
-
 _BETWEEN = re.compile(rb"\[[^\[\]].*\]|\[\[.+\]\]|//[^/].*|//|:[^:\s][^:]*:.*|\.[^.\s].*")
-
-
 _UNDERLINES = {ord("="): 1, ord("-"): 2, ord("~"): 3, ord("^"): 4, ord("+"): 5}
-
-
 _HEADER = (b"//", b":", b"[")
-
-
 _ANCHOR = re.compile(r" ?\[\[[^\[\]]*\]\]$")
-
-
 _MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 FRONT_MATTER_KEY = re.compile(
     rb"""^(["']?)([^\s#"'\-\[{&*!|>%@`:][^\r\n:"']{0,199})\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE
 )
-
-
 """A key of front matter that begins a line; group 2 is its name."""
 
 

@@ -40,13 +40,9 @@ if TYPE_CHECKING:
     from workspace.validation.rule import Finding, Rule, Spot, Subject
 
 MOST = 100_000
-
-
 """Places of one document that a rule tells of at most."""
 
-
 _KEPT = 200
-
 
 _SWITCH = re.compile(
     rb"^[ \t]{0,3}<!--[ \t]{0,9}docyard:[ \t]{0,9}(off|on)((?:[ \t]{1,9}[a-z0-9-]{1,40}){0,32})[ \t]{0,9}-->",
@@ -153,14 +149,9 @@ def _is_switched_off(switches: list[tuple[int, bool, frozenset[str]]], rule: str
 
 
 MOST_SUGGESTIONS = 200
-
-
 """Broken links of one run for which it is looked what they may have meant."""
 
-
 _OF_LINKS = (broken_link.RULE, broken_fragment.RULE, broken_image.RULE)
-
-
 _NAMES_OF_LINKS = frozenset(rule.name for rule in _OF_LINKS)
 
 

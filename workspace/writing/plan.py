@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import Precondition
 
 MAX_REPORTED = 100
-
-
 """Files and links that an answer lists at most."""
-
 
 _NAMED = 3
 

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _AT_COMMIT = ("approved", "submitted")  # what is said of a commit, from which others may go on
-
-
 _BY_COMMIT = {"merged": "as", "refreshed": "as"}
-
 
 _ALREADY = {
     "edited": "has this title and description",
@@ -153,17 +150,10 @@ def format_approve_command(one: Proposal) -> str:
 
 
 TOOL, CLIENT = "proposals", "command line"
-
-
 TOKEN_FIX = "Give your token by DOCYARD_TOKEN or --token-file; `docyard tokens add NAME` makes one."
-
-
 """The fix at a shell if a person's token is required."""
 
-
 _MOST = 1 << 20  # bytes of a text that is piped in or named: above what any proposal keeps
-
-
 _SCISSORS = "<!-- docyard: "
 
 

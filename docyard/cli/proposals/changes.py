@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
 
 _LEAST = 20  # columns for what hangs behind an indent, however narrow the terminal is
-
-
 _DEEPEST = 4  # columns of indent where a terminal is narrow
-
-
 _NARROW = 60
 
 
@@ -126,14 +122,9 @@ def _style_text(piece: StyledText | str) -> tuple[str, str]:
 
 
 MAX_CHANGES_CHARS = 10_000_000
-
-
 """Characters of a whole comparison: a limit that no reader reaches."""
 
-
 _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
-
-
 _FILES = 50
 
 

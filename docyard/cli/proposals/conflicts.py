@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 _LINES = 12  # of each version
-
-
 _NAMED = 4  # conflicts in an example, else files
-
-
 _LONGEST = 2_000  # characters of a version that a page shows
 
 
@@ -131,17 +127,10 @@ def _print_version(paper: Paper, label: str, text: str, style: str, *, is_there:
 
 
 Decisions = dict[str, dict[UnitId, Resolution]]
-
-
 """Decisions on conflicts: by path, and within a document by unit."""
 
-
 _LISTED = 3
-
-
 _VERSIONS = ("base", "ours", "theirs")
-
-
 _FORM = "`docyard proposals conflicts ID --json` prints the form."
 
 

@@ -49,14 +49,8 @@ def suggest_next_command(view: ProposalView) -> str:
 
 
 _MOST = 20_000  # characters of changes; `diff` shows all
-
-
 _ADDRESSES = 5
-
-
 _PROBLEMS = 5
-
-
 _FEW = 10
 
 

@@ -187,11 +187,7 @@ def _property(text: str) -> str:
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
 _FINGERPRINT = "docyardFinding/v1"
-
-
 _INDEX = {rule.name: index for index, rule in enumerate(RULES)}
 
 

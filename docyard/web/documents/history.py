@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 COMMITS_PER_PAGE = 30
-
-
 """Changes of one page."""
-
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -101,10 +98,7 @@ def _group_by_day(changes: tuple[CommitChange, ...]) -> list[Day]:
 
 
 BLAME_LINES = 600
-
-
 """Lines of one page."""
-
 
 _LONGEST = 2_000  # characters of a line that is shown
 
@@ -180,11 +174,7 @@ def _text(line: BlamedLine) -> str:
 
 
 _MOST_MESSAGE = 20_000  # characters that are shown
-
-
 _MOST_PARENTS = 20
-
-
 _IS_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
 
 

@@ -107,16 +107,10 @@ def build_not_found_error(snapshot: Snapshot, folder: str) -> DocumentNotFound:
 
 
 ROWS = 100
-
-
 """Folders and documents on one page."""
 
-
 TOGETHER = 60
-
-
 """Documents below a folder that are all shown on its page, each with the folder that it is in."""
-
 
 _TAGS = 4
 

@@ -35,13 +35,8 @@ if TYPE_CHECKING:
 
 
 _COMMIT = re.compile("[0-9a-f]{40}")
-
-
 _WORDS = ("title", "description", "quote", "text")
-
-
 _FINAL = (NeedsPerson, OwnProposal, ProposalEnded)
-
 
 _AGAIN = {
     "approve": "Approve it as it is now",

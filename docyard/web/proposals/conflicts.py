@@ -112,16 +112,10 @@ def _content(conflict: UnitConflict, text: str) -> bytes | None:
 
 
 MAX_CONFLICTS = 100
-
-
 """Conflicts on one form."""
 
-
 _LONGEST = 200_000  # characters that are edited on a page
-
-
 _COMMIT = re.compile("[0-9a-f]{40}")
-
 
 _KINDS = {
     UnitKind.DOCUMENT: "The whole file",

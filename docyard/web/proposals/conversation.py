@@ -46,17 +46,13 @@ def render_text(asked: PageRequest, text: str, path: str = "") -> Markup:
 
 
 PAGE = 100
-
-
 """Entries of one page: each comment may ask for two versions of a document."""
-
 
 _VERDICTS = {
     ReviewDecision.APPROVE: "approved this",
     ReviewDecision.REQUEST_CHANGES: "asked for changes",
     ReviewDecision.COMMENT: "reviewed this",
 }
-
 
 _NOW = {
     "here": "",

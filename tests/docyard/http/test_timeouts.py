@@ -18,8 +18,6 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 PATIENCE = 60.0  # seconds
 WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
-
-
 SHORT = 0.05  # seconds, of which none may pass before something that has to come in time
 
 

@@ -22,17 +22,9 @@ from workspace.git.remotes.credentials import Login
 from workspace.git.remotes.url import RemoteUrl, Transport
 
 _MOST = 500
-
-
 _READ = 5_000
-
-
 _URL_USER = re.compile(r"(://)[^/@\s]{1,500}@")
-
-
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+")
-
-
 _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
 
 
@@ -50,8 +42,6 @@ def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 _SSH_USER = "git"
-
-
 Progress = Callable[[float, float | None, str | None], None]
 
 

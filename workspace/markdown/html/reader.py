@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
 
-
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3; as `workspace.tasks` reads it.
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 
@@ -129,11 +128,7 @@ def _align(token: Token) -> None:
 
 # At each of these marks all that follows without a space is read, which takes quadratic time.
 _AUTOLINK_MARKS = ("://", "www.")
-
-
 _MAX_MARKS = 20
-
-
 _MAX_LENGTH = 4_000  # characters of an address that begins with `www.`
 
 
@@ -194,10 +189,7 @@ def read_math(state: StateInline, silent: bool) -> bool:
 
 
 WIKI_SCHEME = "docyard-wiki"
-
-
 """The scheme of the address that stands for a wiki link until it is resolved."""
-
 
 # As `workspace.links.inline` reads them.
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]*))?\]\](?!\()")
@@ -226,15 +218,10 @@ def read_wiki(state: StateInline, silent: bool) -> bool:
 # A page of more blocks than this would take seconds to make, and longer to look at.
 MAX_BLOCKS = 60_000
 
-
 # Inline rules take time that grows with the square of some texts: this bounds marks times characters, of one
 # text and of a page.
 _MAX_PRODUCT = 4_000_000
-
-
 _MAX_PRODUCTS = 40_000_000
-
-
 _MARKS = "[]<`*_$!~&"
 
 

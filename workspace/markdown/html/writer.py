@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # More tags could stand inside each other so deeply that reading them takes the square of their number.
 MAX_TAGS = 5_000
 
-
 SHOWN = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
@@ -33,10 +32,7 @@ SHOWN = frozenset({
     "s", "samp", "section", "small", "span", "strike", "strong", "sub", "summary", "sup", "table", "tbody",
     "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "wbr",
 })  # fmt: skip
-
-
 """The elements that may stand on a page."""
-
 
 _DROPPED = (
     "address", "area", "article", "aside", "audio", "base", "big", "body", "button", "canvas", "center",
@@ -45,15 +41,11 @@ _DROPPED = (
     "video",
 )  # fmt: skip
 
-
 # Of these the tags are left out, and what they hold stays. All others are text, as in `run it on <path>`; so
 # are those that make text of all that follows them (`<script>`, `<textarea>`; GFM 0.29 §6.11, "Disallowed Raw
 # HTML"), and those of SVG and MathML, in which the rules of HTML change. Shown as text they hide nothing.
 _KNOWN = "|".join(sorted({*SHOWN, *_DROPPED}))
-
-
 _UNKNOWN_TAG = re.compile(rf"<(?=/?[A-Za-z])(?!/?(?:{_KNOWN})(?:[\s/>]|\Z))", re.IGNORECASE)
-
 
 # If the sanitizer left these out, what it placed beside them would be elsewhere when a browser reads it.
 _DROPPED_TAG = re.compile(
@@ -61,13 +53,11 @@ _DROPPED_TAG = re.compile(
     re.IGNORECASE,
 )
 
-
 # HTML §13.2.4.3: such a tag that is not closed is opened anew in each paragraph, unless three of the same
 # name and attributes are open. Without attributes all of one name are the same.
 _FORMATTING = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/])[^>]*(?:>|\Z)", re.IGNORECASE
 )
-
 
 _TAG = re.compile(r"<[A-Za-z/]")
 
@@ -86,17 +76,14 @@ def count_tags(html: str) -> int:
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
 
-
 # More names of one place are no names that a person gave it.
 _MAX_ALIASES = 20
-
 
 # A tag that has an address, or a checkbox. The address of a longer one is taken away by the sanitizer.
 _RAW_TAG = re.compile(
     r"<(?:(/a)\b[^>]{0,100}|(a|img|input)(?=[\s/])((?:[^<>\"']|\"[^\"]{0,4000}\"|'[^']{0,4000}'){0,4000}))>",
     re.IGNORECASE,
 )
-
 
 _RAW_ATTRIBUTE = re.compile(r"([^\s\"'<>/=]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?")
 

@@ -50,10 +50,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 DECIDED = "Docyard-Decided"
-
-
 """The trailer of a refresh by which conflicts were decided: how many."""
-
 
 _MOST = 10_000  # refreshes in a row
 

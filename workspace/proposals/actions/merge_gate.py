@@ -38,13 +38,9 @@ if TYPE_CHECKING:
     from workspace.proposals.unreviewed import UnreviewedChange
 
 NEEDS_REFRESH = "NEEDS_REFRESH"
-
-
 """The code of a block where the merge would bring text under a rule that no reviewer has seen."""
 
-
 _SHOWN = 60
-
 
 _NOT_COUNTED = {
     Void.NO_TOKEN: "without a token",
@@ -279,10 +275,7 @@ def judge_merge(register: ProposalRepository, proposal: Proposal, merge: Merge) 
 
 
 NOT_MERGEABLE = "NOT_MERGEABLE"
-
-
 """The code of a block where no merge can be tried, such as where the target is gone."""
-
 
 _ENDED = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: "its branch was deleted"}
 

@@ -112,8 +112,6 @@ def append_opening(
 
 
 _TITLE = "Change what is protected"
-
-
 _MAX_DESCRIPTION = 20_000
 
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
-
-
 """Decides conflicts, or some of them, and raises what is wrong with that."""
 
 

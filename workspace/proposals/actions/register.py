@@ -160,7 +160,6 @@ class ProposedWrite(NamedTuple):
 
 log = logging.getLogger("docyard")
 
-
 _FIXES = {
     ProposalState.MERGED: "What it proposed is in its target: open another proposal for what comes next.",
     ProposalState.CLOSED: "Reopen it first.",
@@ -168,7 +167,6 @@ _FIXES = {
         "Make its branch again from a commit that it had with git branch, or close the proposal."
     ),
 }
-
 
 _ENDS = {
     ProposalState.MERGED: "was merged already",
@@ -303,8 +301,6 @@ def local_tip(workspace: Branch, proposal: Proposal) -> str:
 
 
 _MAX_SLUG = 40
-
-
 _MAX_READ = 200  # characters of a title that a slug is made of
 
 

@@ -34,11 +34,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import FileChange, Snapshot
 
 MOST_DOCUMENTS = 200
-
-
 MOST_BYTES = 16_000_000
-
-
 """Of both versions together; of more, it is told which documents differ, and not how."""
 
 
@@ -141,11 +137,7 @@ def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChang
 
 
 _MOST = 50_000  # commits of a proposal that are followed one by one
-
-
 _TARGETS = 4
-
-
 _BEHIND = 10_000
 
 
@@ -283,8 +275,6 @@ class MergeBases:
 
 
 MOST = 100
-
-
 """Commits that are looked at."""
 
 

@@ -55,14 +55,9 @@ if TYPE_CHECKING:
 
 
 CHECKS = ("links", "anchors", "types", "tasks")
-
-
 """The names of all checks."""
 
-
 MOST_PROBLEMS = 50
-
-
 """Problems of one check that are told; of more, how many there are."""
 
 
@@ -254,17 +249,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "types": (unknown_type.RULE, type_structure.RULE, malformed_front_matter.RULE),
     "tasks": (malformed_task.RULE,),
 }
-
-
 """The rules of `docyard validate` that each check stands for."""
 
-
 MOST_DOCUMENTS = 2_000
-
-
 MOST_BYTES = 64_000_000
-
-
 """What one run looks at; a merge that changes more is not checked, and so passes nothing."""
 
 

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _TAKES_ALL = (ChangeKind.REMOVED, ChangeKind.MOVED)
-
-
 Address = tuple[str, str | None]
-
-
 """A path, and the key of a section in it; None for the document or file itself."""
 
 

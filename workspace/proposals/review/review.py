@@ -72,20 +72,10 @@ class Preview(NamedTuple):
 
 
 _KEPT_CHANGES = 32
-
-
 _KEPT_PREVIEWS = 16
-
-
 _KEPT_PATHS = 5_000
-
-
 _KEPT_STANDINGS = 10_000
-
-
 Ends = tuple[str | None, str]
-
-
 """The commit that a proposal is compared with (None: nothing), and the one that has its changes."""
 
 

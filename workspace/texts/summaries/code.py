@@ -24,19 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _COMMENT = re.compile(r"[ \t]*(?:///?!?|#+!?|--|;+|\*(?!/)|%|/\*\*?!?)[ \t]?(.*)$")
-
-
 _DOCSTRING = re.compile(r"[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(.*)$")
-
-
 _CLOSES = re.compile(r"\*/[ \t]*$")
-
-
 _DECORATOR = re.compile(r"[ \t]*(?:@\w|#\[|\[\w)")
-
-
 _OPEN_WORK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
-
 
 _PREPROCESSOR = re.compile(
     r"[ \t]*#[ \t]*(?:include|define|ifdef|ifndef|if|endif|else|pragma|undef|import)\b"
@@ -90,11 +81,7 @@ def _read_comment_words(lines: Sequence[str]) -> Iterator[str]:
 
 
 _LEVEL = re.compile(r"\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|Traceback|panic|Exception)\b")
-
-
 _LOOKED_AT = 400
-
-
 _ENDS = 3
 
 

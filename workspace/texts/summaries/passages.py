@@ -62,7 +62,6 @@ WORTH = {
     PassageKind.CODE: 0.0,
 }
 
-
 # What tells of a text beyond its prose: the kinds of which a reader wants to know whether all were kept.
 MARKED = (
     PassageKind.WARNING,
@@ -75,42 +74,32 @@ MARKED = (
     PassageKind.LEVEL,
 )
 
-
 # What a passage is worth that stands word for word further up already.
 AGAIN = 0.1
 
-
 # Longer sentences are cut between words: they are lists or data more often than prose.
 _MAX_LENGTH = 400
-
-
 CUT = " …"
-
 
 _WARNS = re.compile(
     r"[*_]{0,2}(?:warning|caution|danger|important|attention|note|deprecated)\b[*_]{0,2}[:!]",
     re.IGNORECASE,
 )
 
-
 _ENDS_OF_LIFE = re.compile(
     r"\b(?:deprecated|obsolete|no longer (?:supported|available|works)|breaking change)\b", re.IGNORECASE
 )
-
 
 _REQUIRES = re.compile(
     r"\b(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED|must|shall|required|requires|mandatory|cannot|never"
     r"|(?:not|isn't|aren't) (?:allowed|permitted|supported))\b"
 )
 
-
 _TERM = re.compile(
     r"(?:\*\*[^*]+\*\*|__[^_]+__|\*`[^`]+`\*|`[^`]+`|\*[^*]+\*|_[^_]+_)\s*(?::|[-\u2013\u2014]\s|=\s)"
 )
 
-
 _COLON_IN_BOLD = re.compile(r"\*\*[^*]+:\*\*\s")
-
 
 _DEFINES = re.compile(
     r"(?:an?|the)?\s?(?:[\w`*\"'/+#.-]+\s){1,5}?(?:is|are) (?:an?|the|any|one of|used|called)\b"
@@ -118,18 +107,14 @@ _DEFINES = re.compile(
     re.IGNORECASE,
 )
 
-
 _STATES_FIGURE = re.compile(
     r"\b(?:defaults?|maximum|minimum|at most|at least|up to|limit(?:s|ed)?)\b"
     r"|\b\d[\d,.]*\s?(?:%|ms|milliseconds?|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|bits?|characters|tokens)",
     re.IGNORECASE,
 )
 
-
 # Patterns look at so much of a sentence; what makes it a definition or a warning stands at its beginning.
 _LOOKED_AT = 1_000
-
-
 _BEGINNING = 120
 
 
@@ -161,19 +146,10 @@ def format_count(number: int, noun: str) -> str:
 
 # What a sentence ends with, and the marks that may close around it. Full-width marks need no space behind.
 _END = re.compile(r"[.!?][\"'\u201d\u2019)\]*_]*(?=\s)|[\u3002\uff01\uff1f]")
-
-
 CODE_SPAN = re.compile(r"(?<!`)(?:``(?!`)(?:[^`]|`(?!`))+``|`[^`]+`)(?!`)")
-
-
 _WHITESPACE = re.compile(r"\s*")
-
-
 _LAST_WORD = re.compile(r"[^\s(\[*_\"']*$")
-
-
 _WORD_LENGTH = 40
-
 
 # English ones, and the most usual of German.
 _ABBREVIATIONS = re.compile(
@@ -220,14 +196,10 @@ def _ends(paragraph: str, start: int, found: re.Match[str]) -> bool:
 
 
 _SPACE = re.compile(r"\s+")
-
-
 _IMAGE = re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)")
-
 
 # Behind a word, brackets side by side are indexes more often than a link.
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\n]*\)|(?<!\w)\[([^\[\]\n]*)\]\[[^\[\]\n]*\]")
-
 
 _TAG = re.compile(
     r"</?(?:a|abbr|b|br|center|details|div|em|font|i|img|kbd|li|ol|p|span|strong|sub|summary|sup|"
@@ -235,24 +207,15 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 
-
 _SHORTCODE = re.compile(r"\{\{[<%]([^{}]*)[>%]\}\}")
-
-
 _TEXT_OF = re.compile(r"\btext=\"([^\"]*)\"")
-
-
 _ANCHOR = re.compile(r"\{#[^{}\s]*\}")
-
 
 # A role of reStructuredText before what it is of.
 _ROLE = re.compile(r"(?<![\w:`]):(?:[a-z]+:)?[a-z]+:(?=`)")
 
-
 # What stands for a code span while markup is left out around it: a private character, rare in texts.
 _MARK = "\ue000"
-
-
 _PUT_ASIDE = re.compile(rf"`{_MARK}(\d+)`")
 
 
@@ -309,15 +272,9 @@ _DECLARES = re.compile(
     r"|service|struct|sub|trait|type|typedef|union|CREATE[ \t]+TABLE)\b[ \t]+[\w(*&<\"]"
 )
 
-
 _TEMPLATE = re.compile(r"[ \t]*template[ \t]*<")
-
-
 _ENDPOINT = re.compile(r"[ \t]*(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[ \t]+(?:/|https?:)\S*")
-
-
 _USAGE = re.compile(r"[ \t]*(?:usage:|synopsis:|\$[ \t]+\S)", re.IGNORECASE)
-
 
 # A type, and a name with an opening parenthesis: a declaration in C and what descends from it. No word may be
 # one of those that begin a statement.
@@ -326,17 +283,11 @@ _C_LIKE = re.compile(
     r"(?:[\w:<>,*&\[\]~]+[ \t]+){1,6}[*&]*[\w:~]+(?:[ \t]?[-+*/%&|^!=<>\[\]]{1,3})?[ \t]*\("
 )
 
-
 _COMMENT = re.compile(r"[ \t]*(?://|#(?!define|pragma|include)|/\*|\*|--|;|@\w|<!--)")
-
 
 # So many lines are looked at for a declaration, which goes over so many more.
 _FIRST_LINES = 6
-
-
 _MOST_LINES = 12
-
-
 _LINE = 300
 
 

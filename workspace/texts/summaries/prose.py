@@ -49,28 +49,17 @@ class ProseBlock(NamedTuple):
 
 
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
-
-
 _LISTING = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$")
-
-
 _ITEM = re.compile(rf"[ \t]*(?:{LIST_MARKER}|•|#\.)[ \t]+(?=\S)")
-
-
 _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
-
-
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
-
 
 # What the line between the head of a table and its rows is made of.
 _RULE = "|:- \t"
 
-
 _LABEL = (
     r"(note|tip|hint|info|important|warning|caution|danger|attention|error|deprecated|admonition|seealso)"
 )
-
 
 _ADMONITION = re.compile(
     r"[ \t]*(?:\[!" + _LABEL + r"\][ \t]*"
@@ -82,7 +71,6 @@ _ADMONITION = re.compile(
     re.IGNORECASE,
 )
 
-
 # Lines that hold no words of the document: rules, adornments, definitions of links, directives, marks.
 _WORDLESS = re.compile(
     r"[ \t]*(?:[^\w\s`|]{3,}[ \t]*$|:{3,}|\.\.(?:[ \t]|$)|\[[^\]]+\]:[ \t]"
@@ -90,10 +78,7 @@ _WORDLESS = re.compile(
     r"|\{\{[<%][^{}]*[>%]\}\}[ \t]*$|<[^<>]*>[ \t]*$|#{1,6}(?:[ \t]|$)|={1,6}[ \t])"
 )
 
-
 _INDENTED = re.compile(r"(?: {4}|\t)")
-
-
 _HARD_BREAK = re.compile(r"(?:<br[ \t]*/?>|\\)[ \t]*$", re.IGNORECASE)
 
 
@@ -245,26 +230,16 @@ def strip_hard_break(line: str) -> str:
 
 # Admonitions that only inform are worth less than those that warn.
 _MILD = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
-
-
 _MILD_SHARE = 0.6
-
 
 # What a further sentence of a paragraph is worth: the first tells what the others are about.
 _LATER_SHARE = 0.6
-
-
 _DEFINITION_LINE = re.compile(r"[ \t]*:[ \t]+\S")
-
-
 _WORD = re.compile(r"\w")
-
 
 # A line of bold words is a heading in all but name, and one that ends with a colon leads to what follows:
 # by themselves they tell little.
 _PROSE_LABEL = re.compile(r"\*\*[^*]*\*\*:?$|__[^_]*__:?$|\*[^*]*\*:?$|[^.]*:$")
-
-
 _LABEL_SHARE = 0.4
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 # Each line costs a reader's attention beside its tokens, and fewer tokens than this tell less.
 _OVERHEAD = 6
-
-
 _TELLING = 14
 
 
@@ -92,8 +90,6 @@ def _density(choice: PassageChoice) -> float:
 
 
 _DEEPEST = 6
-
-
 _TITLE = 200
 
 
@@ -141,7 +137,6 @@ def _name(entry: OutlineEntry, title: str, count: Count) -> SectionName:
 
 # A book has some ten thousand; each costs up to 20 µs.
 MAX_PASSAGES = 200_000
-
 
 # The markups whose headings are lines of their sections.
 _TITLED = (TextKind.RESTRUCTUREDTEXT, TextKind.ASCIIDOC)
@@ -196,20 +191,12 @@ def read_body(text: TextFile, entry: OutlineEntry) -> str:
 
 
 STYLES = ("structured", "outline", "lead")
-
-
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
-
 
 # The default budget: a part of the original, in bounds; more where the names of all sections need it.
 _PART, _LEAST, _MOST = 8, 500, 4_000
-
-
 _ROOM_BESIDE_NAMES = 2.5
-
-
 _MOST_OF_ORIGINAL = 3
-
 
 # Names may take so much of a budget in full before they are written shorter.
 _NAMES_SHARE = 0.5

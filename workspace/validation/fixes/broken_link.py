@@ -135,8 +135,6 @@ def _place(world: FileTree, path: str, fragment: str | None, elsewhere: MoveLook
 
 
 _MOST_SECTIONS = 500
-
-
 """Sections that are looked for in the history by one fix: each may read some old versions of its document."""
 
 

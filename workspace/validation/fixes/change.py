@@ -72,8 +72,6 @@ class FixResult(NamedTuple):
 
 
 _CONTEXT = 1
-
-
 _LONGEST = 1_000
 
 

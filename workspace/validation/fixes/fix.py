@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from workspace.validation.run import Selection
 
 _ROUNDS = 100
-
-
 """How often a document is looked at: mends may stand in each other's way, and a rule tells of so many."""
 
 
@@ -147,16 +145,11 @@ def _is_alike(old: Document, new: Document, *, named: bool) -> bool:
 
 
 LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
-
-
 _SWITCH = re.compile(rb"<!--\s*docyard:")
-
 
 FIXABLE_RULES = frozenset(
     {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
 )
-
-
 """The rules some of whose findings are safe to mend."""
 
 
@@ -289,8 +282,6 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 UNREADABLE = "unreadable-document"
-
-
 """The rule that tells of documents that cannot be read, and so cannot be mended."""
 
 
