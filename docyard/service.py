@@ -166,7 +166,9 @@ def _check_settings(workspace: Workspace) -> None:
     from workspace.errors import InvalidConfig
 
     try:
-        workspace.snapshot().config  # noqa: B018
+        snapshot = workspace.snapshot()
+        if snapshot.has_config:
+            snapshot.config  # noqa: B018
     except InvalidConfig:
         raise
     except WorkspaceError:  # what is damaged is told to who reads it

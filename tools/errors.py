@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools.pages import count_fitting
 from tools.tool import Data, call
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.section_text import SectionText
-from workspace.errors import HintKind, WorkspaceError
+from workspace.errors import ConcurrentChange, HintKind, WorkspaceError
 from workspace.writing.read_before_write import ReadFirst
 
 if TYPE_CHECKING:
@@ -29,17 +28,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 500
-
-
 _TEXT = (str, str | None)
-
 
 # Joiners are parts of emoji and of words in several scripts.
 _UNBOUNDED_DETAILS = frozenset("\n\t\u200c\u200d")
-
-
 _LISTED = 50
-
 
 # The fields that an error speaks of. An example takes the caller's own values for all others.
 _FIELDS_OF: Mapping[str, tuple[str, ...]] = {
@@ -243,8 +236,6 @@ def _creation(path: str) -> dict[str, Any]:
 
 # What a caller needs most is shown first, where not all of it has room.
 _ORDER = ("current", "theirs", "base", "ours")
-
-
 _UNSHOWN = frozenset(("is_remembered", *_ORDER))
 
 

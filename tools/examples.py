@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task, split_address
-from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded, WorkspaceError
+from workspace.markdown.slugs import PREAMBLE
 from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import NotADocument
 

@@ -108,3 +108,13 @@ class LimitExceeded(WorkspaceError):
     """An object exceeds a limit of the workspace. `limit` and `actual` are numbers."""
 
     code = "LIMIT_EXCEEDED"
+
+
+class ConcurrentChange(WorkspaceError):
+    """Another writer changed what this call is about.
+
+    `theirs` is the text as it is now, `base` as the call knew it, `ours` as the call would have left it.
+    Where an address cannot be carried, `candidates` are those that it may mean now.
+    """
+
+    code = "CONFLICT"

@@ -165,7 +165,7 @@ def _key(file: Path, out: Path) -> bytes:
 @contextmanager
 def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
     """Name the option of an invalid setting: those of files were read before."""
-    from workspace.config.config import CONFIG_PATH
+    from workspace.config.toml import CONFIG_PATH
     from workspace.errors import InvalidConfig
 
     try:

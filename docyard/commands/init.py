@@ -228,7 +228,8 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     If the repository requires signed commits and the settings allow no others, the file is only written, and
     the result is None. Errors: CannotError if the file exists, or there is no branch to write to.
     """
-    from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+    from workspace.config.config import WorkspaceConfig
+    from workspace.config.toml import CONFIG_PATH
     from workspace.git.objects import Signature
     from workspace.git.store import GitStore
     from workspace.publishing.batch import Batch

@@ -48,18 +48,16 @@ from index.storage.location import METADATA, SCHEMA
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe_index
-from workspace.config.config import CONFIG_PATH, Limits, WorkspaceConfig
+from workspace.config.config import Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
 
 LOCK = "lock"
-
-
 _FOLDERS = ("", INDEX, "objects", PACKS)
-
 
 _FILES = re.compile(
     r"(?:metadata\.json|[0-9a-f]{16}\.manifest|moves-[0-9a-f]{16}\.json)(?:-[0-9a-f]{8}\.draft)?"

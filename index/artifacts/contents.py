@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from workspace.config.config import ANY_NAME, CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import ANY_NAME, WorkspaceConfig
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.objects import FILE_MODE, TREE_MODE, TreeEntry, encode_tree, hash_blob, hash_object
 from workspace.git.reader import GitReader

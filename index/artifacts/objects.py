@@ -7,7 +7,7 @@ from pathlib import Path
 
 from index.artifacts.contents import Contents, Tree, UnreadableFolder
 from index.port import Progress
-from workspace.config.config import CONFIG_PATH
+from workspace.config.toml import CONFIG_PATH
 from workspace.git.objects import hash_blob
 from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
 
@@ -15,7 +15,6 @@ PACKS = "objects/pack"
 
 FEW = 8
 """With more packs than this, all but the largest become one."""
-
 
 _TOLD = 100  # objects from one report of progress to the next
 

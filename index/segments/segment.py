@@ -47,26 +47,20 @@ from index.segments.arrays import (
 )
 from index.storage.files import translate_write_errors
 from index.storage.manifest import FileChecksum, FileStamp, IndexDamaged
-from workspace.document.headings import PREAMBLE
 from workspace.document.sections import derive_title
+from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
     from index.page import IndexedDocument
 
 COLUMNS = 8
-
-
 """The numbers of a section: position, place of its parent, start, heading_start, body, end, line, end_line.
 
 The parent's place is its number among the sections of its page, by key; -1 if there is none.
 """
 
-
 SHORTENED = b"\xff"
-
-
 """Begins a key that goes on after its parent's key and a slash; no UTF-8 holds this byte."""
-
 
 _OWN = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
@@ -142,8 +136,6 @@ def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
 
 
 TEXT = ""
-
-
 """The field of the words that stand in sections."""
 
 
@@ -164,8 +156,6 @@ def split_key(key: bytes) -> tuple[str, bytes]:
 
 
 _NO_IDS = np.empty(0, np.uint32)
-
-
 _NO_WEIGHTS = np.empty(0, np.uint8)
 
 

@@ -15,7 +15,6 @@ from tests.repositories import Repo
 from tests.workspace.documents import ODD, STYLE, documents, revised
 from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
 from workspace.document.document import Document
-from workspace.document.headings import PREAMBLE
 from workspace.document.sections import Section
 from workspace.edits import (
     AddSection,
@@ -31,6 +30,7 @@ from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Operation
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
+from workspace.markdown.slugs import PREAMBLE
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 

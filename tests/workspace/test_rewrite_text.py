@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from tests.workspace.documents import FILE, STYLE, documents, revised
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
 from workspace.edits.content import InvalidContent, strip_blank_lines
 from workspace.edits.text import read_editable_text
+from workspace.errors import ConcurrentChange
 
 pytestmark = pytest.mark.smoke
 

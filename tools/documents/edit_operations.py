@@ -15,8 +15,8 @@ from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_
 from tools.examples import with_sections, with_task
 from tools.outline import TASKS
 from workspace.document.addresses import read_fragment
-from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
+from workspace.markdown.slugs import PREAMBLE
 from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
@@ -79,14 +79,11 @@ SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
     "set_metadata": {"file": "string", "metadata": "object"},
     "move_document": {"file": "string", "new_path": "string"},
 }
-
-
 """The fields of each operation as a client is told them: `parent_slug?` may be left out.
 
 They are those of the classes in `workspace.edits`, which a test holds: to import these for a list of tools
 would be a fifth of the time that the list takes beside the SDK.
 """
-
 
 # What other tools do, by the words with which it is looked for here.
 _OTHER_TOOLS = {
@@ -98,7 +95,6 @@ _OTHER_TOOLS = {
     "create": "create_document",
 }
 
-
 # What models call operations that are named otherwise here.
 _OTHER_NAMES = {
     "delete_task": "remove_task",
@@ -109,7 +105,6 @@ _OTHER_NAMES = {
     "find_and_replace": "replace_text",
     "set_front_matter": "set_metadata",
 }
-
 
 # What the types are in a call.
 _ARGUMENTS: dict[str, object] = {"string": str, "boolean": Boolean, "integer": Integer, "object": Object}
@@ -268,7 +263,6 @@ def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
 
 Data = dict[str, Any]
 
-
 PLACEHOLDERS: Data = {
     "file": "api.md",
     "slug": "endpoints",
@@ -284,9 +278,7 @@ PLACEHOLDERS: Data = {
     "after": "errors",
 }
 
-
 _OF_TASKS: Data = {"slug": "tasks[0]", "title": "Document the error codes"}
-
 
 _OWN: dict[str, Data] = {
     "add_task": {**_OF_TASKS, "slug": "tasks"},
@@ -295,13 +287,9 @@ _OWN: dict[str, Data] = {
     "move_task": _OF_TASKS,
 }
 
-
 # What a call needs beside its required fields to say what it is to do.
 _MEANT = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
-
-
 _TEXT_ERRORS = frozenset(("MATCH_COUNT", "STRUCTURE_CHANGED", "INVALID_CONTENT"))
-
 
 _PLACE_ERRORS = frozenset(
     (
@@ -310,13 +298,8 @@ _PLACE_ERRORS = frozenset(
     )
 )
 
-
 _PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH"))
-
-
 _SHOWN_LINES = 20
-
-
 _MAX_QUOTE = 200
 
 

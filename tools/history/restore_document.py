@@ -13,7 +13,7 @@ from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.diff.section_mapping import ConcurrentChange
+from workspace.errors import ConcurrentChange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

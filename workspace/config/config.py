@@ -26,7 +26,7 @@ from workspace.config.tables import (
     parse_tables,
 )
 from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
-from workspace.config.toml import InvalidToml, load_toml
+from workspace.config.toml import CONFIG_PATH, InvalidToml, load_toml
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.globs import Glob
 from workspace.markdown.attribute_lists import AnchorForm
@@ -35,7 +35,6 @@ from workspace.paths import is_nameable
 if TYPE_CHECKING:
     from workspace.document.document import Document
 
-CONFIG_PATH = "docyard.toml"
 CALL_READS = 50_000_000
 """Bytes of documents that the operations of one call may read, one after the other."""
 HEADING_BYTES = 100

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
+CONFIG_PATH = "docyard.toml"
 MAX_BYTES = 64 * 1024
 # The standard library reads dotted keys in time that grows with the cube of their parts. What a lookahead
 # took is not given back; possessive groups are not right in every Python 3.11 (CPython's issue 106052).

@@ -19,9 +19,9 @@ from workspace.document.addresses import (
     resolve_section,
     resolve_task,
 )
-from workspace.document.headings import PREAMBLE
 from workspace.document.section_text import read_own_text
-from workspace.errors import WorkspaceError
+from workspace.errors import ConcurrentChange
+from workspace.markdown.slugs import PREAMBLE
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _SHOWN = 200
-
-
-class ConcurrentChange(WorkspaceError):
-    """Another writer changed what this call is about.
-
-    `theirs` is the text as it is now, `base` as the call knew it, `ours` as the call would have left it.
-    Where an address cannot be carried, `candidates` are those that it may mean now.
-    """
-
-    code = "CONFLICT"
 
 
 def map_address(old: Document, new: Document, address: str) -> str | None:

@@ -12,9 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import PREAMBLE
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
-from workspace.markdown.slugs import make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, make_heading_slug
 from workspace.nearest import _NEAREST, find_nearest
 from workspace.paths import MAX_PATH
 

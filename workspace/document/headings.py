@@ -18,7 +18,7 @@ from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, Lines
 from workspace.markdown.outline import read_outline
 from workspace.markdown.scanner import may_hold_list, scan
-from workspace.markdown.slugs import make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, make_heading_slug
 
 if TYPE_CHECKING:
     from workspace.markdown.anchors import HeadingText
@@ -26,16 +26,9 @@ if TYPE_CHECKING:
     from workspace.markdown.outline import BlockOutline, Heading
     from workspace.markdown.scanner import ScannedHeadings
 
-PREAMBLE = "_preamble"
-
-
 # More lines of attributes below one heading are nobody's.
 _MAX_BELOW = 4
-
-
 _BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
-
-
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
@@ -188,8 +181,6 @@ def _underlines(inline: str) -> bool:
 
 # Two line ends, and what people leave between them.
 _BLANK_ABOVE = 8
-
-
 _ENDS_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 
 

@@ -11,11 +11,11 @@ from collections import Counter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.headings import PREAMBLE, AnchoredHeading
+from workspace.document.headings import AnchoredHeading
 from workspace.markdown.anchors import HeadingText
 from workspace.markdown.lines import BLANK
 from workspace.markdown.outline import Heading
-from workspace.markdown.slugs import UniqueNames, make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

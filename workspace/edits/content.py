@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import PREAMBLE, read_headings, replace_words
+from workspace.document.headings import read_headings, replace_words
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import LINE_END, Lines, decode_with_newlines
 from workspace.markdown.outline import BlockOutline, read_outline
-from workspace.markdown.slugs import UniqueNames, make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

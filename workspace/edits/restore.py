@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import ConcurrentChange, HintKind, SuggestionSource, WorkspaceError
 from workspace.links.survival import OffsetMap
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
@@ -290,8 +289,6 @@ def _tree(document: Document, section: Section) -> tuple[Section, ...]:
 
 
 _ROUNDS = 5  # what is held back may hold back more
-
-
 _NAMED = 3
 
 

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
-from workspace.document.headings import PREAMBLE, replace_words
+from workspace.document.headings import replace_words
 from workspace.document.section_text import read_whole_text
 from workspace.document.splices import Edit, Splice, Style, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
@@ -43,6 +43,7 @@ from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, encode_with_ending
+from workspace.markdown.slugs import PREAMBLE
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
@@ -238,8 +239,6 @@ def _inline(section: Section, heading: AnchoredHeading, title: str, form: Anchor
 
 
 _SHOWN = 3
-
-
 _CLOSE = 0.8  # of two file names: a slip of the keyboard, and not another document
 
 

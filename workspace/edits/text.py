@@ -21,10 +21,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import read_fragment, resolve_section
 from workspace.document.document import Document
-from workspace.document.headings import PREAMBLE
 from workspace.document.splices import (
     Edit,
     Splice,
@@ -46,8 +44,9 @@ from workspace.edits.content import (
     strip_blank_lines,
 )
 from workspace.edits.operation import DocumentOperation
-from workspace.errors import WorkspaceError
+from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.markdown.lines import BOM, decode_with_newlines, encode_with_ending, find_content_end
+from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,15 +164,10 @@ class AppendContent(DocumentOperation):
 
 
 _SHOWN = 50
-
-
 _NAMED = 5
-
 
 # Comparing spellings takes time that grows with both.
 _COMPARED_LINES = 2000
-
-
 _COMPARED_LENGTH = 200
 
 

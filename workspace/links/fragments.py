@@ -17,14 +17,13 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.config.tables import Dialect
-from workspace.document.headings import PREAMBLE
 from workspace.links.reader import read_cached_links
 from workspace.markdown import outline
 from workspace.markdown.anchors import HeadingText, read_heading, strip_attribute_lists
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.outline import may_have_nested_headings
-from workspace.markdown.slugs import EMPTY_SLUG, UniqueNames, make_heading_slug
+from workspace.markdown.slugs import EMPTY_SLUG, PREAMBLE, UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,17 +77,12 @@ def _counted_on(name: str) -> str:
 # Whatever Python-Markdown's `attr_list` takes for attributes at the end of a heading.
 _ATTRIBUTES = re.compile(r"\{:?[^{}\n]+\}$")
 
-
 # Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
 
-
 # Anchors on lines of their own, which an underlined heading has among its words.
 _ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
-
-
 _AT_ENDS = re.compile(r"[<&]|!\[|` | `")
-
 
 # An anchor in braces that is text for a renderer without a doubt.
 _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
@@ -216,10 +210,8 @@ def _visible(heading: LinkedHeading) -> str:
 # GitHub writes this before every id of a document, and finds them with and without it.
 _USER_CONTENT = "user-content-"
 
-
 # The URL Fragment Text Directives draft: what follows is text to look for, not a name.
 _DIRECTIVE = ":~:"
-
 
 # Without `[^`, `id=` or `name=` a document has no names but those of its headings. The rarest letter of each
 # comes first and looks back at the others, so that it is tried at these alone.
@@ -240,14 +232,9 @@ class FragmentTarget(NamedTuple):
 
 
 TOP = "top"
-
-
 """HTML §7.4.6.3: leads to the top in any letter case, unless something is named so."""
 
-
 DOCUMENT = FragmentTarget(0, None)
-
-
 """The document itself: where its empty fragment, `top` and `_preamble` lead."""
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import InvalidAddress
 from workspace.document.heading_text import rewrite_heading
-from workspace.document.headings import PREAMBLE
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import find_dangling_references
@@ -29,7 +28,7 @@ from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, ResolvedLink, Target, resolve
 from workspace.links.survival import OffsetMap
 from workspace.links.world import OverlayFileTree
-from workspace.markdown.slugs import UniqueNames
+from workspace.markdown.slugs import PREAMBLE, UniqueNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

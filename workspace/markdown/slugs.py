@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
 EMPTY_SLUG = "section"
+PREAMBLE = "_preamble"
+"""The reserved address of what comes before the first heading, the title with it."""
 MAX_FILE_STEM = 80
 
 _KEPT_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))

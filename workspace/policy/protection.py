@@ -15,8 +15,9 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, read_values
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.trees import WholeEntry
 from workspace.globs import Glob
@@ -85,17 +86,9 @@ def find_literal_part(glob: str) -> str:
 
 
 SETTINGS_FOLDER = ".docyard/"
-
-
 _LISTED = 20
-
-
 _NAMED = 3
-
-
 Changes = Mapping[str, "bytes | WholeEntry | None"]
-
-
 """New bytes by path, what is taken whole from another tree, or None where a file is removed."""
 
 

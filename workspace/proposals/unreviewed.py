@@ -17,9 +17,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.config import CONFIG_PATH, WorkspaceConfig
+from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, InvalidManifest, Manifest, Taxonomy, read_manifest
-from workspace.config.toml import read_bytes
+from workspace.config.toml import CONFIG_PATH, read_bytes
 from workspace.errors import InvalidConfig
 from workspace.git.ancestry import Graph
 from workspace.git.objects import TreeEntry, hash_blob
@@ -90,8 +90,6 @@ class MergedFiles:
 
 
 _MAX_COMMITS = 2_000
-
-
 """Commits that are searched for the one that removed a file; a removal before them counts as unreviewed."""
 
 

@@ -28,12 +28,12 @@ from workspace.git.worktrees import Worktree, find_unfinished_operation
 from workspace.paths import check_path, fold_name
 from workspace.publishing.batch import FileChange
 from workspace.publishing.journal import Journal, WorkFile
+from workspace.publishing.locks import lstat
 from workspace.publishing.prepared import (
     StagingFolder,
     create_atomically,
     is_unchanged,
     link_or_copy,
-    lstat,
     replace_atomically,
     sync_to_disk,
 )

@@ -19,33 +19,31 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 from workspace.git.private_folder import open_lock
-from workspace.publishing.prepared import is_same_inode
 
 WAIT_FOR_GIT = 2.0
-
-
 WAIT_FOR_DOCYARD = 10.0
-
-
 LOCK = "docyard/write.lock"
-
-
 WORKTREE_LOCKED = ("index", "HEAD")
-
-
 """What is locked of a work tree: its index, and HEAD, since a `git switch -c` writes nothing else."""
 
-
 _PAUSE_FOR_GIT = 0.008
-
-
 _PAUSE_FOR_DOCYARD = 0.002
-
-
 _AFTER_GIT = 0.1
-
-
 _RETRY_AFTER_MS = 500
+
+
+def lstat(path: Path) -> os.stat_result | None:
+    """Return the status of a path, links not followed; None if it does not exist."""
+    try:
+        return path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def is_same_inode(path: Path, file: os.stat_result) -> bool:
+    """Return True if a path is a name of this very file, whatever was written into it since."""
+    found = lstat(path)
+    return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
 
 
 class Locked(WorkspaceError):

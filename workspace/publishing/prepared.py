@@ -20,17 +20,12 @@ from typing import Any
 
 from workspace.git.private_folder import make_shared_folder, make_subfolder, share
 from workspace.publishing.journal import NAME, Journal
+from workspace.publishing.locks import is_same_inode, lstat
 
 # What systems say that have no hard links, or not for this file.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-
-
 _HERE = -100  # AT_FDCWD
-
-
 _EXCHANGE = 2
-
-
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
@@ -106,20 +101,6 @@ def create_atomically(put: Path, target: Path) -> bool:
     return True
 
 
-def lstat(path: Path) -> os.stat_result | None:
-    """Return the status of a path, links not followed; None if it does not exist."""
-    try:
-        return path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def is_same_inode(path: Path, file: os.stat_result) -> bool:
-    """Return True if a path is a name of this very file, whatever was written into it since."""
-    found = lstat(path)
-    return found is not None and (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)
-
-
 def is_unchanged(one: os.stat_result | None, two: os.stat_result | None) -> bool:
     """Return True if this is one file that has not been written to in between."""
     if one is None or two is None:
@@ -133,8 +114,6 @@ def has_same_stat(one: os.stat_result, two: os.stat_result) -> bool:
 
 
 PENDING = "docyard/pending"
-
-
 LOCK_TOKEN = "claim"
 
 

@@ -14,13 +14,13 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from workspace.document.headings import PREAMBLE
 from workspace.links.fragments import find_names
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.resolver import LinkStatus, is_external, resolve
 from workspace.links.world import OverlayFileTree
 from workspace.markdown.html.reader import WIKI_SCHEME
 from workspace.markdown.html.writer import Mark, encode_fragment
+from workspace.markdown.slugs import PREAMBLE
 from workspace.rendering.sanitizer import Formulas
 
 if TYPE_CHECKING:
@@ -34,20 +34,11 @@ if TYPE_CHECKING:
 # Each is looked for in Git's trees.
 MAX_RESOLVED = 3_000
 
-
 # The URL standard, "basic URL parser": what is taken off the ends of an address, and out of it.
 _AT_ENDS = "".join(map(chr, range(0x21)))
-
-
 _WITHIN = str.maketrans("", "", "\t\n\r")
-
-
 _WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
-
-
 _MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
-
-
 NOT_CHECKED = "Not looked for: this page has too many links"
 
 

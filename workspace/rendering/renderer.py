@@ -11,7 +11,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.links.link import LinkKind
 from workspace.links.reader import read_cached_links
@@ -19,6 +18,7 @@ from workspace.lru_cache import LRUCache
 from workspace.markdown.html.page import Features, ParsedPage
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
+from workspace.markdown.slugs import PREAMBLE
 from workspace.rendering import sanitizer
 from workspace.rendering.links import (
     HeadingMarks,
@@ -40,44 +40,25 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 500_000
-
-
 """How much of a document is rendered. Making HTML of it takes a second or two."""
 
-
 MAX_LINES = 20_000
-
-
 """How many lines of it: each may be a block, or several."""
 
-
 MAX_WORDS = 100_000
-
-
 """How many characters of a text that is no document are rendered."""
-
 
 # Open tags may multiply in HTML; a page that did is shown as its source.
 _MAX_HTML = 20_000_000
-
-
 _KEPT = 32_000_000
-
-
 _SPARE = 1_000
-
-
 _TOKEN_BYTES = 1_000
-
 
 _pages: LRUCache[Hashable, ParsedPage | None] = LRUCache(
     _KEPT, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _SPARE
 )
 
-
 _rendered: LRUCache[Hashable, RenderedDocument] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
-
-
 _texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
 
 

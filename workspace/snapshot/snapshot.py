@@ -9,9 +9,8 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
-from workspace.config.config import CONFIG_PATH, WorkspaceConfig
 from workspace.config.taxonomy import MANIFEST, Taxonomy
-from workspace.config.toml import read_bytes
+from workspace.config.toml import CONFIG_PATH, read_bytes
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
@@ -28,20 +27,11 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 T = TypeVar("T")
-
-
 MAX_DOCUMENTS = 1_000_000
-
-
 MAX_FILES = 10_000_000
-
-
 """What is listed at most: trees that share folders can hold more paths than any memory, in a few objects."""
 
-
 FileChange = tuple[str, str | None, str | None]
-
-
 """A path, and the blob there before and after; None where there was or is none that counts."""
 
 
@@ -120,24 +110,19 @@ def is_manifest(path: str) -> bool:
 
 
 NOTHING_YET = "Nothing is committed yet: commit a document first."
-
-
 """What to do where no document can be named."""
 
-
 _CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
-
-
 _POINTER = b"version https://git-lfs.github.com/spec/"
-
-
 _POINTER_SIZE = 1024
 
 
-_settings = lru_cache(maxsize=8)(WorkspaceConfig.read)
+@lru_cache(maxsize=8)
+def _read_settings(data: bytes | None) -> WorkspaceConfig:
+    """Return the settings of a file's bytes. Most commits do not change them, and many rules take time."""
+    from workspace.config.config import WorkspaceConfig
 
-
-"""The settings of a file's bytes: most commits leave them as they are, and many rules take a while."""
+    return WorkspaceConfig.read(data)
 
 
 class DocumentNotFound(WorkspaceError):
@@ -217,11 +202,17 @@ class Snapshot:
         """Return what stands at a path in the commit's tree: a file, a folder, a link or a submodule."""
         return trees.find_in_tree(self.git, self.tree, path) if self.tree and path else None
 
+    @property
+    def has_config(self) -> bool:
+        """Return True if the commit has a `docyard.toml`; without one, the defaults are in force."""
+        entry = self.entry(CONFIG_PATH)
+        return entry is not None and entry.is_blob
+
     @cached_property
     def config(self) -> WorkspaceConfig:
         """The settings in force at this commit. Raises InvalidConfig."""
         entry = self.entry(CONFIG_PATH)
-        return _settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
+        return _read_settings(read_bytes(self.git, entry.id) if entry and entry.is_blob else None)
 
     @cached_property
     def documents(self) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from workspace.config.config import CONFIG_PATH
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.messages import DECIDED_BY_TRAILER, format_commit_message
@@ -73,14 +73,9 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
-
-
 """Decides conflicts, or some of them; it is given all that were found so far."""
 
-
 _LISTED = 20
-
-
 _MERGE_ATTEMPTS = 10  # a conflict that was decided may uncover others
 
 
@@ -289,11 +284,7 @@ def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
 
 
 LOCK = "docyard/sync.lock"
-
-
 _PATIENCE = 10.0
-
-
 _PAUSE = 0.05
 
 

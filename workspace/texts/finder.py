@@ -12,9 +12,8 @@ from workspace.document.addresses import (
     read_fragment,
     resolve_section,
 )
-from workspace.document.headings import PREAMBLE
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
-from workspace.markdown.slugs import make_file_slug, make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, make_file_slug, make_heading_slug
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:

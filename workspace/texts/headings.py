@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.headings import PREAMBLE
 from workspace.document.sections import find_parents_and_ends
 from workspace.markdown.lines import BLANK
-from workspace.markdown.slugs import UniqueNames, make_heading_slug
+from workspace.markdown.slugs import PREAMBLE, UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

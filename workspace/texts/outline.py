@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import PREAMBLE
 from workspace.markdown.lines import Lines
+from workspace.markdown.slugs import PREAMBLE
 from workspace.texts.headings import OutlineEntry, TextOutline, number_entries
 from workspace.texts.text_file import TextKind
 

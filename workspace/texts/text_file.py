@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workspace.config.config import CONFIG_PATH
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _SHOWN = 200
-
-
 _CANDIDATES = 5
-
 
 # To walk all of a huge tree would take longer than an error is worth.
 _MOST_NAMES = 200_000
@@ -125,17 +122,11 @@ _MARKUP = {
     ".ps1 .py .pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
 
-
 _FIRST = 8_000  # bytes, as in Git
-
 
 # Tab, line ends, form feed, backspace and escape stand in texts: in logs, manual pages, source code.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
-
-
 _FEW = 0.02
-
-
 _KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
 
 

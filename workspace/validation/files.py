@@ -12,8 +12,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from workspace.config.config import CONFIG_PATH, WorkspaceConfig
-from workspace.config.toml import MAX_BYTES
+from workspace.config.config import WorkspaceConfig
+from workspace.config.toml import CONFIG_PATH, MAX_BYTES
 from workspace.errors import WorkspaceError
 from workspace.git.store import is_ignored, read_staged_entries
 from workspace.git.trees import walk_tree

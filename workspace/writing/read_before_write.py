@@ -14,10 +14,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.section_text import SectionText, compute_digest, read_section_text
-from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
+from workspace.errors import ConcurrentChange, InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentNotFound

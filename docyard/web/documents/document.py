@@ -22,9 +22,9 @@ from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.view import STATE_TAGS
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import PageUrls
-from workspace.document.headings import PREAMBLE
 from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
+from workspace.markdown.slugs import PREAMBLE
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
@@ -35,16 +35,9 @@ if TYPE_CHECKING:
 
 # A heading that holds another, as raw HTML can have it, is left as it is.
 _WORDS = r"(?:(?!</?h[1-6][ >]).)*"
-
-
 _HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_WORDS}</\1>', re.DOTALL)
-
-
 _TITLE = re.compile(rf"\s*(<h1[ >]{_WORDS}</h1>)", re.DOTALL)
-
-
 _KEPT = 16_000_000  # characters
-
 
 # Filled with escaped texts: `Markup.format` takes ten times as long, and a document may have thousands.
 _LINK = '<a data-key="{}" href="{}">{}<span class="hidden"> {}</span></a>'

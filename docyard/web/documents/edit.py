@@ -14,10 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path, get_section
 from docyard.web.proposals.actions import render_refusal, submit_proposal
 from docyard.web.templates import mark_trusted
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.edits.text import RewriteText, read_editable_text
-from workspace.errors import WorkspaceError
+from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.store import ReadOnly
 from workspace.proposals import events as said
 from workspace.proposals.actions.actions import NotAnnounced
@@ -169,10 +168,7 @@ def _check(written: WriteResult) -> None:
 
 
 MOST = 1_000_000
-
-
 """Characters of a text that is edited in a form."""
-
 
 _KEY = re.compile("[0-9a-f]{32}")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.headings import PREAMBLE
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.lru_cache import LRUCache
+from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
     from docyard.web.asked import PageRequest

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from index.analysis import TOKEN
 from index.fences import find_fences
-from workspace.document.headings import PREAMBLE
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
+from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -25,33 +25,16 @@ if TYPE_CHECKING:
 
 # What people read of Markdown; each repetition is bounded, or a long line would take long.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
-
-
 _EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|~~")
-
-
 _LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?)", re.MULTILINE)
-
 
 # What stood on lines of its own, as entries of a list or cells of a row, is kept apart by a dot.
 _ENTRY = re.compile(rf"^[ \t]*{LIST_MARKER}[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
-
-
 _CELLS = re.compile(r"^[ \t]*\|.{1,2000}$", re.MULTILINE)
-
-
 _BAR = re.compile(r"(?<!\\)\|")
-
-
 _APART = " · "
-
-
 _RULE = re.compile(r"^[ \t|:-]{3,300}$", re.MULTILINE)
-
-
 _SPACE = re.compile(r"\s+")
-
-
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 
 
@@ -117,26 +100,13 @@ def _runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[SnippetRun]
 
 
 MAX_HITS = 20
-
-
 """Hits on one page."""
 
-
 _QUERY = "q"
-
-
 _OWN = (_QUERY, "path", "ref", "cursor")
-
-
 _LONGEST = 500  # characters of a filter's value that a page repeats
-
-
 _FACETS = 4
-
-
 _NOTHING = "0 results found: "
-
-
 _FOR_CLIENTS = ", or use one of suggested_filters"
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
-from workspace.diff.section_mapping import ConcurrentChange, map_address
+from workspace.diff.section_mapping import map_address
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.addresses import format_task_address
 from workspace.document.document import Document
-from workspace.errors import WorkspaceError
+from workspace.errors import ConcurrentChange, WorkspaceError
 
 pytestmark = pytest.mark.smoke
 

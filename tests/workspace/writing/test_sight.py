@@ -13,7 +13,6 @@ from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.workspace.documents import STYLE, documents
-from workspace.diff.section_mapping import ConcurrentChange
 from workspace.document.document import Document
 from workspace.document.section_text import compute_digest
 from workspace.edits import (
@@ -29,7 +28,7 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.edits.operation import Operation
-from workspace.errors import WorkspaceError
+from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
