@@ -17,7 +17,7 @@ from benchmarks.reports.figures import machine, versions
 from benchmarks.search import indexing, known_items
 from benchmarks.search.lists import check_same
 from benchmarks.serving import serving, startup
-from index.building.build import ALONE
+from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERIES = 200
 BUILDS = 3
@@ -95,7 +95,7 @@ def _index(bench: Bench) -> Results:
             for number in range(BUILDS)
         ]
         found[str(processes)] = {key: median(build[key] for build in builds) for key in builds[0]}
-        if processes == 1 or bench.corpus["files"] >= ALONE:  # as many as a server takes
+        if processes == 1 or bench.corpus["files"] >= MIN_DOCUMENTS_FOR_CHILDREN:  # as many as a server takes
             found["peak_mb"] = max([found.get("peak_mb", 0.0), *(build["peak_mb"] for build in builds)])
         found["bytes"] = max([found.get("bytes", 0), *(build["bytes"] for build in builds)])
     return {"index": found}

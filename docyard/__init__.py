@@ -1,25 +1,25 @@
 """Docyard: a Git-native workspace in which agents write Markdown and people review it.
 
 __main__.py        `python -m docyard` and the console script `docyard`
-caller.py          who sent a request, as the server has proved it
-cli/               the command line: its group of commands, and what several commands share
-commands/          the commands, one module each, imported when the command is called
-commit_errors.py   commands that commit: what fails after the commit is reported, and the command has …
-demo/              the demonstration: an agent and a reviewer use a real server in a temporary repository
+caller.py          the authenticated sender of a request
+cli/               the command line: its group of commands, and code that several commands share
+commands/          the commands, one module each, imported on demand
+commit_errors.py   exit codes of commands that commit: an error after the commit is only reported
+demo/              the demonstration: an agent uses a real server in a temporary repository
 doctor/            the checks of `docyard doctor`
-environment.py     the one place that asks the process about its surroundings
+environment.py     the only module that reads the process's environment
 eval/              the evaluation of `docyard eval`
-forges/            clients of the forges on which people review: GitHub, GitLab, and Gitea or Forgejo
-http/              the HTTP server: who may connect, and which application answers
+forges/            clients of the supported forges: GitHub, GitLab, and Gitea or Forgejo
+http/              the HTTP server: authentication, and the routing of requests to MCP or pages
 mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_types`
-open_workspace.py  the workspace of a command: the folder that its options name, opened
+open_workspace.py  opening of the workspace that a command's options name
 proposals/         proposals as commands and pages show them
-service.py         what a server serves, whichever way it is asked
-startup.py         are `tools`, `index`, `workspace` and `templates` Docyard's own?
-sync.py            synchronising while serving
-terminal/          the terminal: who is at it, what people see, and the exit codes
+service.py         the content that a server serves, over stdio or HTTP
+startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages
+sync.py            synchronisation of a served repository with its remote
+terminal/          the terminal: its user, its output, and the exit codes
 web/               the web pages: documents, their history, search and proposals
-wording.py         words for people, at a terminal and on pages
+wording.py         text formats for people, at a terminal and on pages
 """
 
 __version__ = "0.1.0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from os.path import dirname  # part of every start: no file of the user's can stand in for it
+from os.path import dirname  # loaded at every start of Python, so no file of the user can shadow it
 
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
     # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide ours.
@@ -12,8 +12,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname
 
 
 def main() -> int:
-    """Run the command line. Return the exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
-
+    """Run the command line. Return the exit code: 0 done, 1 problems found, 2 wrong usage, 3 cannot run."""
     from docyard.startup import check_names
 
     check_names()

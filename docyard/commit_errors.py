@@ -22,7 +22,7 @@ def run_to_commit(run: Callable[[], object]) -> object:
     A caller that reads an error repeats the command, and would write twice. A closed pipe is not a failure of
     the command.
     """
-    # Imported here because most commands do without it.
+    # Imported here because most commands do not need it.
     from tools.errors import escape_invisible
     from workspace.publishing.after_commit import describe_failure, record_commits
 
@@ -35,7 +35,7 @@ def run_to_commit(run: Callable[[], object]) -> object:
             if record.commit is None:
                 raise
             reason = describe_failure(error)
-            record.caveats.append(f"Committed as {record.commit}, but what follows failed: {reason}")
+            record.caveats.append(f"Committed as {record.commit}, but a later step failed: {reason}")
             code = Exit.DONE
         for caveat in dict.fromkeys(record.caveats):
             click.echo(escape_invisible(f"note: {caveat}"), err=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docyard.forges.place import ForgeAccess
+    from docyard.forges.forge_repository import ForgeAccess
     from workspace.git.remotes.credentials import Access
 
 REPOSITORY = "DOCYARD_REPO"
@@ -55,7 +55,7 @@ def is_terminal(stream: IO[Any]) -> bool:
     """Return True if the stream is a terminal."""
     try:
         return stream.isatty()
-    except ValueError:  # a closed stream is nobody's terminal
+    except ValueError:  # a closed stream is not a terminal
         return False
 
 
@@ -69,12 +69,12 @@ def disable_blas_threads() -> None:
 
 
 def read_token() -> str | None:
-    """Return the person's token that this process was given, if any."""
+    """Return the person's token from the environment; None if it is unset."""
     return os.environ.get(TOKEN, "").strip() or None
 
 
 def copy_variables() -> Mapping[str, str]:
-    """Return a copy of the variables of the process, for a child that is to inherit them."""
+    """Return a copy of the variables of the process, for a child process that inherits them."""
     return dict(os.environ)
 
 
@@ -102,7 +102,7 @@ def read_remote_access() -> Access:
 
 def read_forge_access() -> ForgeAccess:
     """Return the forge's URL and tokens: from DOCYARD_ variables and those of forges."""
-    from docyard.forges.place import ForgeAccess
+    from docyard.forges.forge_repository import ForgeAccess
 
     return ForgeAccess(
         url=os.environ.get(FORGE_URL, "").strip() or None,
@@ -118,8 +118,8 @@ def read_webhook_secret() -> str | None:
 
 def _find_settings_folder(folder: Path) -> Path:
     """Return Docyard's folder among the user's settings (XDG Base Directory Specification)."""
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(named) if os.path.isabs(named) else folder / ".config") / "docyard"
+    configured = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(configured) if os.path.isabs(configured) else folder / ".config") / "docyard"
 
 
 def _find_ssh_keys(folder: Path) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""The workspace of a command: the folder that its options name, opened."""
+"""Opening of the workspace that a command's options name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ if TYPE_CHECKING:
 
 
 def find_folder(repo: Path | None) -> Path:
-    """Return the folder that `-C` names, as an absolute path. Raises CannotError for one that cannot be."""
-    here = environment.get_current_directory()
+    """Return the folder that `-C` names, as an absolute path. Raises CannotError if it is invalid."""
+    current = environment.get_current_directory()
     if repo is None:
-        return here
+        return current
     try:
-        named = here / repo.expanduser()
-        named.lstat()
-    except RuntimeError as error:  # the home of a user who is not there
-        raise CannotError("a path begins with ~ and the name of no user", fix="Write it in full.") from error
+        folder = current / repo.expanduser()
+        folder.lstat()
+    except RuntimeError as error:  # ~name of an unknown user
+        raise CannotError(
+            f"the path {repo} names the home folder of an unknown user", fix="Write the full path."
+        ) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise CannotError("a path is longer than any can be", fix="Name one that is there.") from error
-    return named
+            raise CannotError(
+                f"the path is too long for this system ({len(str(folder)):,} characters)",
+                fix="Name an existing folder.",
+            ) from error
+    return folder
 
 
 def open_workspace(
@@ -34,7 +39,7 @@ def open_workspace(
 ) -> Workspace:
     """Open the workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
 
-    `durable` None leaves it to the workspace's own settings.
+    With `durable` None, the workspace's settings decide.
     """
     from workspace.workspace import Workspace
 

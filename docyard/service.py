@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("docyard")
 
-_INTERVAL = 1.0  # seconds between two lines of progress
+_PROGRESS_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Service:
     """The content that one server serves.
 
     `load` is short and `warm` may be long; both run in the background. `close` is called at the end. `index`
-    returns the index for a new request, `people` the owners of known tokens; without a repository there are
-    none. `written` reports a possible write. `rounds` follows the forge, if the server synchronises with a
-    remote.
+    returns the index for a new request. `people` returns the owners of known tokens; None without a
+    repository. `notify_write` reports a possible write. `rounds` reads pull requests from the forge, if the
+    server synchronises with a remote.
     """
 
     toolbox: Toolbox
@@ -46,7 +46,7 @@ class Service:
     close: Callable[[], object]
     index: Callable[[], SearchIndex]
     people: Callable[[], Tokens | None]
-    written: Callable[[], object]
+    notify_write: Callable[[], object]
     rounds: ForgeRounds | None = None
 
 
@@ -60,9 +60,9 @@ def build_repository_service(
 ) -> Service:
     """Return the service of a branch of a repository.
 
-    Raises InvalidConfig for settings with which no call could be answered.
+    Raises InvalidConfig if the settings are invalid, because every call would fail.
     """
-    from docyard.forges.announcements import build_announcer
+    from docyard.forges.pull_request_report import build_announcer
     from docyard.forges.rounds import ForgeRounds
     from docyard.sync import Synchronizer
     from index.service import SearchIndex
@@ -77,10 +77,10 @@ def build_repository_service(
     toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
     rounds = ForgeRounds(workspace, environment.read_forge_access)
     syncing = Synchronizer(workspace, environment.read_remote_access, rounds)
-    toolbox.wrote = syncing.notify_commit
+    toolbox.on_write = syncing.notify_commit
 
     def load() -> None:
-        # What cannot be opened is mended as the branch is followed, or the reason is given there.
+        # An index that cannot be opened is rebuilt by `index.follow`, which otherwise raises the reason.
         with suppress(WorkspaceError):
             index.warm()
 
@@ -88,12 +88,12 @@ def build_repository_service(
         load()
         try:
             workspace.recover()
-        except WorkspaceError as error:  # each write recovers first, and is told
-            log.warning("what a crash left is not mended yet: %s", error.message)
+        except WorkspaceError as error:  # each write recovers first, and then raises this error
+            log.warning("the recovery after a crash failed: %s", error.message)
         index.follow(progress)
         index.links.begin(workspace.snapshot())
 
-    def begin(progress: Progress) -> None:
+    def start_and_warm(progress: Progress) -> None:
         if syncs:
             syncing.start()
         warm(progress)
@@ -111,7 +111,7 @@ def build_repository_service(
         toolbox,
         not read_only,
         load,
-        begin,
+        start_and_warm,
         close,
         lambda: index,
         people,
@@ -131,17 +131,17 @@ def build_artifact_service(
     artifacts = Artifacts(
         folder, read_key(key) if key else None, _log_refusal, _build_log_progress(), _log_problem
     )
-    toolbox = Toolbox.following(artifacts.current, artifacts.latest, toolsets, text_tokens)
+    toolbox = Toolbox.for_changing_index(artifacts.current, artifacts.latest, toolsets, text_tokens)
     index = artifacts.latest()
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
-        log.warning("the artifact names an embedding; docyard searches it by its words")
+        log.warning("the artifact has an embedding, which is not used: docyard searches its text")
     if not index.artifact.trusted:
-        reason = _distrust(index, key)
+        reason = _explain_distrust(index, key)
         log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
 
     def load() -> None:
-        with suppress(WorkspaceError):  # whoever asks will be told
+        with suppress(WorkspaceError):  # the next request raises it
             artifacts.current()
 
     def warm(progress: Progress) -> None:
@@ -151,18 +151,19 @@ def build_artifact_service(
     return Service(toolbox, False, load, warm, artifacts.close, artifacts.current, lambda: None, lambda: None)
 
 
-def _distrust(index: FrozenIndex, key: Path | None) -> str:
+def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
+    """Return the reason why an artifact's own index is not used."""
     from index.storage.location import SCHEMA
 
     if key is None:
         return "no --key was given"
     if index.artifact.manifest.schema != SCHEMA:
-        return "another version of docyard made it"
-    return "it does not carry the seal of this key"
+        return "it was built by another version of docyard"
+    return "its seal does not match this key"
 
 
 def _check_settings(workspace: Workspace) -> None:
-    """Raise InvalidConfig for settings with which no call could be answered."""
+    """Raise InvalidConfig if the settings are invalid, because every call would fail."""
     from workspace.errors import InvalidConfig
 
     try:
@@ -171,26 +172,28 @@ def _check_settings(workspace: Workspace) -> None:
             snapshot.config  # noqa: B018
     except InvalidConfig:
         raise
-    except WorkspaceError:  # what is damaged is told to who reads it
+    except WorkspaceError:  # each call that reads the damaged part raises this error
         return
 
 
 def _build_log_progress() -> Progress:
     """Return a progress function that logs the progress of long work."""
-    last = time.monotonic()
+    last_logged = time.monotonic()
 
     def report(done: int, total: int, message: str) -> None:
-        nonlocal last
-        if (now := time.monotonic()) - last >= _INTERVAL:
-            last = now
+        nonlocal last_logged
+        if (now := time.monotonic()) - last_logged >= _PROGRESS_INTERVAL_S:
+            last_logged = now
             log.warning("%s: %s of %s", message, f"{done:,}", f"{total:,}")
 
     return report
 
 
 def _log_problem(problem: Problem) -> None:
-    log.warning("metadata.json is invalid at %s, which is left out: %s", problem.field, problem.reason)
+    log.warning(
+        "metadata.json is invalid at %s, and this field is ignored: %s", problem.field, problem.reason
+    )
 
 
 def _log_refusal(error: WorkspaceError) -> None:
-    log.warning("the artifact that took its place is not served: %s. %s", error.message, error.fix)
+    log.warning("the new artifact is not served: %s. %s", error.message, error.fix)

@@ -11,10 +11,10 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from os.path import dirname, join, realpath
 
-OURS = ("tools", "index", "workspace", "templates")
+OWN_PACKAGES = ("tools", "index", "workspace", "templates")
 
 
-def check_names(home: str | None = None, names: Sequence[str] = OURS) -> None:
+def check_names(home: str | None = None, names: Sequence[str] = OWN_PACKAGES) -> None:
     """Raise ImportError unless each name resolves to the package in `home`. Imports none of them.
 
     `home` is the folder that holds the package `docyard` itself.
@@ -22,14 +22,14 @@ def check_names(home: str | None = None, names: Sequence[str] = OURS) -> None:
     home = home or dirname(dirname(realpath(__file__)))
     for name in names:
         ours = join(home, name)
-        found = _find_location(find_spec(name))
-        if found is None or realpath(found) != realpath(ours):
+        location = _find_location(find_spec(name))
+        if location is None or realpath(location) != realpath(ours):
             raise ImportError(
                 f"Docyard's own package {name!r} is {ours}, but Python finds "
-                f"{found or 'none of that name'}. Install Docyard in an environment of its own, for example "
-                "with `pipx install docyard`, and leave PYTHONPATH unset when it runs.",
+                f"{location or 'no such package'}. Install Docyard in a separate environment, for example "
+                "with `pipx install docyard`, and unset PYTHONPATH when it runs.",
                 name=name,
-                path=found,
+                path=location,
             )
 
 

@@ -1,4 +1,4 @@
-"""Words for people, at a terminal and on pages: ids of commits, authors, moments, states and lists."""
+"""Text formats for people, at a terminal and on pages: commit ids, authors, times, states and lists."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
     from workspace.proposals.events import Author
 
-SHORT = 8  # characters: two objects in ten thousand million share as many, and then Git says so
+SHORT_ID_LENGTH = 8  # characters; Git reports a prefix that is ambiguous
 
 
 def shorten_id(commit: str) -> str:
     """Return the beginning of an id, as people read and type it."""
-    return commit[:SHORT]
+    return commit[:SHORT_ID_LENGTH]
 
 
 def format_author(author: Author) -> str:
-    """Return who speaks: a client beside the person in whose name it writes."""
+    """Return an author's name, with the client that wrote in that name if there is one."""
     name = author.name or author.email or "somebody"
     return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
 
 
-def format_moment(moment: datetime) -> str:
-    """Return a moment, in UTC."""
-    return f"{moment:%Y-%m-%d %H:%M}"
+def format_moment(time: datetime) -> str:
+    """Return a time in UTC, to the minute."""
+    return f"{time:%Y-%m-%d %H:%M}"
 
 
 def format_state(state: str) -> str:
-    """Return a state as people say it."""
+    """Return a state with spaces instead of underscores."""
     return state.replace("_", " ")
 
 
@@ -41,5 +41,5 @@ def format_count(number: int, noun: str) -> str:
 
 def join_words(words: Iterable[str], last: str = "and") -> str:
     """Return `one`, `one and two`, `one, two and three`."""
-    found: Sequence[str] = tuple(words)
-    return f" {last} ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    items: Sequence[str] = tuple(words)
+    return f" {last} ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

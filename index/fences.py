@@ -16,26 +16,28 @@ from workspace.markdown.lines import LIST_MARKER
 from workspace.markdown.outline import find_code_fences
 
 _MARKS = ("```", "~~~")
-# What may repeat keeps what it took (`++`), or a long line would take time that grows with its square.
+# Possessive quantifiers (`++`) avoid quadratic time on long lines.
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
-_WITHIN = re.compile(rf"^(?=[ \t>+*\d-])[ \t]*+(?:(?:>|{LIST_MARKER})[ \t]*+)*(?:```|~~~)", re.MULTILINE)
-# After a blank line, what stands at the margin is in no list and no quotation, or begins one.
-_MARGIN = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
+_NESTED_FENCE = re.compile(
+    rf"^(?=[ \t>+*\d-])[ \t]*+(?:(?:>|{LIST_MARKER})[ \t]*+)*(?:```|~~~)", re.MULTILINE
+)
+# After a blank line, a line at the margin is outside every list and quotation, or begins one.
+_MARGIN_AFTER_BLANK = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
 _LINE_END = re.compile(r"\r\n?|\n")
 _LIST_MARK = re.compile(LIST_MARKER)
 
-_READ_BEFORE = 5_000
-"""Characters above a place that are read to tell in which fence it is, if there are more of them."""
+_CONTEXT_CHARACTERS = 5_000
+"""Characters before an offset that are parsed to find its fence in a long text."""
 
-_FEW = 1_000
-"""Of a text with more lines that have marks, which nobody wrote, no fences are remembered."""
+_MAX_CACHED_LINES = 1_000
+"""The fences of a text with more marked lines are not cached. No person writes such a text."""
 
 
 class Fence(NamedTuple):
     """A fenced block: [start, body) is its opening line, [end, close) its closing one.
 
-    `mark` are its ticks or tildes, `info` is the first word after them, and `prefix` what each of its lines
-    begins with: blanks in a list, a `>` in a quotation.
+    `mark` is its run of backticks or tildes, and `info` is the first word after it. `prefix` is the beginning
+    of each of its lines: blanks in a list, a `>` in a quotation.
     """
 
     start: int
@@ -48,62 +50,65 @@ class Fence(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Return True if it has no closing line."""
+        """Return True if the block has no closing line."""
         return self.end == self.close
 
 
 def find_fences(text: str, first: int, last: int) -> Sequence[Fence]:
     """Find the fences of a text in order, at least those between or around two offsets."""
-    return Fences(text).near(first, last)
+    return Fences(text).find_between(first, last)
 
 
 class Fences:
     """The fences of a text, parsed on demand."""
 
     def __init__(self, text: str) -> None:
-        """Look for marks only; what they mean is found out when it is asked for."""
+        """Find the lines with marks only; the fences are parsed on demand."""
         self._text = text
         self._lines = _find_marked_lines(text) if "```" in text or "~~~" in text else []
-        self._is_kept = len(self._lines) <= _FEW
+        self._is_cached = len(self._lines) <= _MAX_CACHED_LINES
 
-    def near(self, first: int, last: int) -> Sequence[Fence]:
-        """Return the fences between or around two offsets, in order, and perhaps others."""
+    def find_between(self, first: int, last: int) -> Sequence[Fence]:
+        """Return the fences between or around two offsets in order, and possibly others."""
         if not self._lines:
             return ()
         text = self._text
-        if not self._is_within(last):
-            margin = self._at_margin if self._is_kept else _find_margin_fences(text, self._lines, len(text))
+        if not self._has_nested_fence(last):
+            margin = (
+                self._margin_fences if self._is_cached else _find_margin_fences(text, self._lines, len(text))
+            )
             return [*takewhile(lambda fence: fence.start <= last, margin)]
-        if len(text) <= _READ_BEFORE:
-            return self._everywhere
+        if len(text) <= _CONTEXT_CHARACTERS:
+            return self._all_fences
         begin = 0
-        if first > _READ_BEFORE:
-            begin = text.rfind("\n", 0, first - _READ_BEFORE) + 1
-            begin = max((found.end() for found in _MARGIN.finditer(text, begin, first)), default=begin)
+        if first > _CONTEXT_CHARACTERS:
+            begin = text.rfind("\n", 0, first - _CONTEXT_CHARACTERS) + 1
+            margins = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
+            begin = max((margin.end() for margin in margins), default=begin)
         above = _find_margin_fences(text, self._lines, begin)
-        around = next((fence for fence in above if fence.close == begin), None)
+        enclosing = next((fence for fence in above if fence.close == begin), None)
         line_end = text.find("\n", last)
-        return [*_parse_fences(text, begin, line_end + 1 or len(text), around)]
+        return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing)]
 
-    def _is_within(self, last: int) -> bool:
-        """Return True if a mark before an offset is in a list or a quotation, or may be."""
-        if self._is_kept:
-            return self._first_within is not None and self._first_within <= last
+    def _has_nested_fence(self, last: int) -> bool:
+        """Return True if a mark before an offset may be in a list or a quotation."""
+        if self._is_cached:
+            return self._first_nested_fence is not None and self._first_nested_fence <= last
         lines = takewhile(lambda line: line < last, self._lines)
-        return any(_WITHIN.match(self._text, line, last) for line in lines)
+        return any(_NESTED_FENCE.match(self._text, line, last) for line in lines)
 
     @cached_property
-    def _first_within(self) -> int | None:
-        """Return the end of the first such mark."""
-        marks = (_WITHIN.match(self._text, line) for line in self._lines)
+    def _first_nested_fence(self) -> int | None:
+        """The end of the first mark that may be in a list or a quotation."""
+        marks = (_NESTED_FENCE.match(self._text, line) for line in self._lines)
         return next((mark.end() for mark in marks if mark), None)
 
     @cached_property
-    def _at_margin(self) -> Sequence[Fence]:
+    def _margin_fences(self) -> Sequence[Fence]:
         return [*_find_margin_fences(self._text, self._lines, len(self._text))]
 
     @cached_property
-    def _everywhere(self) -> Sequence[Fence]:
+    def _all_fences(self) -> Sequence[Fence]:
         return [*_parse_fences(self._text, 0, len(self._text), None)]
 
 
@@ -111,38 +116,45 @@ def _find_marked_lines(text: str) -> list[int]:
     """Find the starts of the lines that contain a fence mark anywhere."""
     lines: set[int] = set()
     for mark in _MARKS:
-        place = text.find(mark)
-        while place >= 0:
-            lines.add(text.rfind("\n", 0, place) + 1)
-            line_end = text.find("\n", place)
-            place = text.find(mark, line_end) if line_end >= 0 else -1
+        position = text.find(mark)
+        while position >= 0:
+            lines.add(text.rfind("\n", 0, position) + 1)
+            line_end = text.find("\n", position)
+            position = text.find(mark, line_end) if line_end >= 0 else -1
     return sorted(lines)
 
 
 def _find_margin_fences(text: str, lines: Sequence[int], end: int) -> Iterator[Fence]:
     """Find the fences that are indented by three spaces at most; the last may be open.
 
-    `lines` are where a line with a mark begins.
+    `lines` are the offsets of the lines with a mark.
     """
-    opened: re.Match[str] | None = None
-    for line in (found for begin in lines if (found := _FENCE.match(text, begin, end))):
-        if opened is None:
-            opened = line
-        elif line[1][0] == opened[1][0] and len(line[1]) >= len(opened[1]) and not line[2]:
-            yield Fence(opened.start(), opened.end() + 1, line.start(), line.end(), opened[1], opened[2])
-            opened = None
-    if opened is not None:
-        yield Fence(opened.start(), opened.end() + 1, end, end, opened[1], opened[2])
+    opening_line: re.Match[str] | None = None
+    for line in (match for begin in lines if (match := _FENCE.match(text, begin, end))):
+        if opening_line is None:
+            opening_line = line
+        elif line[1][0] == opening_line[1][0] and len(line[1]) >= len(opening_line[1]) and not line[2]:
+            yield Fence(
+                opening_line.start(),
+                opening_line.end() + 1,
+                line.start(),
+                line.end(),
+                opening_line[1],
+                opening_line[2],
+            )
+            opening_line = None
+    if opening_line is not None:
+        yield Fence(opening_line.start(), opening_line.end() + 1, end, end, opening_line[1], opening_line[2])
 
 
-def _parse_fences(text: str, begin: int, end: int, around: Fence | None) -> Iterator[Fence]:
-    """Find the fences that begin in a range of lines, and the one around its beginning if there is one."""
+def _parse_fences(text: str, begin: int, end: int, enclosing: Fence | None) -> Iterator[Fence]:
+    """Find the fences that begin in a range of lines; `enclosing` is the fence around its beginning."""
     starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
-    stretch = text[begin:end]
-    if around is not None:
-        stretch = f"{around.mark}{around.info}\n{stretch}"
-        starts.insert(0, around.start)
-    for (line, after), mark, info, size in find_code_fences(stretch):
+    excerpt = text[begin:end]
+    if enclosing is not None:
+        excerpt = f"{enclosing.mark}{enclosing.info}\n{excerpt}"
+        starts.insert(0, enclosing.start)
+    for (line, after), mark, info, size in find_code_fences(excerpt):
         start, body, close = starts[line], starts[line + 1], starts[after]
         prefix = _prefix(text[start:body], mark)
         word = next(iter(info.split()), "")
@@ -156,4 +168,4 @@ def _parse_fences(text: str, begin: int, end: int, around: Fence | None) -> Iter
 
 
 def _prefix(opening: str, mark: str) -> str:
-    return _LIST_MARK.sub(lambda found: " " * len(found[0]), opening[: opening.index(mark)])
+    return _LIST_MARK.sub(lambda marker: " " * len(marker[0]), opening[: opening.index(mark)])

@@ -1,10 +1,10 @@
-"""Hints for empty results: which part of the question excluded everything, and which change finds something.
+"""Hints for empty results: the part of the query that excludes everything, and changes that find something.
 
-Nothing is guessed: the search is repeated without each part of the question in turn, and a query is suggested
-only if it finds something.
+The search is repeated without each part of the query in turn. A query is suggested only if it finds
+something.
 
-Spelling corrections apply only to words that no section holds. The index holds stems, so the corrected word
-is read from the text of a section that holds it.
+Spelling corrections apply only to words that no section contains. The index contains stems, so the corrected
+word is read from the text of a section that contains it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from workspace.nearest import find_nearest
 
 MAX_VALUES_SHOWN = 10
 SAMPLE = 200
-"""Hits that are looked at to see which values occur."""
+"""Hits that are read to collect the values that occur."""
 
-_SHOWN = 100
+_MAX_SHOWN = 100
 Search = Callable[[Query, int], Sequence[SectionRecord]]
-"""Gives the best sections for a question, at most so many."""
+"""Returns the best sections for a query, up to a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,183 +43,189 @@ class Hint:
     suggested_queries: tuple[str, ...] = ()
 
 
-def explain_empty(question: Query, ask: Search, spelled: Callable[[], tuple[str, ...]] = tuple) -> Hint:
-    """Explain an empty result. `ask` searches the same commit; `spelled` returns corrected queries."""
-    if not question.terms:
-        return _plain("the query holds no words. Ask with words the documents may use.")
+def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]] = tuple) -> Hint:
+    """Explain an empty result. `search` searches the same commit; `suggest` returns corrected queries."""
+    if not query.terms:
+        return _make_hint("the query has no words. Use words that may occur in the documents.")
     return (
-        _blame_single_filters(question, ask)
-        or _blame_combined_filters(question, ask)
-        or _blame_stop_words(question)
-        or _blame_spelling(question, spelled)
-        or _blame_marks(question, ask)
-        or _plain("no section holds any of these words. Try other words.", question.path)
+        _explain_single_filters(query, search)
+        or _explain_combined_filters(query, search)
+        or _explain_stop_words(query)
+        or _explain_spelling(query, suggest)
+        or _explain_marks(query, search)
+        or _make_hint("no section contains any of these words. Try other words.", query.path)
     )
 
 
-def _blame_single_filters(question: Query, ask: Search) -> Hint | None:
+def _explain_single_filters(query: Query, search: Search) -> Hint | None:
     suggested: dict[str, tuple[str, ...]] = {}
-    emptied: list[str] = []
-    for key, value, other in _without_each_filter(question):
-        if not (found := ask(other, SAMPLE)):
+    excluding: list[str] = []
+    for key, value, other in _without_each_filter(query):
+        if not (matches := search(other, SAMPLE)):
             continue
-        emptied.append(f"{key} '{_shorten(value)}'")
-        values = _suggest_folders(found, value) if key == "path" else _common_values(found, key)
+        excluding.append(f"{key} '{_shorten(value)}'")
+        values = _suggest_folders(matches, value) if key == "path" else _common_values(matches, key)
         if values:
             suggested[key] = values
-    if not emptied:
+    if not excluding:
         return None
     advice = ", or use one of suggested_filters" if suggested else ""
-    return Hint(f"0 results found for {' and for '.join(emptied)}. Leave it out{advice}.", suggested)
+    return Hint(f"0 results found for {' and for '.join(excluding)}. Leave it out{advice}.", suggested)
 
 
-def _blame_combined_filters(question: Query, ask: Search) -> Hint | None:
-    """Blame filters that exclude everything only together; each suggested value finds something by itself."""
-    narrowings = list(_without_each_filter(question))
-    if len(narrowings) < 2 or not (found := ask(replace(question, filters={}, path=None), SAMPLE)):
+def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
+    """Explain filters that exclude everything only together; each suggested value alone finds something."""
+    filters = list(_without_each_filter(query))
+    if len(filters) < 2 or not (matches := search(replace(query, filters={}, path=None), SAMPLE)):
         return None
     suggested: dict[str, tuple[str, ...]] = {}
-    for key, value, _ in narrowings:
-        if values := _suggest_folders(found, value) if key == "path" else _common_values(found, key):
+    for key, value, _ in filters:
+        if values := _suggest_folders(matches, value) if key == "path" else _common_values(matches, key):
             suggested[key] = values
-    named = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in narrowings)
+    named = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in filters)
     advice = ", or use one of suggested_filters in place of them all" if suggested else ""
     return Hint(f"0 results found for {named} together. Leave these filters out{advice}.", suggested)
 
 
-def _without_each_filter(question: Query) -> Iterator[tuple[str, str, Query]]:
-    """Yield each filter, the path last, with the question without it."""
-    for key, value in question.filters.items():
-        others = {other: kept for other, kept in question.filters.items() if other != key}
-        yield key, value, replace(question, filters=others)
-    if question.path and question.path.strip("/"):
-        yield "path", question.path, replace(question, path=None)
+def _without_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
+    """Yield each filter, the path last, with the query without it."""
+    for key, value in query.filters.items():
+        others = {other: other_value for other, other_value in query.filters.items() if other != key}
+        yield key, value, replace(query, filters=others)
+    if query.path and query.path.strip("/"):
+        yield "path", query.path, replace(query, path=None)
 
 
-def _common_values(found: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
+def _common_values(matches: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
     """Return the most common values of a key."""
-    counts = Counter(value for record in found for value in record.facets.get(key, ()) if is_listable(value))
+    counts = Counter(
+        value for record in matches for value in record.facets.get(key, ()) if is_listable(value)
+    )
     return tuple(_most_common(counts)[:MAX_VALUES_SHOWN])
 
 
-def _suggest_folders(found: Sequence[SectionRecord], wanted: str) -> tuple[str, ...]:
-    """Return the folders whose names are most like a path, then those with most sections."""
-    counts = Counter(record.path.rpartition("/")[0] or record.path for record in found)
+def _suggest_folders(matches: Sequence[SectionRecord], requested_path: str) -> tuple[str, ...]:
+    """Return the folders with the names most similar to a path, then those with the most sections."""
+    counts = Counter(record.path.rpartition("/")[0] or record.path for record in matches)
     folders = [folder for folder in _most_common(counts) if len(folder) <= MAX_PATH]
-    return tuple(dict.fromkeys((*find_nearest(wanted.strip("/"), folders), *folders)))[:MAX_VALUES_SHOWN]
+    return tuple(dict.fromkeys((*find_nearest(requested_path.strip("/"), folders), *folders)))[
+        :MAX_VALUES_SHOWN
+    ]
 
 
 def _most_common(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def _blame_stop_words(question: Query) -> Hint | None:
-    if not all(term in STOP_WORDS for term in question.terms):
+def _explain_stop_words(query: Query) -> Hint | None:
+    if not all(term in STOP_WORDS for term in query.terms):
         return None
-    return _plain("such words are in almost every text. Name the matter itself.", question.path)
+    return _make_hint("such words are in almost every text. Use more specific words.", query.path)
 
 
-def _blame_spelling(question: Query, spelled: Callable[[], tuple[str, ...]]) -> Hint | None:
-    if not (queries := spelled()):
+def _explain_spelling(query: Query, suggest: Callable[[], tuple[str, ...]]) -> Hint | None:
+    if not (queries := suggest()):
         return None
-    told = _plain(f"no section holds a word as it is spelt. Did you mean '{queries[0]}'?", question.path)
-    return replace(told, suggested_queries=queries)
+    hint = _make_hint(
+        f"no section contains a word with this spelling. Did you mean '{queries[0]}'?", query.path
+    )
+    return replace(hint, suggested_queries=queries)
 
 
-def _blame_marks(question: Query, ask: Search) -> Hint | None:
-    unquoted, undashed = replace(question, phrases=()), replace(question, excluded=())
+def _explain_marks(query: Query, search: Search) -> Hint | None:
+    unquoted, undashed = replace(query, phrases=()), replace(query, excluded=())
     unmarked = replace(unquoted, excluded=())
     others = {
-        "the words are there, but not as the quoted phrase. Leave the quotes out.": unquoted,
-        "what is found has a word that a dash excludes; in quotes that word is searched for.": undashed,
-        "nothing has the phrase and no excluded word. Leave out both.": unmarked,
+        "the words occur, but not as the quoted phrase. Leave the quotes out.": unquoted,
+        "all matches contain a word that a dash excludes. Put the word in quotes to search for it.": undashed,
+        "no section has the phrase without an excluded word. Leave out both.": unmarked,
     }
     for reason, other in others.items():
-        if other != question and ask(other, 1):
-            return _plain(reason, question.path)
-    if unmarked != question and ask(replace(unmarked, filters={}, path=None), 1):
-        return _plain(
-            "the words are there, but not with these filters and marks. Leave filters, quotes and dashes out."
+        if other != query and search(other, 1):
+            return _make_hint(reason, query.path)
+    if unmarked != query and search(replace(unmarked, filters={}, path=None), 1):
+        return _make_hint(
+            "the words occur, but not with these filters and marks. Leave filters, quotes and dashes out."
         )
     return None
 
 
-def _plain(reason: str, path: str | None = None) -> Hint:
+def _make_hint(reason: str, path: str | None = None) -> Hint:
     where = f" under path '{_shorten(path)}'" if path else ""
     return Hint(f"0 results found{where}: {reason}", {})
 
 
 def _shorten(value: str) -> str:
     """Shorten a caller's text for a message, without invisible characters."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in value[:_SHOWN])
+    return "".join(character if character.isprintable() else "\ufffd" for character in value[:_MAX_SHOWN])
 
 
 MAX_QUERIES = 3
 
-# What bounds the time that this takes: of a longer query, or more words, nothing is corrected.
+# These limits bound the time: a longer query, or one with more unknown words, is not corrected.
 _MAX_QUERY = 200
 _MAX_WORDS = 4
-_SHORTEST = 4
-_CANDIDATES = 3
-_READ = 3
-_READ_CHARACTERS = 50_000
+_MIN_WORD = 4
+_MAX_CANDIDATES = 3
+_MAX_SECTIONS_READ = 3
+_MAX_CHARACTERS_READ = 50_000
 Similar = Callable[[str, int], tuple[str, ...]]
-"""Gives at most so many terms that a folded word may have meant."""
+"""Returns the terms that a folded word may mean, up to a number."""
 
 
 def suggest_queries(
-    text: str, question: Query, ask: Search, similar: Similar, read: Callable[[SectionRecord], str]
+    text: str, query: Query, search: Search, similar: Similar, read: Callable[[SectionRecord], str]
 ) -> tuple[str, ...]:
-    """Correct the words of a query, best first; every suggestion finds something with the same filters.
+    """Return corrected queries, the best first; each finds something with the same filters.
 
-    `question` was parsed from `text`; `read` returns the Markdown of a section without its heading.
+    `query` was parsed from `text`; `read` returns the Markdown of a section without its heading.
     """
     text = " ".join(normalize(text).split())
     if len(text) > _MAX_QUERY or not text.isprintable():
         return ()
-    unknown = list(islice(_unknown_words(text, question, ask), _MAX_WORDS + 1))
+    unknown = list(islice(_unknown_words(text, query, search), _MAX_WORDS + 1))
     if len(unknown) > _MAX_WORDS:
         return ()
     corrections: dict[str, list[str]] = {}
     for word in unknown:
-        terms = similar(fold(word), _CANDIDATES)
-        if spellings := list(dict.fromkeys(_spellings(word, terms, question, ask, read))):
+        terms = similar(fold(word), _MAX_CANDIDATES)
+        if spellings := list(dict.fromkeys(_spellings(word, terms, query, search, read))):
             corrections[word] = spellings
     if not corrections:
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
-    # Each phrase is looked for in many texts, which takes a while.
-    tried = islice(choices, MAX_QUERIES if question.phrases else 2 * MAX_QUERIES)
-    asked = (_correct(text, spellings) for spellings in tried)
-    found = (query for query in asked if ask(parse(query, question.filters, question.path), 1))
-    return tuple(islice(found, 1 if question.phrases else MAX_QUERIES))
+    # Each phrase is searched for in many texts, which takes long.
+    choices_to_try = islice(choices, MAX_QUERIES if query.phrases else 2 * MAX_QUERIES)
+    corrected = (_correct(text, spellings) for spellings in choices_to_try)
+    useful = (other for other in corrected if search(parse(other, query.filters, query.path), 1))
+    return tuple(islice(useful, 1 if query.phrases else MAX_QUERIES))
 
 
-def _unknown_words(text: str, question: Query, ask: Search) -> Iterator[str]:
-    """Yield the words of the query that no section holds, as they are spelled there."""
+def _unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
+    """Yield the words of the query that no section contains, as they are spelled in the query."""
     for word in dict.fromkeys(WORD.findall(text)):
-        if len(word) < _SHORTEST or not is_word(fold(word)):
+        if len(word) < _MIN_WORD or not is_word(fold(word)):
             continue
         terms = expand(word)
-        if len(terms) == 1 and terms[0] in question.terms and not ask(Query({terms[0]: 1}), 1):
+        if len(terms) == 1 and terms[0] in query.terms and not search(Query({terms[0]: 1}), 1):
             yield word
 
 
 def _spellings(
-    word: str, terms: Iterable[str], question: Query, ask: Search, read: Callable[[SectionRecord], str]
+    word: str, terms: Iterable[str], query: Query, search: Search, read: Callable[[SectionRecord], str]
 ) -> Iterator[str]:
     """Yield each term as the best matching sections spell it.
 
-    Of several spellings the one nearest to the word is returned, and of these the most common.
+    Of several spellings the one nearest to the word is used, and of equally near ones the most common.
     """
     for term in terms:
         matcher = Matcher([term])
         counts: Counter[str] = Counter()
-        for record in ask(replace(question, terms={term: 1}, phrases=()), _READ):
-            for text in (record.heading, read(record)[:_READ_CHARACTERS]):
+        for record in search(replace(query, terms={term: 1}, phrases=()), _MAX_SECTIONS_READ):
+            for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
                 tokens = (TOKEN.match(text, start) for start, _ in matcher.matches(text))
-                pieces = (piece for token in tokens if token for piece in _pieces(token[0]))
-                counts.update(piece for piece in pieces if expand(piece)[:1] == (term,))
+                parts = (part for token in tokens if token for part in _word_parts(token[0]))
+                counts.update(part for part in parts if expand(part)[:1] == (term,))
         if spellings := sorted(counts, key=lambda spelling: -counts[spelling]):
             yield spellings[int(edit_distances(word, spellings).argmin())]
 
@@ -228,7 +234,7 @@ def _correct(text: str, spellings: Mapping[str, str]) -> str:
     return WORD.sub(lambda word: spellings.get(word[0], word[0]), text)
 
 
-def _pieces(token: str) -> Iterator[str]:
+def _word_parts(token: str) -> Iterator[str]:
     """Yield the words of a token, and their parts, that consist of letters alone."""
     for word in WORD.findall(normalize(token)):
-        yield from (piece for piece in dict.fromkeys((word, *JOINT.split(word))) if is_word(fold(piece)))
+        yield from (part for part in dict.fromkeys((word, *JOINT.split(word))) if is_word(fold(part)))

@@ -1,4 +1,4 @@
-"""The index of a branch: found, opened, brought to the tip, or rebuilt.
+"""The index of a branch, which is opened, updated to the tip, or rebuilt.
 
     missing, damaged, of another schema, at a lost commit   ->  rebuild next to the old one, then swap
     behind the tip                                          ->  index the difference
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_TRIES = 20
-"""How often we look again at a branch or an index that others move all the time."""
+_ATTEMPTS = 20
+"""Attempts to update an index while other processes change the branch or the index."""
 
-_TRIED_AGAIN = 16
-"""Unreadable documents that each search looks at, to see whether they can be read by now."""
+_MAX_RETRIED = 16
+"""Unreadable documents that each search tries to read again."""
 
 
 class FollowResult(NamedTuple):
-    """The state of an index; stale if the branch has moved on and another writer is indexing it."""
+    """The state of an index; stale if the branch has newer commits that another writer is indexing."""
 
     state: State
     is_stale: bool = False
@@ -58,11 +58,13 @@ class LiveIndex:
     def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
-        self._places = lambda name: [folder] if folder else self._folders(name)
-        self._home = self.home()
+        self._candidate_folders = lambda name: [folder] if folder else self._folders(name)
+        self._index_location = self.new_location()
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
-        self._publisher = MetadataPublisher(workspace, self._home, lambda: self.engine.latest(), self.values)
+        self._publisher = MetadataPublisher(
+            workspace, self._index_location, lambda: self.engine.latest(), self.values
+        )
 
     @cached_property
     def texts(self) -> Texts:
@@ -78,20 +80,22 @@ class LiveIndex:
             if self._engine is None:
                 from index.whoosh_engine.engine import WhooshEngine
 
-                self._engine = WhooshEngine(self._home, self.texts.read, durable=self._workspace.durable)
+                self._engine = WhooshEngine(
+                    self._index_location, self.texts.read, durable=self._workspace.durable
+                )
         return self._engine
 
     def follow(self, progress: Progress | None = None) -> FollowResult:
-        """Bring the index to the tip of the branch, and return its state.
+        """Update the index to the tip of the branch, and return its state.
 
-        While another writer is at work, that is the last commit indexed. Raises IndexBusy if there is none,
-        IndexUnwritable.
+        While another writer is active, the state is that of the last indexed commit. Raises IndexBusy if
+        there is no index yet, IndexUnwritable.
         """
         state = self._engine.serving() if self._engine else None
         if state is not None and self._is_fresh(state):
             return FollowResult(state)
         try:
-            return FollowResult(self._bring_to_tip(progress))
+            return FollowResult(self._update_to_tip(progress))
         except IndexBusy:
             state = self.engine.serving()
             if state is None:
@@ -99,22 +103,22 @@ class LiveIndex:
             return FollowResult(state, is_stale=self.is_behind(state))
 
     def is_behind(self, state: State) -> bool:
-        """Return True if a state's commit is not the tip."""
+        """Return True if the commit of a state is not the tip."""
         return state.commit != self._workspace.tip()
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Search the index as it is. Raises GenerationGone; after IndexDamaged call `replace`."""
+        """Search the current index. Raises GenerationGone; after IndexDamaged the caller calls `replace`."""
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
 
     def generation(self, progress: Progress | None = None) -> IndexSnapshot | None:
-        """Return the index as it is, at whatever commit; build it if there is none."""
+        """Return the current index, which may be at an older commit; build it if there is none."""
         if self.engine.generation() is None:
             self.follow(progress)
         return self.engine.generation()
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Return at most so many terms of the index that a folded word may have meant."""
-        return self.engine.similar(word, most)
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` terms of the index that a folded word may mean."""
+        return self.engine.similar(word, limit)
 
     def rebuild(self, progress: Progress | None = None) -> State:
         """Rebuild the index next to the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
@@ -127,7 +131,7 @@ class LiveIndex:
 
     def sweep(self) -> int:
         """Remove leftovers of dead writers; return how many files and folders. Raises IndexBusy."""
-        self._workspace.tip()  # raises where the repository or the branch is gone, which get no folder
+        self._workspace.tip()  # raises if the repository or the branch is missing: they get no folder
         return self.engine.sweep()
 
     def metadata(self) -> Metadata | None:
@@ -146,16 +150,16 @@ class LiveIndex:
         """Return the state of the index, without building, repairing or following it."""
         return self.engine.status(self._workspace.tip())
 
-    def home(self) -> IndexLocation:
-        """Return a new object for the same locations, for data stored next to the index."""
-        return IndexLocation(self._name, self._places)
+    def new_location(self) -> IndexLocation:
+        """Return a new IndexLocation for the same folders, for data stored next to the index."""
+        return IndexLocation(self._name, self._candidate_folders)
 
     def close(self) -> None:
         """Close the index's files; the next use opens them again."""
         self._publisher.close()
         if self._engine is not None:
             self._engine.close()
-        self._home.reset()
+        self._index_location.reset()
 
     def text(self, record: SectionRecord) -> str:
         """Return the text of a section without its heading; invalid UTF-8 becomes U+FFFD."""
@@ -172,21 +176,21 @@ class LiveIndex:
             self.engine.search(parse("anything"))
 
     def _is_fresh(self, state: State) -> bool:
-        """Return True if a state is that of the tip, and no document is missing that can be read."""
+        """Return True if a state is at the tip and all its unreadable documents are still unreadable."""
         return not self.is_behind(state) and not self.is_readable_again(state)
 
     def is_readable_again(self, state: State) -> bool:
-        """Return True if a document that Git could not read can be read by now."""
-        for blob in islice(state.unreadable.values(), _TRIED_AGAIN):
+        """Return True if a document that Git could not read can be read now."""
+        for blob in islice(state.unreadable.values(), _MAX_RETRIED):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)
                 return True
         return False
 
-    def _bring_to_tip(self, progress: Progress | None) -> State:
+    def _update_to_tip(self, progress: Progress | None) -> State:
         from index.port import BaseMoved
 
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             target = self._workspace.snapshot()
             state: State | None = None
             try:
@@ -194,7 +198,7 @@ class LiveIndex:
                 if state is not None and state.commit == target.commit and self._is_fresh(state):
                     return self._publish(state)
                 if self._workspace.tip() != target.commit:
-                    continue  # another thread may have followed it already, and the index never goes back
+                    continue  # another thread may have updated the index, which never goes back
                 if state is not None and (state.commit is None or self._workspace.exists(state.commit)):
                     state = self._advance(state, target, progress)
                 else:
@@ -202,30 +206,30 @@ class LiveIndex:
             except BaseMoved:
                 continue
             except (IndexDamaged, DamagedRepository):
-                # From a commit whose objects are pruned, perhaps by halves, no way leads on either. If it is
-                # the target that is damaged, building finds that again.
+                # The indexed commit may be pruned, so that there is no difference. If the target is damaged,
+                # the rebuild raises again.
                 state = self._build(state, target, progress)
             self._publish(state)
             if state.commit == target.commit:
                 return state
-        raise IndexBusy("the branch moves faster than its index can follow", fix="Try again in a moment.")
+        raise IndexBusy("the branch changes faster than it can be indexed", fix="Try again in a moment.")
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
         from index.source import diff_snapshots, read_pages
         from workspace.snapshot.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
-        found = diff_snapshots(old, target, state.files)
-        if found is None:
+        difference = diff_snapshots(old, target, state.files)
+        if difference is None:
             return self._build(state, target, progress)
-        wanted = {**state.unreadable, **found.upserts}
-        for path in found.deletes:
-            wanted.pop(path, None)
-        changed = read_pages(target, wanted, progress, "Indexing changed documents")
-        return self.engine.apply(state.commit, target.commit, changed, found.deletes)
+        blobs = {**state.unreadable, **difference.upserts}
+        for path in difference.deletes:
+            blobs.pop(path, None)
+        changed = read_pages(target, blobs, progress, "Indexing changed documents")
+        return self.engine.apply(state.commit, target.commit, changed, difference.deletes)
 
-    def _build(self, seen: State | None, target: Snapshot, progress: Progress | None) -> State:
-        return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != seen)
+    def _build(self, known_state: State | None, target: Snapshot, progress: Progress | None) -> State:
+        return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != known_state)
 
     def _source(self, target: Snapshot) -> GitSource:
         from index.source import GitSource

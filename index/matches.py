@@ -14,26 +14,26 @@ from index.analysis import TOKEN, expand
 from index.analysis.words import make_separator_table
 
 Match = tuple[int, frozenset[str]]
-"""The character at which a token begins, and which of the terms it stands for."""
+"""The character at which a token begins, and its terms that were searched for."""
 
-# A word holds all of its stem but the last letter, if that is one of these ("retried", "using",
-# "accessibility", "skies"), and the word is longer than two. Only "dying", "lying", "tying" and the like are
-# stemmed otherwise, and a snippet can do without these.
+# A word contains its stem, possibly without the last letter if that is one of these and the stem has more
+# than two letters ("retried", "using", "accessibility", "skies"). Only words such as "dying", "lying" and
+# "tying" are stemmed differently, and snippets do not need these.
 _REWRITTEN = "iely"
 
 _SPACED = make_separator_table()
 
 _FOREIGN = re.compile(rb"[\x80-\xff][^ ]*+")
 
-_LONG = 100
-"""A word of more bytes is a line in a script without spaces, or data: nobody asks for it as a whole."""
+_MAX_WORD = 100
+"""A word of more bytes is a line in a script without spaces, or data. Its tokens are matched one by one."""
 
 
 class Searchable:
     """A text prepared for matchers.
 
-    `source` is the text, as bytes if it is not ASCII. `lowered` has the same offsets, with small letters, a
-    space for each byte outside tokens, and one at the end.
+    `source` is the text, as bytes if it is not ASCII. `lowered` has the same offsets, with lower-case
+    letters, a space for each byte outside tokens, and one more space at the end.
     """
 
     __slots__ = ("lowered", "source")
@@ -49,78 +49,82 @@ class Searchable:
 
 
 class Matcher:
-    """A matcher of one query's terms in many texts, which caches the words that it has analysed."""
+    """A matcher of one query's terms in many texts. It caches the words that it has analysed."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._sought = {_encoded(_search_bytes(term)) for term in self._terms}
+        self._needles = {_encoded(_search_bytes(term)) for term in self._terms}
         self._words: dict[str | bytes, frozenset[str]] = {}
 
     def matches(self, text: str) -> list[Match]:
         """Find every token of a text that gives some of the terms, in order."""
         searchable = Searchable(text)
-        held, long = self._held(searchable)
-        starts = sorted(long.union(held))
-        found: list[Match] = []
-        for place, start in zip(_characters(searchable.source, starts), starts, strict=True):
-            found += self._tokens(place, searchable.word(start))
-        return found
+        matched_words, long_words = self._find_words(searchable)
+        starts = sorted(long_words.union(matched_words))
+        matches: list[Match] = []
+        for offset, start in zip(_character_offsets(searchable.source, starts), starts, strict=True):
+            matches += self._tokens(offset, searchable.word(start))
+        return matches
 
     def words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
         """Find the words that contain terms: the offset of each, ascending, and its terms.
 
         Each token of a long word counts by itself.
         """
-        held, long = self._held(text)
-        starts = sorted(long.union(held) if long else held)
-        places = _characters(text.source, starts)
-        if not long:
-            return places, [*map(held.__getitem__, starts)]
-        found: list[Match] = []
-        for place, start in zip(places, starts, strict=True):
-            found += self._tokens(place, text.word(start)) if start in long else [(place, held[start])]
-        return [place for place, _ in found], [terms for _, terms in found]
+        matched_words, long_words = self._find_words(text)
+        starts = sorted(long_words.union(matched_words) if long_words else matched_words)
+        offsets = _character_offsets(text.source, starts)
+        if not long_words:
+            return offsets, [*map(matched_words.__getitem__, starts)]
+        matches: list[Match] = []
+        for offset, start in zip(offsets, starts, strict=True):
+            matches += (
+                self._tokens(offset, text.word(start))
+                if start in long_words
+                else [(offset, matched_words[start])]
+            )
+        return [offset for offset, _ in matches], [terms for _, terms in matches]
 
-    def _tokens(self, place: int, word: str) -> Iterator[Match]:
+    def _tokens(self, offset: int, word: str) -> Iterator[Match]:
         """Find the tokens with terms in a word at an offset."""
         for token in TOKEN.finditer(word):
             if terms := self._terms.intersection(expand(token[0])):
-                yield place + token.start(), terms
+                yield offset + token.start(), terms
 
-    def _held(self, text: Searchable) -> tuple[dict[int, frozenset[str]], set[int]]:
-        """Find words with terms, and long words, which may have some, by their offsets in the source.
+    def _find_words(self, text: Searchable) -> tuple[dict[int, frozenset[str]], set[int]]:
+        """Find the words with terms, and the long words, which may have some, by their offsets in the source.
 
         A word that is not ASCII may contain any term, because letters are folded.
         """
         source, lowered = text.source, text.lowered
         find, before, after = lowered.find, lowered.rfind, lowered.index
-        words, held, long = self._words, dict[int, frozenset[str]](), set[int]()
-        for sought in self._sought:
-            at = find(sought)
-            while at >= 0:
-                start, end = before(b" ", 0, at) + 1, after(b" ", at)
-                if end - start > _LONG:
-                    long.add(start)
+        words, matched_words, long_words = self._words, dict[int, frozenset[str]](), set[int]()
+        for needle in self._needles:
+            index = find(needle)
+            while index >= 0:
+                start, end = before(b" ", 0, index) + 1, after(b" ", index)
+                if end - start > _MAX_WORD:
+                    long_words.add(start)
                 else:
                     word = source[start:end]
-                    here = words.get(word)
-                    if here is None:
-                        here = words[word] = self._terms & _terms_in(word)
-                    if here:
-                        held[start] = here
-                at = find(sought, end)
+                    word_terms = words.get(word)
+                    if word_terms is None:
+                        word_terms = words[word] = self._terms & _terms_in(word)
+                    if word_terms:
+                        matched_words[start] = word_terms
+                index = find(needle, end)
         if isinstance(source, bytes):
-            for foreign in _FOREIGN.finditer(lowered):
-                start, end = before(b" ", 0, foreign.start()) + 1, foreign.end()
-                if end - start > _LONG:
-                    long.add(start)
-                elif here := self._terms & _terms_in(source[start:end]):
-                    held[start] = here
-        return held, long
+            for foreign_word in _FOREIGN.finditer(lowered):
+                start, end = before(b" ", 0, foreign_word.start()) + 1, foreign_word.end()
+                if end - start > _MAX_WORD:
+                    long_words.add(start)
+                elif word_terms := self._terms & _terms_in(source[start:end]):
+                    matched_words[start] = word_terms
+        return matched_words, long_words
 
 
 def _search_bytes(term: str) -> str:
-    """Return the bytes that every ASCII word of a term contains."""
+    """Return the characters that every ASCII word of a term contains."""
     return term[:-1] if len(term) > 2 and term[-1] in _REWRITTEN else term
 
 
@@ -130,8 +134,8 @@ def _terms_in(word: str | bytes) -> frozenset[str]:
     return frozenset(term for token in TOKEN.findall(_text(word)) for term in expand(token))
 
 
-def _characters(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
-    """Count the characters of a source before some of its offsets, which ascend."""
+def _character_offsets(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
+    """Return the number of characters before each of some ascending offsets of a source."""
     if isinstance(source, str):
         return starts
     parts = (source[start:end] for start, end in pairwise((0, *starts)))

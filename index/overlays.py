@@ -1,13 +1,13 @@
 """Overlays: indexes of other commits than the tip, made of the index and an in-memory difference.
 
-The results of an overlay equal those of an index of its commit, to the last digit. It is therefore named by
-the commit alone, and stays valid when the branch and the index move on. If most of a commit differs, or its
-settings change the pages, all of it is in memory. The most recent overlays are cached, and their pages are
-reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a commit with and
-without.
+The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
+identified by its commit, and stays valid when the branch and the index change. If most of a commit differs,
+or its settings change the pages, all of it is in memory. The most recent overlays are cached, and their pages
+are reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a commit with and
+without this reuse.
 
-A document of the same path, blob, settings and manifests has the same page, so nothing is analysed twice
-while it is cached.
+Documents with equal path, blob, settings and manifests have equal pages, so nothing is analysed twice while
+it is cached.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 SMALL = 5_000
-"""Sections of a part that is copied, rather than kept beside others, so that few parts remain."""
+"""Parts with at most this many sections are merged into one, so that few parts remain."""
 
 _SHARE = 8
-"""Less than one part in so many of a large segment is not worth keeping all of it: it is analysed again."""
+"""A large segment is reused only if at least one in so many of its sections is needed."""
 
-Governed = Callable[[str], Values | None]
-"""Gives what the manifests say of a document; None where that is not known."""
+GovernedValues = Callable[[str], Values | None]
+"""Returns the values that the manifests give a document; None if they are unknown."""
 
 
 class CachedParts(NamedTuple):
     """Parts whose pages can be reused, with the manifest values at the time they were read."""
 
     parts: Sequence[SegmentReader]
-    governed: Governed
+    governed: GovernedValues
 
 
 class ReusedParts(NamedTuple):
-    """Parts with only the wanted pages live, and the blobs of the other wanted documents by path."""
+    """Parts in which only the required pages are live, and the blobs of the other documents by path."""
 
     parts: tuple[SegmentReader, ...]
-    rest: Mapping[str, str]
+    remaining: Mapping[str, str]
 
 
 class AddedParts(NamedTuple):
@@ -70,32 +70,36 @@ class AddedParts(NamedTuple):
     unreadable: Mapping[str, str]
 
 
-def reuse_pages(wanted: Mapping[str, str], governed: Governed, at_hand: Iterable[CachedParts]) -> ReusedParts:
-    """Find wanted documents, given as blobs by path, among the cached pages."""
-    rest = dict(wanted)
+def reuse_pages(
+    required: Mapping[str, str], governed: GovernedValues, cached: Iterable[CachedParts]
+) -> ReusedParts:
+    """Find required documents, given as blobs by path, among the cached pages."""
+    remaining = dict(required)
     parts: list[SegmentReader] = []
-    for part, said in ((part, source.governed) for source in at_hand for part in source.parts):
+    for part, cached_values in ((part, source.governed) for source in cached for part in source.parts):
         segment = part.segment
-        pages = {path: part.find(path) for path in rest}
+        pages = {path: part.find(path) for path in remaining}
         found = {
             path: page
             for path, page in pages.items()
-            if page is not None and segment.blob(page) == rest[path] and said(path) == governed(path)
+            if page is not None
+            and segment.blob(page) == remaining[path]
+            and cached_values(path) == governed(path)
         }
         sections = sum(len(segment.sections_of(page)) for page in found.values())
         if found and (segment.size <= SMALL or _SHARE * sections >= segment.size):
             parts.append(SegmentReader.of(segment, set(range(segment.pages)) - set(found.values())))
             for path in found:
-                del rest[path]
-    return ReusedParts(tuple(parts), rest)
+                del remaining[path]
+    return ReusedParts(tuple(parts), remaining)
 
 
-def add_rest(
-    taken: Iterable[SegmentReader], rest: Iterable[IndexedDocument | UnreadableDocument]
+def add_remaining(
+    reused: Iterable[SegmentReader], remaining: Iterable[IndexedDocument | UnreadableDocument]
 ) -> AddedParts:
     """Index the remaining documents, in ascending order of path, and add them to the reused parts."""
-    built = build_segments(rest)
-    return AddedParts(_merge_small([*taken, *map(SegmentReader.of, built.segments)]), built.unreadable)
+    built = build_segments(remaining)
+    return AddedParts(_merge_small([*reused, *map(SegmentReader.of, built.segments)]), built.unreadable)
 
 
 def _merge_small(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
@@ -108,28 +112,28 @@ def _merge_small(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
 
 
 MAX_OVERLAYS = 16
-"""Overlays that are kept, if they fit; the last one always is."""
+"""The largest number of cached overlays. The last one is always cached."""
 
 MAX_OVERLAY_BYTES = 64 << 20
-"""The bytes of memory of what they have analysed."""
+"""The bytes of memory of all cached overlays."""
 
 _CACHED_BYTES = 4 << 20
 
 
 class ReadSettings(NamedTuple):
-    """The settings that decide, beside the bytes and the manifests, what is read of a document."""
+    """The settings that decide a document's page, in addition to its bytes and the manifests."""
 
     document_bytes: int
     keys: frozenset[str]
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ReadSettings:
-        """Return those of a commit. Raises InvalidConfig."""
+        """Return the settings of a commit. Raises InvalidConfig."""
         return cls(snapshot.config.limits.document_bytes, frozenset(snapshot.config.taxonomy_keys))
 
 
 class _Base(NamedTuple):
-    """The index as it is, the commit that it stands for, and the settings of that."""
+    """The current index, its commit, and the settings of that commit."""
 
     generation: IndexSnapshot
     snapshot: Snapshot
@@ -138,13 +142,13 @@ class _Base(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """An index of one commit, made of another's. Safe to use from threads.
+    """An index of one commit, based on that of another. Safe to use from threads.
 
-    `own` are the parts that the other does not have, `governed` is what the manifests say of each document in
-    them, `reading` the settings by which they were read, `keys` those of the taxonomy.
+    `own` has the parts that the base index does not have, and `governed` the manifest values of each document
+    in them. `reading` are the settings by which they were read, `keys` the keys of the taxonomy.
     """
 
-    opened: Searcher
+    searcher: Searcher
     own: tuple[SegmentReader, ...]
     governed: Mapping[str, Values]
     reading: ReadSettings
@@ -153,25 +157,25 @@ class Overlay:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its own parts; those that are mapped from files take none."""
+        """The bytes of its own parts in memory, without those that are mapped from files."""
         own = (part.segment for part in self.own if part.segment.stamp is None)
         return sum(array.nbytes for segment in own for array in segment.arrays.values())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Return a stretch of a list. Raises GenerationGone for another generation than its own."""
+        """Return a range of results. Raises GenerationGone for another generation than its own."""
         read = self.live.texts.read
-        return self.opened.search(query, read, offset=offset, limit=limit, generation=generation)
+        return self.searcher.search(query, read, offset=offset, limit=limit, generation=generation)
 
     def values(self) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of the commit."""
-        return {key: self.opened.values(key) for key in self.keys}
+        return {key: self.searcher.values(key) for key in self.keys}
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Return at most so many terms that a folded word may have meant."""
-        return self.opened.similar(word, most)
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` terms that a folded word may mean."""
+        return self.searcher.similar(word, limit)
 
     def text(self, record: SectionRecord) -> str:
-        """Return what a section says beside its heading; what is not UTF-8 becomes U+FFFD."""
+        """Return the text of a section without its heading; invalid UTF-8 becomes U+FFFD."""
         return self.live.text(record)
 
 
@@ -182,10 +186,10 @@ class Overlays:
         """Create nothing until it is needed."""
         self.workspace = workspace
         self.live = live
-        self._kept: OrderedDict[str | None, Overlay] = OrderedDict()
+        self._cached_overlays: OrderedDict[str | None, Overlay] = OrderedDict()
         self._locks: WeakValueDictionary[str | None, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
-        self._closed = 0
+        self._close_count = 0
 
     def at(self, snapshot: Snapshot, progress: Progress | None = None) -> Overlay:
         """Return the overlay of a commit; one thread creates it while others wait.
@@ -193,25 +197,25 @@ class Overlays:
         Raises InvalidConfig, and the errors of following the branch if there is no index yet.
         """
         with self._lock_commit(snapshot.commit, progress):
-            known = self._cached(snapshot.commit)
-            if known is not None:
-                return known
-            closed = self._closed
-            made = self._make_overlay(snapshot, progress)
-            self._keep(made, closed)
-            return made
+            cached_overlay = self._cached(snapshot.commit)
+            if cached_overlay is not None:
+                return cached_overlay
+            close_count = self._close_count
+            overlay = self._make_overlay(snapshot, progress)
+            self._store(overlay, close_count)
+            return overlay
 
     @property
     def size(self) -> int:
         """The bytes of memory of the cached overlays."""
         with self._lock:
-            return sum(overlay.nbytes for overlay in self._kept.values())
+            return sum(overlay.nbytes for overlay in self._cached_overlays.values())
 
     def close(self) -> None:
         """Release all overlays, and those under construction."""
         with self._lock:
-            self._closed += 1
-            self._kept.clear()
+            self._close_count += 1
+            self._cached_overlays.clear()
 
     @contextmanager
     def _lock_commit(self, commit: str | None, progress: Progress | None) -> Iterator[None]:
@@ -229,51 +233,57 @@ class Overlays:
             lock.release()
 
     def _cached(self, commit: str | None) -> Overlay | None:
-        """Return a cached overlay if its files are unchanged and no document is missing that can be read."""
+        """Return a cached overlay if its files are unchanged and its unreadable documents still are."""
         with self._lock:
-            known = self._kept.get(commit)
-            if known is None:
+            cached_overlay = self._cached_overlays.get(commit)
+            if cached_overlay is None:
                 return None
-            self._kept.move_to_end(commit)
-        if known.opened.generation.is_untouched() and not self.live.is_readable_again(known.opened.state):
-            return known
+            self._cached_overlays.move_to_end(commit)
+        if cached_overlay.searcher.generation.is_untouched() and not self.live.is_readable_again(
+            cached_overlay.searcher.state
+        ):
+            return cached_overlay
         return None
 
-    def _keep(self, made: Overlay, closed: int) -> None:
+    def _store(self, overlay: Overlay, close_count: int) -> None:
         with self._lock:
-            if closed != self._closed:
+            if close_count != self._close_count:
                 return
-            self._kept.pop(made.opened.state.commit, None)
-            self._kept[made.opened.state.commit] = made
-            size = sum(overlay.nbytes for overlay in self._kept.values())
-            while len(self._kept) > 1 and (len(self._kept) > MAX_OVERLAYS or size > MAX_OVERLAY_BYTES):
-                size -= self._kept.popitem(last=False)[1].nbytes
+            self._cached_overlays.pop(overlay.searcher.state.commit, None)
+            self._cached_overlays[overlay.searcher.state.commit] = overlay
+            size = sum(overlay.nbytes for overlay in self._cached_overlays.values())
+            while len(self._cached_overlays) > 1 and (
+                len(self._cached_overlays) > MAX_OVERLAYS or size > MAX_OVERLAY_BYTES
+            ):
+                size -= self._cached_overlays.popitem(last=False)[1].nbytes
 
     def _make_overlay(self, target: Snapshot, progress: Progress | None) -> Overlay:
         base = self._base(progress)
         reading = ReadSettings.of(target)
-        parts, wanted, is_whole = _reuse_base(base, target)
-        at_hand = self._at_hand(reading)
-        if is_whole and base is not None and base.reading == reading:
-            at_hand.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.governed))
-        governed = {path: target.taxonomy.governed(path) for path in wanted}
-        taken = reuse_pages(wanted, governed.get, at_hand)
-        own, unreadable = add_rest(
-            taken.parts, read_pages(target, taken.rest, progress, "Indexing another commit")
+        parts, required, is_full = _reuse_base(base, target)
+        cached = self._cached_parts(reading)
+        if is_full and base is not None and base.reading == reading:
+            cached.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.governed))
+        governed = {path: target.taxonomy.governed(path) for path in required}
+        reused = reuse_pages(required, governed.get, cached)
+        own, unreadable = add_remaining(
+            reused.parts, read_pages(target, reused.remaining, progress, "Indexing another commit")
         )
-        every = tuple(part for part in (*parts, *own) if part.pages)
-        generation = IndexSnapshot(0, state_of(every, target.commit, unreadable), every)
-        opened = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
-        return Overlay(opened, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
+        all_parts = tuple(part for part in (*parts, *own) if part.pages)
+        generation = IndexSnapshot(0, state_of(all_parts, target.commit, unreadable), all_parts)
+        searcher = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
+        return Overlay(searcher, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
 
-    def _at_hand(self, reading: ReadSettings) -> list[CachedParts]:
-        """Return what was analysed by the same settings, for the commits that were asked for last."""
+    def _cached_parts(self, reading: ReadSettings) -> list[CachedParts]:
+        """Return the cached parts that were read by the same settings, the most recent first."""
         with self._lock:
-            kept = [overlay for overlay in reversed(self._kept.values()) if overlay.reading == reading]
-        return [CachedParts(overlay.own, overlay.governed.get) for overlay in kept]
+            overlays = [
+                overlay for overlay in reversed(self._cached_overlays.values()) if overlay.reading == reading
+            ]
+        return [CachedParts(overlay.own, overlay.governed.get) for overlay in overlays]
 
     def _base(self, progress: Progress | None) -> _Base | None:
-        """Return the index as it is; None if its commit can no longer be read, or none can be built."""
+        """Return the current index; None if its commit is no longer readable, or no index can be built."""
         with suppress(InvalidConfig, DamagedRepository):
             generation = self.live.generation(progress)
             commit = generation.state.commit if generation else None
@@ -285,15 +295,15 @@ class Overlays:
 
 
 def _reuse_base(base: _Base | None, target: Snapshot) -> tuple[list[SegmentReader], dict[str, str], bool]:
-    """Return the reusable part of an index, the blobs of the rest, and whether that is everything."""
+    """Return the reusable parts of an index, the blobs of the other documents, and True if none is reused."""
     if base is not None:
         generation, snapshot, _ = base
-        with suppress(DamagedRepository):  # of a commit that was reset away, some objects may be gone
+        with suppress(DamagedRepository):  # objects of an unreachable commit may have been pruned
             found = diff_snapshots(snapshot, target, generation.state.files)
             if found is not None:
-                wanted = {**generation.state.unreadable, **found.upserts}
-                gone = {*wanted, *found.deletes}
+                required = {**generation.state.unreadable, **found.upserts}
+                changed_paths = {*required, *found.deletes}
                 for path in found.deletes:
-                    wanted.pop(path, None)
-                return [remove_pages(part, gone) for part in generation.parts], wanted, False
+                    required.pop(path, None)
+                return [remove_pages(part, changed_paths) for part in generation.parts], required, False
     return [], dict(target.documents), True

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexedDocument:
-    """A document at one commit: its bytes, and the sections that point into them, in order.
+    """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
 
-    `facets` has the values by which its sections can be filtered, for each taxonomy key that it has.
+    `facets` has the values by which its sections can be filtered, for each taxonomy key of the document.
     """
 
     path: str
@@ -31,7 +31,7 @@ class IndexedDocument:
 
     @classmethod
     def of(cls, document: Document, blob: str, facets: Values | None = None) -> IndexedDocument:
-        """Return the indexed form of a parsed document; one with neither title nor text has no sections."""
+        """Return the indexed form of a parsed document. A document without title and text has no sections."""
         return cls(document.path, blob, document.title, facets or {}, document.data, document.sections)
 
     @cached_property
@@ -40,7 +40,7 @@ class IndexedDocument:
         return tuple(sorted(self.sections, key=lambda section: section.key))
 
     def text(self, section: Section) -> bytes:
-        """Return the text of a section without its heading, whose words come from the plain title."""
+        """Return the text of a section without its heading. The heading is indexed from the plain title."""
         data = self.data
         if section.start == section.heading_start:
             return data[section.body : section.end]
@@ -62,14 +62,14 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableDocument:
-    """A document of the commit that Git could not read; the index leaves it out, and says so."""
+    """A document of the commit that Git could not read. The index leaves it out and reports it."""
 
     path: str
     blob: str
 
 
 class SectionRecord(NamedTuple):
-    """The data of a section that results need, so that no document is parsed to show a hit.
+    """The data of a section that results need. With it, no document is parsed to show a hit.
 
     `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob. `line` and
     `end_line` count from 1 and are inclusive. `position` is the section's number among the `total` of its

@@ -2,7 +2,7 @@
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 
-The source of a chunk follows its delimiter. If it was cut at a line, the last line says so.
+The source of a chunk follows its delimiter. If the source is cut, the last line reports that.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_ID = 20_000
-"""Characters of an id that is looked for further where no section has it as its own."""
+"""Characters of the longest id that is looked up by alias and in the history."""
 
-_SHOWN = 200
-_COMPARED = 2_000
-_MEANINGS = 4  # ways to part an id that are looked for in the history
+_MAX_SHOWN = 200
+_MAX_COMPARED = 2_000
+_MAX_SPLITS = 4  # ways to split an id that are looked up in the history
 
 _FENCE = re.compile(
     rf"^(?P<before>(?:[ \t>]|{LIST_MARKER}[ \t])*)(?P<mark>`{{3,}}+|~{{3,}}+)(?P<rest>[^\n]*)$",
     re.MULTILINE,
 )
 _BULLET = re.compile(r"[^ \t>]")
-# Every character that some reader of lines takes for the end of one.
-_IMITATION = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(---[ \t]*Chunk:)")
+# Every character that some program treats as the end of a line.
+_FALSE_DELIMITER = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(---[ \t]*Chunk:)")
 
 
 class ChunkNotFound(WorkspaceError):
@@ -60,8 +60,8 @@ class InvalidChunkId(WorkspaceError):
 class PassageChunk:
     """One chunk of a passage. `offset` is 0 for the target, -n and +n for its neighbours.
 
-    `text` is exact: the source from the character `start` on, as far as it is shown; `size` counts the
-    characters of all of it.
+    `text` is the exact source from the character `start` on, possibly cut. `size` counts the characters of
+    the full source.
     """
 
     path: str
@@ -75,7 +75,7 @@ class PassageChunk:
 
     @property
     def end(self) -> int:
-        """The character of the source at which the rest begins."""
+        """The character of the source at which the text ends."""
         return self.start + len(self.text)
 
     @property
@@ -85,13 +85,13 @@ class PassageChunk:
 
     @property
     def is_cut(self) -> bool:
-        """Return True if the rest of the source is left out."""
+        """Return True if the source continues after the text."""
         return self.end < self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk and its neighbours in the file. `moved` says how an old address led to the chunk."""
+    """A chunk and its neighbours in the file. `moved` is the move that an old address was resolved by."""
 
     commit: str | None
     chunks: tuple[PassageChunk, ...]
@@ -99,21 +99,23 @@ class Passage:
 
     @property
     def target(self) -> PassageChunk:
-        """The chunk that was asked for."""
+        """The requested chunk."""
         return next(chunk for chunk in self.chunks if chunk.offset == 0)
 
-    def text(self, rest: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
-        """Write the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
+    def text(self, describe_remainder: Callable[[PassageChunk], str] = lambda chunk: "") -> str:
+        """Return the passage in the delimiter grammar; a line that imitates a delimiter gets a space.
 
-        `rest` returns where the rest of a cut chunk can be read.
+        `describe_remainder` returns a sentence on how to read the remainder of a cut chunk.
         """
-        return "\n\n".join(f"{_delimiter(chunk)}\n{_body(chunk, rest)}" for chunk in self.chunks)
+        return "\n\n".join(
+            f"{_format_delimiter(chunk)}\n{_format_body(chunk, describe_remainder)}" for chunk in self.chunks
+        )
 
-    def shorten(self, most: int) -> Passage:
-        """Shorten the passage to so many characters: the longest chunks are cut, each after a line."""
-        share = _fair_share([len(chunk.text) for chunk in self.chunks], most)
+    def shorten(self, limit: int) -> Passage:
+        """Return the passage in at most `limit` characters: the longest chunks are cut, each after a line."""
+        share = _compute_share([len(chunk.text) for chunk in self.chunks], limit)
         return replace(
-            self, chunks=tuple(replace(chunk, text=_lines_within(chunk.text, share)) for chunk in self.chunks)
+            self, chunks=tuple(replace(chunk, text=_cut_at_line(chunk.text, share)) for chunk in self.chunks)
         )
 
     def continue_from(self, offset: int) -> Passage:
@@ -128,26 +130,26 @@ class Passage:
 
 
 def read_passage(
-    snapshot: Snapshot, wanted: str, context: int = 0, moves: Callable[[], Moves] | None = None
+    snapshot: Snapshot, requested_id: str, context: int = 0, moves: Callable[[], Moves] | None = None
 ) -> Passage:
     """Read a chunk and up to `context` chunks before and after it, by its current or an old id.
 
     `moves` resolves old ids. Raises ChunkNotFound, InvalidChunkId.
     """
-    path, fragment = split_address(wanted, snapshot.documents)
+    path, fragment = split_address(requested_id, snapshot.documents)
     if not path or fragment == "":
-        raise _invalid(wanted)
-    found = _section(snapshot, path, fragment)
-    if found is None and (len(wanted) > MAX_ID or CONTROL.search(wanted)):
-        raise _invalid(wanted)
+        raise _invalid_chunk_id(requested_id)
+    match = _find_by_key(snapshot, path, fragment)
+    if match is None and (len(requested_id) > MAX_ID or CONTROL.search(requested_id)):
+        raise _invalid_chunk_id(requested_id)
     moved: Move | None = None
-    found = found or _find_by_alias(snapshot, path, fragment)
-    if found is None and moves is not None:
-        moved = next(_follow_moves(snapshot, wanted, moves()), None)
-        found = _section(snapshot, moved.path, moved.fragment) if moved else None
-    if found is None:
-        raise _not_found(wanted, _nearest_ids(snapshot, path, fragment))
-    document, target = found
+    match = match or _find_by_alias(snapshot, path, fragment)
+    if match is None and moves is not None:
+        moved = next(_follow_moves(snapshot, requested_id, moves()), None)
+        match = _find_by_key(snapshot, moved.path, moved.fragment) if moved else None
+    if match is None:
+        raise _chunk_not_found(requested_id, _find_nearest_ids(snapshot, path, fragment))
+    document, target = match
     total = len(document.sections)
     first, last = max(0, target.position - context), min(total, target.position + context + 1)
     sources = [
@@ -171,8 +173,8 @@ def read_passage(
     )
 
 
-def _section(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
-    """Return a document's section by its key; without one its first section."""
+def _find_by_key(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
+    """Return a document's section by its key; without a key, the first section."""
     if path not in snapshot.documents:
         return None
     document = snapshot.document(path)
@@ -193,78 +195,82 @@ def _find_by_alias(snapshot: Snapshot, path: str, fragment: str | None) -> tuple
         return None
 
 
-def _follow_moves(snapshot: Snapshot, wanted: str, moves: Moves) -> Iterator[Move]:
+def _follow_moves(snapshot: Snapshot, requested_id: str, moves: Moves) -> Iterator[Move]:
     """Yield the current locations of an id that no longer exists."""
-    for path, fragment in islice(_split_id(snapshot, wanted), _MEANINGS):
+    for path, fragment in islice(_split_id(snapshot, requested_id), _MAX_SPLITS):
         move = moves.find(snapshot, path, fragment)
         if move is not None:
             yield move
 
 
-def _split_id(snapshot: Snapshot, wanted: str) -> Iterator[tuple[str, str | None]]:
+def _split_id(snapshot: Snapshot, requested_id: str) -> Iterator[tuple[str, str | None]]:
     """Yield each way to split an id into the path of a possible document and a fragment."""
-    path, fragment = split_address(wanted, snapshot.documents)
+    path, fragment = split_address(requested_id, snapshot.documents)
     if path in snapshot.documents:
         yield path, fragment
         return
-    if wanted.lower().endswith(DOCUMENT_SUFFIXES):
-        yield wanted, None
-    for mark in re.finditer("#", wanted):
-        if wanted[: mark.start()].lower().endswith(DOCUMENT_SUFFIXES):
-            yield wanted[: mark.start()], wanted[mark.end() :]
+    if requested_id.lower().endswith(DOCUMENT_SUFFIXES):
+        yield requested_id, None
+    for mark in re.finditer("#", requested_id):
+        if requested_id[: mark.start()].lower().endswith(DOCUMENT_SUFFIXES):
+            yield requested_id[: mark.start()], requested_id[mark.end() :]
 
 
-def _nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
+def _find_nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
     """Return the ids nearest to one that does not exist."""
     if path not in snapshot.documents:
-        return _nearest_paths(path, snapshot.documents)
+        return _find_nearest_paths(path, snapshot.documents)
     keys = [section.key for section in snapshot.document(path).sections]
-    near = (find_nearest(fragment, keys) or keys[:5]) if fragment is not None else []
-    return [chunk_id(path, key) for key in near]
+    nearest = (find_nearest(fragment, keys) or keys[:5]) if fragment is not None else []
+    return [chunk_id(path, key) for key in nearest]
 
 
-def _nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
-    known = list(paths)
+def _find_nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
+    candidates = list(paths)
     name = path.rsplit("/", 1)[-1].lower()
-    same_name = [other for other in known if other.rsplit("/", 1)[-1].lower() == name]
-    # Comparing spellings costs too much to do it with every path of a large workspace.
-    return (same_name or find_nearest(path, known[:_COMPARED]))[:5]
+    same_name = [other for other in candidates if other.rsplit("/", 1)[-1].lower() == name]
+    # Comparing spellings with every path of a large workspace takes too long.
+    return (same_name or find_nearest(path, candidates[:_MAX_COMPARED]))[:5]
 
 
-def _not_found(wanted: str, near: list[str]) -> ChunkNotFound:
-    shown = wanted if len(wanted) <= _SHOWN else wanted[:_SHOWN] + "…"
-    fix = f"Did you mean '{near[0]}'?" if near else "Use the chunk_id of a search hit."
+def _chunk_not_found(requested_id: str, nearest: list[str]) -> ChunkNotFound:
+    shown = requested_id if len(requested_id) <= _MAX_SHOWN else requested_id[:_MAX_SHOWN] + "…"
+    fix = f"Did you mean '{nearest[0]}'?" if nearest else "Use the chunk_id of a search hit."
     return ChunkNotFound(
-        f"Chunk ID '{shown}' not found. Use search_docs to discover valid chunk IDs.", fix=fix, nearest=near
+        f"Chunk ID '{shown}' not found. Use search_docs to discover valid chunk IDs.",
+        fix=fix,
+        nearest=nearest,
     )
 
 
-def _invalid(wanted: str) -> InvalidChunkId:
-    shown = CONTROL.sub("�", wanted[:_SHOWN])
+def _invalid_chunk_id(requested_id: str) -> InvalidChunkId:
+    shown = CONTROL.sub("�", requested_id[:_MAX_SHOWN])
     return InvalidChunkId(
         f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path",
         fix="For example 'guides/retries.md#backoff-strategy', as a search returns it.",
     )
 
 
-def _delimiter(chunk: PassageChunk) -> str:
+def _format_delimiter(chunk: PassageChunk) -> str:
     role = f"Context: {chunk.offset:+d}" if chunk.offset else "Target"
     return f"--- Chunk: {chunk.chunk_id} (Chunk {chunk.position} of {chunk.total}) ({role}) ---"
 
 
-def _body(chunk: PassageChunk, rest: Callable[[PassageChunk], str]) -> str:
-    text = _IMITATION.sub(r"\1 \2", chunk.text.strip("\r\n"))
+def _format_body(chunk: PassageChunk, describe_remainder: Callable[[PassageChunk], str]) -> str:
+    text = _FALSE_DELIMITER.sub(r"\1 \2", chunk.text.strip("\r\n"))
     if not chunk.is_cut:
         return text
     fence = _open_fence(text)
     closed = f"{text}\n{fence}" if fence else text
     within = " within a code block" if fence else ""
-    note = f"[cut{within} after {chunk.end:,} of {chunk.size:,} characters. {rest(chunk)}".rstrip()
+    note = (
+        f"[cut{within} after {chunk.end:,} of {chunk.size:,} characters. {describe_remainder(chunk)}".rstrip()
+    )
     return f"{closed}\n\n{note}]"
 
 
 def _open_fence(text: str) -> str | None:
-    """Return the line that would close the code block in which a text ends; None if it ends in none."""
+    """Return the line that closes the code block in which a text ends; None outside a code block."""
     opened: re.Match[str] | None = None
     for line in _FENCE.finditer(text):
         if opened is None:
@@ -274,27 +280,28 @@ def _open_fence(text: str) -> str | None:
     return _BULLET.sub(" ", opened["before"]) + opened["mark"] if opened else None
 
 
-def _fair_share(sizes: Iterable[int], most: int) -> int:
-    """Return the most that each may have, so that all of them together have at most `most`."""
-    share, left = most, most
+def _compute_share(sizes: Iterable[int], limit: int) -> int:
+    """Return the largest size for each text with which all of them together have at most `limit`."""
+    share, remaining = limit, limit
     ascending = sorted(sizes)
-    for taken, size in enumerate(ascending):
-        share = max(left, 0) // (len(ascending) - taken)
+    for index, size in enumerate(ascending):
+        share = max(remaining, 0) // (len(ascending) - index)
         if size > share:
             break
-        left -= size
+        remaining -= size
     return share
 
 
-def _lines_within(text: str, most: int) -> str:
-    """Return the blocks of a text that fit, else its lines; part of one where half would be left unused.
+def _cut_at_line(text: str, limit: int) -> str:
+    """Return the beginning of a text in at most `limit` characters, cut after a block, else after a line.
 
-    A text that is shown has a character at least, so that reading on comes to an end.
+    The text is cut within a line if less than half of the limit would be used. It keeps at least one
+    character, so that a caller that continues always makes progress.
     """
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
     for end in ("\n\n", "\n", "\r"):
-        place = text.rfind(end, most // 2, most)
-        if place != -1:
-            return text[: place + len(end)]
-    return text[: max(most, 1)]
+        index = text.rfind(end, limit // 2, limit)
+        if index != -1:
+            return text[: index + len(end)]
+    return text[: max(limit, 1)]

@@ -14,25 +14,25 @@ from workspace.child_processes import Workers
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-_AHEAD = 2
-_PATIENCE = 60.0
-"""Seconds without any answer after which all processes count as failed."""
+_BLOCKS_PER_PROCESS = 2
+_TIMEOUT_S = 60.0
+"""Seconds without any result after which all processes count as failed."""
 
 
 def process_map(
     work: Callable[[Block], Result],
     blocks: Iterator[Block],
     processes: int,
-    begin: Callable[[], object] | None = None,
+    initialize: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Block, Result]]:
     """Apply `work` to each block in this many other processes, and yield the results in no order.
 
-    With 0 processes it runs here. Work, blocks and results are pickled. Each process calls `begin` first.
-    Blocks of a process that fails, is killed or does not answer are run again here, so that an error of
-    `work` is raised here.
+    With 0 processes the work runs in this process. Work, blocks and results are pickled. Each process calls
+    `initialize` first. Blocks of a process that fails, is killed or does not respond are run again in this
+    process, so that an error of `work` is raised here.
     """
-    if processes and multiprocessing.parent_process() is None:  # one that was started starts no others
-        yield from _map_in_children(work, blocks, processes, begin)
+    if processes and multiprocessing.parent_process() is None:  # a child process starts no others
+        yield from _map_in_children(work, blocks, processes, initialize)
     for block in blocks:
         yield block, work(block)
 
@@ -41,38 +41,42 @@ def _map_in_children(
     work: Callable[[Block], Result],
     blocks: Iterator[Block],
     processes: int,
-    begin: Callable[[], object] | None,
+    initialize: Callable[[], object] | None,
 ) -> Iterator[tuple[Block, Result]]:
-    """Yield results of other processes; stop before the last block if they fail, with none lost."""
+    """Yield results of other processes; stop early if they fail. No block is lost."""
     pickled = pickle.dumps(work)
-    handed: dict[Future[Result], Block] = {}
+    submitted: dict[Future[Result], Block] = {}
     is_open = True
-    with Workers(processes, begin) as workers:
+    with Workers(processes, initialize) as workers:
         while True:
-            while is_open and len(handed) < _AHEAD * processes and (block := next(blocks, None)) is not None:
+            while (
+                is_open
+                and len(submitted) < _BLOCKS_PER_PROCESS * processes
+                and (block := next(blocks, None)) is not None
+            ):
                 try:
-                    handed[workers.submit(_run_block, pickled, block)] = block
+                    submitted[workers.submit(_run_block, pickled, block)] = block
                 except (OSError, RuntimeError):
                     is_open = False
                     yield block, work(block)
-            if not handed:
+            if not submitted:
                 return
-            # One that was stopped, or waits for a disk that is gone, would be waited for without end.
-            done = wait(handed, _PATIENCE, FIRST_COMPLETED).done
+            # A process that is stopped, or waits for a missing disk, never returns a result.
+            done = wait(submitted, _TIMEOUT_S, FIRST_COMPLETED).done
             if not done:
                 break
             for future in done:
-                block = handed.pop(future)
+                block = submitted.pop(future)
                 yield block, work(block) if future.exception() else future.result()
-    for block in handed.values():
+    for block in submitted.values():
         yield block, work(block)
 
 
 @lru_cache(maxsize=1)
 def _run_child(work: bytes) -> Callable[[Any], Any]:
-    """Return what a process does, with all that it keeps from one block to the next."""
-    found: Callable[[Any], Any] = pickle.loads(work)
-    return found
+    """Return the unpickled work, with the state that it keeps between blocks."""
+    function: Callable[[Any], Any] = pickle.loads(work)
+    return function
 
 
 def _run_block(work: bytes, block: Any) -> Any:

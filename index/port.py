@@ -1,16 +1,16 @@
-"""The port to a search engine: what every engine does, and the values that pass through.
+"""The interface of a search engine, and the values that pass through it.
 
-An engine keeps the sections of one commit and answers queries about them. It is told what changed by those
-who follow the branch (`index.live`), never looks into Git by itself, and forgets nothing that it confirmed.
-`tests/index/test_engines.py` is the contract in full: any engine passes it.
+An engine stores the sections of one commit and searches them. `index.live` passes it the changes of the
+branch; the engine itself never reads Git, and it loses nothing that it has confirmed.
+`tests/index/whoosh_engine/test_engines.py` is the full contract: every engine passes it.
 
-    state     what the index stands for; None before the first commit was taken in
+    state     the indexed commit and its figures; None before the first commit is indexed
     apply     go from one commit to the next: a compare-and-set on the base, in one step
-    rebuild   take in a whole commit beside what serves, and swap
+    rebuild   index a full commit next to the current index, and swap the two
     search    the best sections for a query, in a fixed order
     values    how many sections have each value of a taxonomy key
-    similar   what a misspelt word may stand for
-    close     let go of what is open; the next call opens it again
+    similar   terms that a misspelt word may mean
+    close     close open files; the next call opens them again
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
 
 Progress = Callable[[int, int, str], None]
-"""Told the number of documents done, the number of all, and what is being done."""
+"""Receives the number of finished documents, the number of all documents, and the name of the work."""
 
 
 class BaseMoved(WorkspaceError):
-    """The index does not stand at the base of the change; `details` has its `commit`."""
+    """The index is not at the base commit of the change; `details` has its `commit`."""
 
     code: ClassVar[str] = "BASE_MOVED"
 
@@ -39,18 +39,18 @@ class NotIndexed(WorkspaceError):
 
 
 class GenerationGone(WorkspaceError):
-    """A page of results was asked for of another generation than the one that serves."""
+    """The requested page of results belongs to another generation than the current one."""
 
     code: ClassVar[str] = "GENERATION_GONE"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an index stands for: a commit, and how much it holds.
+    """The indexed commit, and the figures of its index.
 
-    `files` counts the documents of the commit, `chunks` their sections, `length` the weights of all terms of
-    all sections. `indexed_at` is the UTC time of the change, in ISO 8601 to the second. `unreadable` has the
-    documents that were left out because Git could not read them, each with its blob.
+    `files` counts the documents of the commit, `chunks` their sections, `length` the sum of the weights of
+    all terms of all sections. `indexed_at` is the UTC time of the change, in ISO 8601 to the second.
+    `unreadable` has the documents that were left out because Git could not read them, each with its blob.
     """
 
     commit: str | None
@@ -63,11 +63,11 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question: `terms` are joined by OR, each with its weight; no excluded term may occur.
+    """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
-    Every phrase must occur; with `phrases_first`, sections where they do not follow those where they do.
+    Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
 
-    A filter keeps the sections of documents that have this value, among others perhaps, for a taxonomy key.
+    A filter selects the sections of documents that have this value, and possibly others, for a taxonomy key.
     `path` is a document, a folder, or a glob in which `*` crosses folders.
     """
 
@@ -79,8 +79,8 @@ class Query:
     phrases_first: bool = False
 
 
-class Scored(NamedTuple):
-    """A section that answers, and its score."""
+class ScoredSection(NamedTuple):
+    """A section that matches a query, and its score."""
 
     record: SectionRecord
     score: float
@@ -90,11 +90,12 @@ class Scored(NamedTuple):
 class Results:
     """A range of results.
 
-    `more` reports whether there are further ones, `partial` that a phrase was not searched for to the end.
+    `more` is True if there are further results. `partial` is True if some sections were not checked for a
+    phrase.
     `generation` identifies the state of the index that decides the results.
     """
 
-    hits: tuple[Scored, ...]
+    hits: tuple[ScoredSection, ...]
     more: bool
     generation: str
     state: State
@@ -102,7 +103,7 @@ class Results:
 
 
 class Source(Protocol):
-    """The documents of a commit, which another process may read too: a source can be pickled."""
+    """The documents of a commit. A source can be pickled, so that another process can read it."""
 
     @property
     def commit(self) -> str | None: ...
@@ -115,7 +116,7 @@ class Source(Protocol):
 
 
 class Engine(Protocol):
-    """A search engine. Errors are WorkspaceErrors; IndexDamaged asks for `rebuild`."""
+    """A search engine. Errors are WorkspaceErrors; after IndexDamaged the caller calls `rebuild`."""
 
     def state(self) -> State | None: ...
 
@@ -126,11 +127,11 @@ class Engine(Protocol):
         upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
-        """Take in what differs between two commits, `upserts` in ascending order of path.
+        """Index the difference between two commits, with `upserts` in ascending order of path.
 
-        To be at `commit` already is a success that does nothing. With `base` and `commit` the same, documents
-        that could not be read before are taken in. Raises BaseMoved if the index stands neither at `base` nor
-        at `commit`, or had to begin anew elsewhere.
+        If the index is already at `commit`, nothing changes. If `base` and `commit` are equal, documents that
+        could not be read before are indexed. Raises BaseMoved if the index is neither at `base` nor at
+        `commit`, or has to be rebuilt at another location.
         """
 
     def rebuild(
@@ -140,9 +141,10 @@ class Engine(Protocol):
         *,
         unless: Callable[[State], bool] | None = None,
     ) -> State:
-        """Take in a whole commit beside what serves, and swap; give the state that serves then.
+        """Index a full commit next to the current index, swap the two, and return the new state.
 
-        `unless` is asked, when nobody else writes any more, whether what serves by then will do.
+        `unless` is called under the write lock with the current state. If it returns True, that state is
+        returned and nothing is built.
         """
 
     def search(
@@ -155,18 +157,18 @@ class Engine(Protocol):
     ) -> Results:
         """Return the hits [offset, offset + limit) of a query. Raises GenerationGone, NotIndexed.
 
-        `generation` binds a page to the list that its earlier pages came from.
+        `generation` is the generation of the earlier pages of the same results.
         """
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the sections that have each value of a taxonomy key."""
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Return at most so many terms of live sections that a folded word may have meant, its own left out.
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` terms of live sections that a folded word may mean, without its own term.
 
-        They are one edit away if there are such, else two: the stems of words one edit away, and terms with
-        the first two letters of its own, as far from this as `index.spelling.reach` says. Those that most
-        sections hold come first, then by the alphabet.
+        The terms are one edit away, or two if there are none. They are stems of words one edit away, and
+        terms with the same first two letters within `index.spelling.max_edits`. They are sorted by the
+        number of sections that contain them, then alphabetically.
         """
 
     def close(self) -> None: ...

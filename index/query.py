@@ -1,17 +1,16 @@
-"""The query grammar: what a person or an agent typed becomes a question to an engine.
+"""The query grammar: the text of a query is parsed to a `Query` for an engine.
 
-    words              joined by OR; stop words ("the", "and") count for nothing beside others
-    "exact phrase"     must occur, or comes first where other words stand beside; any quotes but single ones
+    words              joined by OR; stop words ("the", "and") are ignored if there are other words
+    "exact phrase"     must occur, or ranks first if the query has other words; in any quotes but single ones
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
-All else is text: there are no wildcards, ranges, fuzziness, brackets, fields or operators, and nothing is
-wrong but too much. Identifiers keep their form: `--dry-run`, `-1` and `-rf` are searched for.
+Everything else is text: there are no wildcards, ranges, fuzziness, brackets, fields or operators. The only
+errors are an empty query and a query over a limit. Identifiers keep their form: `--dry-run`, `-1` and `-rf`
+are searched for.
 
-Exact phrases: whether words stand one after another in a section, and which terms it must have for that.
-
-An index knows which sections hold the words of a phrase, not where. So a section that holds them all is read,
-and the phrase looked for in its words: case and accents make no difference, endings do, and whatever is not
-part of a word (punctuation, line breaks, the marks of emphasis and code) only separates words.
+Exact phrases: an index has no positions of words. Each section with all words of a phrase is therefore read,
+and the phrase is searched for in its words. Case and accents make no difference; word endings do. All other
+characters (punctuation, line breaks, the marks of emphasis and code) only separate words.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Return the words of normalised text as they are written; in scripts without spaces, runs of characters.
+    """Return the words of normalised text as written; in scripts without spaces, runs of characters.
 
     `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
     """
@@ -44,22 +43,22 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
-    """Return the index terms that each section with this phrase in its text holds; stop words are none.
+    """Return the index terms of every section that contains this phrase, without stop words.
 
-    There are none for a phrase of stop words, so other terms of a query must say which sections to read.
+    The result is empty for a phrase of stop words. The other terms of the query then select the sections.
     """
     words = (word for word in phrase if fold(word) not in STOP_WORDS)
-    return tuple(dict.fromkeys(term for word in words for term in _terms_anywhere(word)))
+    return tuple(dict.fromkeys(term for word in words for term in _terms_inside_names(word)))
 
 
-def _terms_anywhere(word: str) -> Iterable[str]:
-    """Return the terms that a word leaves in the index even where it is part of a longer name."""
+def _terms_inside_names(word: str) -> Iterable[str]:
+    """Return the index terms that a word also has as part of a longer name."""
     return (term for term in expand(f"x.{word}")[1:] if term != "x")
 
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """Phrases that must all occur, each as a run of folded words."""
+    """Phrases that must all occur, each as a sequence of folded words."""
 
     runs: tuple[str, ...]
 
@@ -70,27 +69,30 @@ class Phrases:
         return cls(tuple(run for run in runs if not run.isspace()))
 
     def occur_in(self, heading: str, text: bytes) -> bool:
-        """Return True if each stands in a section's heading or in its Markdown.
+        """Return True if each phrase occurs in a section's heading or in its Markdown.
 
         Takes time linear in the text.
         """
-        read = _run(strip_markup(text).decode("utf-8", "replace"))
-        return all(run in read or run in _run(heading) for run in self.runs)
+        body = _run(strip_markup(text).decode("utf-8", "replace"))
+        return all(run in body or run in _run(heading) for run in self.runs)
 
 
 def make_phrase_filter(
     phrases: Iterable[Iterable[str]], read: Callable[[SectionRecord], bytes]
 ) -> Callable[[SectionRecord], bool]:
-    """Make the function that says whether a section holds all the phrases.
+    """Return a function that returns True if a section contains all the phrases.
 
-    `read` gives the Markdown under the heading of a section.
+    `read` returns the Markdown under the heading of a section.
     """
-    wanted = Phrases.of(phrases)
-    return lambda record: wanted.occur_in(record.heading, read(record))
+    required_phrases = Phrases.of(phrases)
+    return lambda record: required_phrases.occur_in(record.heading, read(record))
 
 
 def _run(text: str) -> str:
-    """Write a text as its folded words with a space on both sides of each, or of each spaceless character."""
+    """Return the folded words of a text with a space on both sides of each.
+
+    In scripts without spaces each character counts as a word.
+    """
     words = " ".join(split_words(fold(normalize(text))))
     if not words.isascii():
         words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
@@ -102,24 +104,24 @@ def _separate_spaceless(run: re.Match[str]) -> str:
 
 
 MAX_CHARACTERS = 10_000
-"""The length of a query."""
+"""The largest number of characters of a query."""
 
 MAX_TERMS = 256
-"""The different index terms that a query asks for or excludes; an identifier has several."""
+"""The largest number of index terms that a query includes or excludes; an identifier has several terms."""
 
 MAX_PHRASES = 16
-"""The different phrases of a query."""
+"""The largest number of different phrases of a query."""
 
 MAX_PATH = 1_000
-"""The length of a path or glob to filter by."""
+"""The largest number of characters of a path or glob to filter by."""
 
-_FEWER_WORDS = "Ask with the few words that matter most, such as 'retry backoff'."
+_FIX_FEWER_WORDS = "Use the few most important words, such as 'retry backoff'."
 _STRAIGHT = '"\u201c\u201d\u201e\u201f'
 _QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
 
-# A quote right after a letter or digit opens nothing: it is a mark of inches, say. A dash before a number, or
-# before a dash, excludes nothing. What repeats keeps what it took (`++`), so reading takes linear time.
-_MARKED = re.compile(
+# A quote right after a letter or digit opens no phrase: it may be a mark of inches. A dash before a number or
+# another dash excludes nothing. Possessive quantifiers (`++`) keep the time linear.
+_MARKED_PART = re.compile(
     rf"""
     (?P<dash> (?<!\S)- )?
     (?: (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<quoted> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
@@ -139,14 +141,14 @@ class EmptyQuery(WorkspaceError):
 
 
 class QueryTooBroad(WorkspaceError):
-    """A query that asks for more than is looked up at once; `details` has the `limit`, if it is a number."""
+    """A query over a limit, or with an excluded phrase; `details` has the `limit`, if it is a number."""
 
     code: ClassVar[str] = "QUERY_TOO_BROAD"
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """A query taken apart: its text, which has the words of the phrases too, and what is marked in it."""
+class _ParsedText:
+    """The parts of a query: its text, including the words of phrases, then its phrases and excluded terms."""
 
     text: str
     phrases: tuple[tuple[str, ...], ...] = ()
@@ -154,74 +156,74 @@ class _Parts:
 
 
 def parse(text: str, filters: Mapping[str, str] | None = None, path: str | None = None) -> Query:
-    """Read a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
+    """Parse a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
 
-    The words of phrases are among the terms. A query of punctuation alone has no terms, and finds nothing.
+    The words of phrases are also terms. A query of punctuation alone has no terms, and finds nothing.
     """
     if not text or text.isspace():
-        raise EmptyQuery("the query is empty", fix="Ask with a few words, such as 'retry backoff'.")
+        raise EmptyQuery("the query is empty", fix="Use a few words, such as 'retry backoff'.")
     if len(text) <= MAX_CHARACTERS:
         text = normalize(text)
     if len(text) > MAX_CHARACTERS:
-        raise _too_broad("characters", len(text), MAX_CHARACTERS, _FEWER_WORDS)
+        raise _too_broad("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
     if path is not None and len(path) > MAX_PATH:
         raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
-    parts = _split_marks(text) if _MARK.search(text) else _Parts(text)
+    parts = _parse_marks(text) if _MARK.search(text) else _ParsedText(text)
     terms = weigh(TOKEN.findall(parts.text))
     if not terms and parts.excluded:
-        # Nobody excludes from nothing: `-Wall` by itself is what to search for.
-        parts = _Parts(text)
+        # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
+        parts = _ParsedText(text)
         terms = weigh(TOKEN.findall(text))
     if len(parts.phrases) > MAX_PHRASES:
-        raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put less of it in quotes.")
+        raise _too_broad("phrases", len(parts.phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
     if (count := len(terms) + len(parts.excluded)) > MAX_TERMS:
-        raise _too_broad("different words and parts of words", count, MAX_TERMS, _FEWER_WORDS)
+        raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
     return Query(
         terms,
         parts.excluded,
         parts.phrases,
         dict(filters or {}),
         path,
-        phrases_first=bool(parts.phrases) and _says_more(text),
+        phrases_first=bool(parts.phrases) and _has_unmarked_terms(text),
     )
 
 
-def _says_more(text: str) -> bool:
-    """Return True if a query has words beside what is quoted or excluded."""
-    tokens = TOKEN.findall(_MARKED.sub(" ", text))
+def _has_unmarked_terms(text: str) -> bool:
+    """Return True if a query has words outside its phrases and exclusions."""
+    tokens = TOKEN.findall(_MARKED_PART.sub(" ", text))
     return any(term not in STOP_WORDS for token in tokens for term in expand(token))
 
 
-def _split_marks(text: str) -> _Parts:
-    kept: list[str] = []
+def _parse_marks(text: str) -> _ParsedText:
+    remaining_text: list[str] = []
     phrases: dict[tuple[str, ...], None] = {}
     excluded: dict[str, None] = {}
     end = 0
-    for marked in _MARKED.finditer(text):
-        phrase = marked["quoted"] or marked["pointed"] or ""
-        unwanted = marked["excluded"] or (phrase if marked["dash"] else "")
-        if unwanted:
-            if (term := _excluded_term(unwanted, is_quoted=bool(phrase))) is None:
+    for part in _MARKED_PART.finditer(text):
+        phrase = part["quoted"] or part["pointed"] or ""
+        excluded_text = part["excluded"] or (phrase if part["dash"] else "")
+        if excluded_text:
+            if (term := _excluded_term(excluded_text, is_quoted=bool(phrase))) is None:
                 continue
             if term not in STOP_WORDS:
                 excluded[term] = None
         elif words := split_words(phrase):
             phrases[words] = None
             continue
-        kept.append(text[end : marked.start()])
-        end = marked.end()
-    kept.append(text[end:])
-    return _Parts(" ".join(kept), tuple(phrases), tuple(excluded))
+        remaining_text.append(text[end : part.start()])
+        end = part.end()
+    remaining_text.append(text[end:])
+    return _ParsedText(" ".join(remaining_text), tuple(phrases), tuple(excluded))
 
 
 def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
-    """Return the term that stands for the whole of a word; None if the text is to be searched for."""
+    """Return the term of the full excluded word; None if the text is a flag, which is searched for."""
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens
         terms = expand(token)
         if len(terms) == 1 or spaceless_pattern().search(token) is None:
-            # One or two letters are flags, as in `rm -rf`; in other scripts they may be a word.
+            # One or two ASCII letters are flags, as in `rm -rf`; in other scripts they may be a word.
             return terms[0] if is_quoted or len(token) > 2 or not token.isascii() else None
     elif not tokens or not is_quoted:
         return None
@@ -231,5 +233,5 @@ def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
     )
 
 
-def _too_broad(what: str, count: int, limit: int, fix: str) -> QueryTooBroad:
-    return QueryTooBroad(f"the query has {count:,} {what}, and {limit:,} is the limit", fix=fix, limit=limit)
+def _too_broad(unit: str, count: int, limit: int, fix: str) -> QueryTooBroad:
+    return QueryTooBroad(f"the query has {count:,} {unit} (limit {limit:,})", fix=fix, limit=limit)

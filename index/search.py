@@ -1,4 +1,4 @@
-"""Search: a query answered at the tip of the branch, which is followed first, or at another commit.
+"""Search at the tip of the branch, after an update of the index, or at another commit.
 
 An empty result is explained by further searches at the same generation. Filters are checked against the keys
 of the taxonomy and the values that some section has.
@@ -30,79 +30,79 @@ if TYPE_CHECKING:
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
 
-_TRIES = 2
-"""How often a question is asked of an index that others change all the time."""
+_ATTEMPTS = 2
+"""Attempts to search an index that other processes change at the same time."""
 
 
-class Question(NamedTuple):
-    """A search: its words, the parsed query, and the range of results.
+class SearchRequest(NamedTuple):
+    """A search: the query text, the parsed query, and the range of results.
 
-    `generation` is the one that the range must belong to; None for the first page.
+    `generation` is the required generation of the index; None for the first page.
     """
 
-    words: str
+    text: str
     query: Query
     offset: int
     limit: int
     generation: str | None
 
 
-class Answer(NamedTuple):
-    """A stretch of a list; the hint explains one that is empty. Stale means older than the branch."""
+class SearchAnswer(NamedTuple):
+    """A range of results; the hint explains an empty one. Stale results are older than the branch."""
 
     results: Results
     hint: Hint | None
     is_stale: bool = False
 
 
-def search_branch(live: LiveIndex, question: Question, progress: Progress | None = None) -> Answer:
-    """Answer from the tip of the branch. Raises StaleCursor, and what following and filters raise."""
-    for left in reversed(range(_TRIES)):
+def search_branch(live: LiveIndex, request: SearchRequest, progress: Progress | None = None) -> SearchAnswer:
+    """Search the tip of the branch. Raises StaleCursor, and the errors of following and of filters."""
+    for remaining in reversed(range(_ATTEMPTS)):
         followed = live.follow(progress)
         try:
-            results = _search(live, question, followed, progress)
-        except NotIndexed:  # its files are gone since, or the branch was switched to one without an index
-            if left:
+            results = _search(live, request, followed, progress)
+        except NotIndexed:  # the files were removed, or the branch was switched to one without an index
+            if remaining:
                 continue
             raise
         is_stale = followed.is_stale
         if results.state.commit != followed.state.commit:
-            # Another thread followed further meanwhile, or went back to what is left where files are gone.
+            # Another thread has updated the index, or went back to an older one because files were removed.
             is_stale = live.is_behind(results.state)
             if is_stale and not followed.is_stale:
                 continue
-        if results.hits or question.offset:
-            return Answer(results, None, is_stale)
-        if hint := _with_hint(live, question, results):
-            return Answer(results, hint, is_stale)
+        if results.hits or request.offset:
+            return SearchAnswer(results, None, is_stale)
+        if hint := _with_hint(live, request, results):
+            return SearchAnswer(results, hint, is_stale)
 
-    return Answer(results, None if results.hits else UNEXPLAINED, is_stale)
+    return SearchAnswer(results, None if results.hits else UNEXPLAINED, is_stale)
 
 
 def search_commit(
-    overlays: Overlays, question: Question, snapshot: Snapshot, progress: Progress | None = None
-) -> Answer:
-    """Answer from one commit, wherever the branch is. Raises StaleCursor, and what making it raises."""
+    overlays: Overlays, request: SearchRequest, snapshot: Snapshot, progress: Progress | None = None
+) -> SearchAnswer:
+    """Search one commit, which need not be the tip. Raises StaleCursor, and the errors of the overlay."""
     if snapshot.commit == overlays.workspace.tip():
-        with suppress(StaleCursor):  # that of an older tip, where the branch moves on just now
-            answer = search_branch(overlays.live, question, progress)
+        with suppress(StaleCursor):  # the branch has just changed, and the cursor is of the previous tip
+            answer = search_branch(overlays.live, request, progress)
             if answer.results.state.commit == snapshot.commit:
                 return answer._replace(is_stale=False)
     overlay = overlays.at(snapshot, progress)
     try:
-        _check_filter_values(question.query, overlay.values)
-        results = overlay.search(question.query, question.offset, question.limit, question.generation)
+        _check_filter_values(request.query, overlay.values)
+        results = overlay.search(request.query, request.offset, request.limit, request.generation)
     except GenerationGone as gone:
-        raise stale_cursor(question.generation, gone, other_ref=True) from gone
-    if results.hits or question.offset:
-        return Answer(results, None)
-    return Answer(results, _with_hint(overlay, question, results))
+        raise stale_cursor(request.generation, gone, other_ref=True) from gone
+    if results.hits or request.offset:
+        return SearchAnswer(results, None)
+    return SearchAnswer(results, _with_hint(overlay, request, results))
 
 
 def _search(
-    live: LiveIndex, question: Question, followed: FollowResult, progress: Progress | None
+    live: LiveIndex, request: SearchRequest, followed: FollowResult, progress: Progress | None
 ) -> Results:
-    query, offset, limit, generation = question[1:]
+    query, offset, limit, generation = request[1:]
     try:
         try:
             _check_filter_values(query, lambda: live.values(followed.state))
@@ -120,46 +120,45 @@ def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping
         check_filters(query.filters, values())
 
 
-def _with_hint(asked: SearchTarget, question: Question, results: Results) -> Hint | None:
-
-    return explain(asked, question.words, question.query, results.generation)
+def _with_hint(target: SearchTarget, request: SearchRequest, results: Results) -> Hint | None:
+    return explain(target, request.text, request.query, results.generation)
 
 
 UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
-"""Said where the documents changed each time before an empty list was explained."""
+"""The hint if the documents changed at each attempt to explain an empty result."""
 
 
 class SearchTarget(Protocol):
-    """A searchable index of one commit, or of the branch as it is."""
+    """A searchable index of one commit or of the branch."""
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Return a stretch of a list. Raises GenerationGone."""
+        """Return a range of results. Raises GenerationGone."""
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Return at most so many terms that a folded word may have meant."""
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` terms that a folded word may mean."""
 
     def text(self, record: SectionRecord) -> str:
-        """Return what a section says beside its heading."""
+        """Return the text of a section without its heading."""
 
 
-def explain(asked: SearchTarget, query: str, question: Query, generation: str) -> Hint | None:
-    """Explain why a question, parsed from `query`, finds nothing; return None if its index is gone."""
+def explain(target: SearchTarget, text: str, query: Query, generation: str) -> Hint | None:
+    """Return a hint on why a query, parsed from `text`, finds nothing; None if its index was replaced."""
 
-    def ask(other: Query, most: int) -> list[SectionRecord]:
-        return [scored.record for scored in asked.search(other, 0, most, generation).hits]
+    def search(other: Query, limit: int) -> list[SectionRecord]:
+        return [scored.record for scored in target.search(other, 0, limit, generation).hits]
 
-    def spelled() -> tuple[str, ...]:
-        return suggest_queries(query, question, ask, asked.similar, asked.text)
+    def suggest() -> tuple[str, ...]:
+        return suggest_queries(text, query, search, target.similar, target.text)
 
     try:
-        return explain_empty(question, ask, spelled)
+        return explain_empty(query, search, suggest)
     except (GenerationGone, NotIndexed, IndexDamaged):
         return None
 
 
-_LISTED = 50
-_COMPARED = 20_000
-"""Characters of values, the commonest first, among which the nearest are looked for."""
+_MAX_LISTED = 50
+_MAX_COMPARED = 20_000
+"""Characters of the most common values that are compared with an unknown value."""
 
 
 class UnknownFilter(WorkspaceError):
@@ -182,34 +181,34 @@ def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, 
     for key, value in filters.items():
         if key not in values:
             raise UnknownFilter(
-                f"there is no filter '{_plain(key)}'",
+                f"filter '{_shorten(key)}' does not exist",
                 fix=f"Filter by {' or '.join(values)}.",
-                nearest=difflib.get_close_matches(_plain(key), values, n=1),
+                nearest=difflib.get_close_matches(_shorten(key), values, n=1),
                 known=list(values),
             )
         if value not in values[key]:
             raise _unknown_value(key, value, values[key])
 
 
-def _unknown_value(key: str, value: str, known: Mapping[str, int]) -> UnknownFilterValue:
-    shown = [name for name in sorted(known, key=lambda name: (-known[name], name)) if is_listable(name)]
-    within = bisect_right(list(accumulate(map(len, shown))), _COMPARED)
-    folded = {name.casefold(): name for name in shown[:within]}
-    close = difflib.get_close_matches(_plain(value).casefold(), folded, n=5, cutoff=0.5)
-    near = [folded[name] for name in close]
-    if shown:
-        fix = "Did you mean " + " or ".join(f"'{name}'" for name in near or shown[:5]) + "?"
+def _unknown_value(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
+    listable = [name for name in sorted(counts, key=lambda name: (-counts[name], name)) if is_listable(name)]
+    compared = bisect_right(list(accumulate(map(len, listable))), _MAX_COMPARED)
+    folded = {name.casefold(): name for name in listable[:compared]}
+    close_matches = difflib.get_close_matches(_shorten(value).casefold(), folded, n=5, cutoff=0.5)
+    nearest = [folded[name] for name in close_matches]
+    if listable:
+        fix = "Did you mean " + " or ".join(f"'{name}'" for name in nearest or listable[:5]) + "?"
     else:
-        fix = f"No document has {key}: leave this filter out."
+        fix = f"Leave this filter out: no document has {key}."
     return UnknownFilterValue(
-        f"no document has {key} '{_plain(value)}'",
+        f"no document has {key} '{_shorten(value)}'",
         fix=fix,
-        nearest=near,
-        known=shown[:_LISTED],
-        known_total=len(shown),
+        nearest=nearest,
+        known=listable[:_MAX_LISTED],
+        known_total=len(listable),
     )
 
 
-def _plain(text: str) -> str:
+def _shorten(text: str) -> str:
     """Shorten a caller's text for a message, without characters that cannot be encoded."""
     return text[:100].encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""Searching and fetching: the questions that the tools ask of an index.
+"""The search service: search, passages, metadata and links of one workspace, for the tools.
 
-Start-up time counts, so what reads and writes indexes is imported when the first question is asked.
+The modules that read and write indexes are imported at the first search, so that a server starts fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
-    from index.port import Progress, Query, Scored
+    from index.port import Progress, Query, ScoredSection
     from index.status import Status
     from index.storage.metadata import Metadata
     from workspace.snapshot.snapshot import Snapshot
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Hit(NamedTuple):
-    """A section that answers a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
+    """A section that matches a query. `start_line` and `end_line` count from 1, inclusive, in the blob."""
 
     chunk_id: str
     score: float
@@ -44,11 +44,11 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """One page of hits at `commit`; there are more of them if there is a `next_cursor`.
+    """One page of hits at `commit`; there are further hits if there is a `next_cursor`.
 
-    `stale` means that the branch has moved on while another writer is still indexing it. `unreadable`
-    are the documents of the commit that were left out, because Git could not read them. `partial` means
-    that a quoted phrase was not looked for in every section that holds its words.
+    `stale` means that the branch has newer commits that another writer is still indexing. `unreadable`
+    has the documents of the commit that were left out because Git could not read them. `partial` means that
+    not every section with the words of a quoted phrase was checked for the phrase.
     """
 
     hits: tuple[Hit, ...]
@@ -98,16 +98,16 @@ class SearchIndex:
     ) -> SearchPage:
         """Find the sections that answer a query, best first.
 
-        `index.query` says what a query may hold. `filters` has a value for each of some keys of the taxonomy,
-        and `path` is a document, a folder or a glob. `ref` names the commit that is searched, as
-        `Workspace.at` reads it; None is the tip of the branch. A cursor goes on at its own commit alone.
+        `index.query` defines the query grammar. `filters` has one value for each key to filter by, and `path`
+        is a document, a folder or a glob. `ref` names the commit to search, as `Workspace.at` resolves it;
+        None is the tip of the branch. A cursor is valid only for the commit of its search.
 
-        Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor; what
-        `Workspace.at` raises; IndexBusy, IndexUnwritable or IndexDamaged if there is no index to ask.
+        Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
+        the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
         """
         from index.cursors import read_cursor, search_digest, write_cursor
         from index.query import parse
-        from index.search import Question, search_branch, search_commit
+        from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
         parsed = parse(query, filters or {}, path)
@@ -115,12 +115,12 @@ class SearchIndex:
         generation, offset = None, 0
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search=search)
-        question = Question(query, parsed, offset, limit, generation)
+        request = SearchRequest(query, parsed, offset, limit, generation)
         if ref is None or not ref.strip():
-            results, hint, is_stale = search_branch(self._live, question, progress)
+            results, hint, is_stale = search_branch(self._live, request, progress)
         else:
             snapshot = self._workspace.at(ref)
-            results, hint, is_stale = search_commit(self._overlays, question, snapshot, progress)
+            results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
         return SearchPage(
             hits=self._hits(results.hits, parsed),
@@ -137,30 +137,30 @@ class SearchIndex:
         )
 
     def warm(self) -> None:
-        """Import what searches and open the index that is there, so that the first search is quick.
+        """Import the search modules and open the existing index, so that the first search is fast.
 
-        Builds and follows nothing.
+        Builds and updates nothing.
         """
         import index.search  # noqa: F401
 
         self._live.warm()
 
     def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
-        """Read a section with its neighbours in the file; an old address leads to where it moved.
+        """Return a section with its neighbours in the file; an old address is resolved to the new one.
 
-        `ref` names the commit that is read, None the tip. Raises ChunkNotFound, InvalidChunkId, and what
-        `Workspace.at` raises.
+        `ref` names the commit to read; None is the tip. Raises ChunkNotFound, InvalidChunkId, and the errors
+        of `Workspace.at`.
         """
         from index.passages import read_passage
 
         return read_passage(self._workspace.at(ref), chunk_id, context, self._workspace.moves)
 
     def follow(self, progress: Progress | None = None) -> str | None:
-        """Bring the index to the tip of the branch, and give the commit that it then stands for."""
+        """Update the index to the tip of the branch, and return the indexed commit."""
         return self._live.follow(progress).state.commit
 
     def rebuild(self, progress: Progress | None = None) -> str | None:
-        """Build the index anew beside the old one and swap them; give the commit that it stands for."""
+        """Rebuild the index next to the old one, swap the two, and return the indexed commit."""
         return self._live.rebuild(progress).commit
 
     def metadata(self) -> Metadata | None:
@@ -168,14 +168,14 @@ class SearchIndex:
         return self._live.metadata()
 
     def description(self) -> str:
-        """Say in one line what the documents are; before the first index, as its `metadata.json` will say."""
+        """Return one line that describes the documents, also before the first index exists."""
         from index.storage.metadata import corpus_description
 
-        if (told := self.metadata()) is not None:
-            return corpus_description(told.corpus_description, self._workspace.name)
+        if (metadata := self.metadata()) is not None:
+            return corpus_description(metadata.corpus_description, self._workspace.name)
         try:
             configured = self._workspace.snapshot().config.corpus.description
-        except WorkspaceError:  # whoever asks for a document will be told
+        except WorkspaceError:  # a call that reads a document reports it
             configured = None
         return corpus_description(configured, self._workspace.name)
 
@@ -184,20 +184,20 @@ class SearchIndex:
         return self._workspace.snapshot().config.taxonomy_keys
 
     def values(self) -> Mapping[str, Mapping[str, int]]:
-        """Count the sections that have each value of each key, by the index as it is, if there is one."""
+        """Return the number of sections for each value of each key; empty without an index."""
         state = self._live.engine.serving()
         return self._live.values(state) if state is not None else {}
 
     def sweep(self) -> int:
-        """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
+        """Remove the files of writers that died; return how many files and folders. Raises IndexBusy."""
         return self._live.sweep()
 
     def status(self) -> Status:
-        """Say what there is of an index, without changing it."""
+        """Return the status of the index, without changing it."""
         return self._live.status()
 
     def close(self) -> None:
-        """Let go of the files of index and graph, and of what was made of other commits."""
+        """Close the files of the index and the link graph, and drop the indexes of other commits."""
         if "_overlays" in vars(self):
             self._overlays.close()
         if "_live" in vars(self):  # opening it only to close it could fail
@@ -207,27 +207,27 @@ class SearchIndex:
 
     @cached_property
     def links(self) -> LinkGraph:
-        """The graph of the links between documents, which follows the branch beside the index."""
+        """The graph of the links between documents. It follows the branch independently of the index."""
         from index.link_graph.graph import LinkGraph
 
-        return LinkGraph(self._workspace, self._live.home())
+        return LinkGraph(self._workspace, self._live.new_location())
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` says."""
+        """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
         return self.links.linking_to(snapshot, paths)
 
-    def _hits(self, found: Iterable[Scored], question: Query) -> tuple[Hit, ...]:
+    def _hits(self, sections: Iterable[ScoredSection], query: Query) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 
-        shown, matcher = self._live.texts.display_text, Matcher(question.terms)
+        display_text, matcher = self._live.texts.display_text, Matcher(query.terms)
         return tuple(
             Hit(
                 chunk_id=(address := record.chunk_id),
                 score=round(score, 6),
                 heading=record.heading,
                 breadcrumb=" > ".join(record.breadcrumb),
-                snippet=cut_snippet(shown(record), matcher) or record.heading,
+                snippet=cut_snippet(display_text(record), matcher) or record.heading,
                 filepath=record.path,
                 metadata={key: ", ".join(values) for key, values in record.facets.items()},
                 blob=record.blob,
@@ -235,5 +235,5 @@ class SearchIndex:
                 end_line=record.end_line,
                 address=address,
             )
-            for record, score in found
+            for record, score in sections
         )

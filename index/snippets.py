@@ -23,7 +23,7 @@ from workspace.lru_cache import LRUCache
 if TYPE_CHECKING:
     from index.page import SectionRecord
 
-_MOST = 2_000_000
+_MAX_CHARACTERS = 2_000_000
 
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>"
@@ -33,27 +33,27 @@ _HIDDEN = re.compile(
 
 
 class DisplayText:
-    """A section's text without its heading, and without comments and anchors, which nobody reads.
+    """A section's text without its heading, and without comments and anchors, which a reader does not see.
 
-    Of a text of more than two million characters the rest is left out.
+    Only the first two million characters of a text are used.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = _display_text(text[:_MOST])
+        self.text = _display_text(text[:_MAX_CHARACTERS])
 
     @cached_property
     def searchable(self) -> Searchable:
-        """The text as matches are looked for in it."""
+        """The text, prepared for matchers."""
         return Searchable(self.text)
 
     @cached_property
     def fences(self) -> Fences:
-        """Where code is."""
+        """The code fences of the text."""
         return Fences(self.text)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of memory that its text takes, and will take when it was searched, but for its fences."""
+        """The bytes of memory of the text and its searchable form, without the fences."""
         return sys.getsizeof(self.text) + 2 * len(self.text.encode("utf-8", "surrogatepass"))
 
 
@@ -64,13 +64,13 @@ def _display_text(text: str) -> str:
 
 
 LENGTH = 260
-"""Characters in a snippet, more or less a word or an added mark."""
+"""Characters in a snippet; a word or an added mark may make it a little shorter or longer."""
 
-_STRETCH = 100_000
+_BLOCK = 100_000
 _LEAD = 80
 _REACH = LENGTH - _LEAD  # from the first word of a window to the last
-_MOST_WINDOWS = 2_000
-_LONG = 30  # nobody writes a longer mark, or a longer name of a language
+_MAX_WINDOWS = 2_000
+_MAX_MARK = 30  # longer than every usual fence mark or language name
 _START = re.compile(r"\n\s*|[.!?:;]\s+")
 _EDGE = re.compile(r"\s")
 _VISIBLE = re.compile(r"\S")
@@ -78,81 +78,81 @@ _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
 def cut_snippet(shown: DisplayText, matcher: Matcher) -> str:
-    """Cut the window of a section's text with the most different query terms, then the most of them.
+    """Return the part of a section's text with the most different query terms, then the most occurrences.
 
-    `matcher` finds the terms in all hits of one query. Of a long text, the first stretch of 100,000
-    characters that holds a term is looked at, and the windows at the first 2,000 words in it that hold any.
-    One that is no longer than a snippet is shown whole. A window that begins or ends inside a code fence gets
-    the fence's opening or closing mark, so that it reads as the code that it is.
+    `matcher` finds the terms in all hits of one query. In a long text, only the first block of 100,000
+    characters that contains a term is searched, with windows at its first 2,000 matching words. A text that
+    is no longer than a snippet is returned in full. If a window begins or ends inside a code fence, the
+    fence's opening or closing mark is added, so that it is still rendered as code.
     """
     text = shown.text
     if len(text) <= LENGTH:
-        near = shown.fences.near(0, len(text))
-        return _mark_cuts(text, 0, len(text), near) if near else _BLANK_LINES.sub("\n", text)
-    match = _match(shown, matcher)
-    near = shown.fences.near(max(0, match - _LEAD), match + LENGTH)
-    start = _outside_marks(text, _start(text, match, near), near)
-    return _mark_cuts(text, start, _end(text, start), near)
+        fences = shown.fences.find_between(0, len(text))
+        return _mark_cuts(text, 0, len(text), fences) if fences else _BLANK_LINES.sub("\n", text)
+    match = _find_match(shown, matcher)
+    fences = shown.fences.find_between(max(0, match - _LEAD), match + LENGTH)
+    start = _move_out_of_marks(text, _find_start(text, match, fences), fences)
+    return _mark_cuts(text, start, _find_end(text, start), fences)
 
 
-def _match(shown: DisplayText, matcher: Matcher) -> int:
-    """Find where the best window's first word is; 0 without one."""
+def _find_match(shown: DisplayText, matcher: Matcher) -> int:
+    """Return the offset of the first word of the best window; 0 without a match."""
     text = shown.text
-    if len(text) <= _STRETCH:
-        return _best(*matcher.words(shown.searchable))
-    for start in range(0, len(text), _STRETCH):
-        words = matcher.words(Searchable(text[start : start + _STRETCH]))
+    if len(text) <= _BLOCK:
+        return _find_best_window(*matcher.words(shown.searchable))
+    for start in range(0, len(text), _BLOCK):
+        words = matcher.words(Searchable(text[start : start + _BLOCK]))
         if words[0]:
-            return start + _best(*words)
+            return start + _find_best_window(*words)
     return 0
 
 
-def _best(places: Sequence[int], terms: Sequence[frozenset[str]]) -> int:
-    """Find where the best window's first word is, of words with terms; 0 without one.
+def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -> int:
+    """Return the offset of the first word of the best window among words with terms; 0 without words.
 
-    A window that is better than the best so far holds more terms than that has different ones, and more than
-    it has at all if it has every one: nothing is counted where the words for that stand too far apart.
+    A better window must contain more words than the current best has different terms. If the current best
+    has every term, it must have more occurrences. Windows that are too short for that are skipped.
     """
-    if not places:
+    if not offsets:
         return 0
-    every, most = len(frozenset().union(*terms)), max(map(len, terms))
-    best, found, more = (0, 0), 0, 0
-    for left, place in enumerate(places[:_MOST_WINDOWS]):
-        if left + more >= len(places):
+    all_terms, max_word_terms = len(frozenset().union(*terms)), max(map(len, terms))
+    best_value, best_offset, min_extra = (0, 0), 0, 0
+    for index, offset in enumerate(offsets[:_MAX_WINDOWS]):
+        if index + min_extra >= len(offsets):
             break
-        if places[left + more] - place <= _REACH:
-            window = terms[left : bisect_right(places, place + _REACH, left)]
+        if offsets[index + min_extra] - offset <= _REACH:
+            window = terms[index : bisect_right(offsets, offset + _REACH, index)]
             value = len(frozenset().union(*window)), sum(map(len, window))
-            if value > best:
-                best, found = value, place
-                more = value[value[0] == every] // most
-    return found
+            if value > best_value:
+                best_value, best_offset = value, offset
+                min_extra = value[value[0] == all_terms] // max_word_terms
+    return best_offset
 
 
-def _start(text: str, match: int, fences: Sequence[Fence]) -> int:
-    """Begin at the sentence or line of the match, else at a word a little before it."""
+def _find_start(text: str, match: int, fences: Sequence[Fence]) -> int:
+    """Return the start of the sentence or line of the match, else of a word a little before it."""
     fence = next((fence for fence in fences if fence.start <= match < fence.close), None) if fences else None
     floor = max(0, match - _LEAD)
     if fence and fence.start >= floor:
         return fence.start
     if floor == 0:
         return 0
-    begins = _START.search(text, floor, match) or _EDGE.search(text, floor, match)
-    return begins.end() if begins else match
+    boundary = _START.search(text, floor, match) or _EDGE.search(text, floor, match)
+    return boundary.end() if boundary else match
 
 
-def _outside_marks(text: str, start: int, fences: Sequence[Fence]) -> int:
-    """Move a start out of a fence's opening line, to its beginning, and out of a closing line, behind it."""
+def _move_out_of_marks(text: str, start: int, fences: Sequence[Fence]) -> int:
+    """Move a start inside a fence's opening line to the line's start, and inside a closing line behind it."""
     for fence in fences:
         if fence.start < start < fence.body:
             return fence.start
         if fence.end <= start < fence.close:
-            behind = _VISIBLE.search(text, fence.close)
-            start = behind.start() if behind else start
+            next_visible = _VISIBLE.search(text, fence.close)
+            start = next_visible.start() if next_visible else start
     return start
 
 
-def _end(text: str, start: int) -> int:
+def _find_end(text: str, start: int) -> int:
     end = start + LENGTH
     if end >= len(text):
         return len(text)
@@ -161,20 +161,20 @@ def _end(text: str, start: int) -> int:
 
 
 def _mark_cuts(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
-    """Return a window with what shows that it is a part, and a part of which code."""
-    shown = _within(text, start, end, fences) if fences else _part(text, start, end)
-    return _BLANK_LINES.sub("\n", shown)
+    """Return a window with ellipses where the text is cut, and with the marks of cut code fences."""
+    window_text = _cut_code(text, start, end, fences) if fences else _cut_text(text, start, end)
+    return _BLANK_LINES.sub("\n", window_text)
 
 
-def _part(text: str, start: int, end: int) -> str:
-    shown = text[start:end].rstrip()
-    if start + len(shown) < len(text):
-        shown += " …"
-    return f"… {shown}" if start > 0 else shown
+def _cut_text(text: str, start: int, end: int) -> str:
+    window_text = text[start:end].rstrip()
+    if start + len(window_text) < len(text):
+        window_text += " …"
+    return f"… {window_text}" if start > 0 else window_text
 
 
-def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
-    """Return the part of a text that there is code in."""
+def _cut_code(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
+    """Return a window that contains code, with the marks of the fences that it cuts."""
     first = next((fence for fence in fences if fence.body <= start < fence.end), None)
     last = next((fence for fence in fences if fence.start < end and _continues_after(fence, end)), None)
     if last and end < last.body:
@@ -182,48 +182,48 @@ def _within(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     elif last:
         end = min(end, last.end)
     end = start + len(text[start:end].rstrip())
-    shown = text[start:end]
+    window_text = text[start:end]
     if last:
-        shown += f"\n{last.prefix[:_LONG]}{last.mark[:_LONG]}"
+        window_text += f"\n{last.prefix[:_MAX_MARK]}{last.mark[:_MAX_MARK]}"
     elif end < len(text):
-        shown += "\n…" if any(fence.close == end for fence in fences) else " …"
+        window_text += "\n…" if any(fence.close == end for fence in fences) else " …"
     if first:
-        shown = _open_fence(shown, first)
+        window_text = _add_opening_line(window_text, first)
     elif start > 0:
-        shown = ("…\n" if any(fence.start == start for fence in fences) else "… ") + shown
-    return shown
+        window_text = ("…\n" if any(fence.start == start for fence in fences) else "… ") + window_text
+    return window_text
 
 
-def _continues_after(fence: Fence, place: int) -> bool:
-    return place < fence.close or (fence.is_open and place == fence.close)
+def _continues_after(fence: Fence, offset: int) -> bool:
+    return offset < fence.close or (fence.is_open and offset == fence.close)
 
 
-def _open_fence(code: str, fence: Fence) -> str:
-    """Begin a window inside a fence with its opening line, both at the margin of the text around them."""
-    prefix = fence.prefix.lstrip()[:_LONG]
+def _add_opening_line(code: str, fence: Fence) -> str:
+    """Return a window inside a fence with the fence's opening line; both begin at the text's margin."""
+    prefix = fence.prefix.lstrip()[:_MAX_MARK]
     if indent := len(fence.prefix) - len(fence.prefix.lstrip()):
         code = re.sub(rf"^[ \t]{{1,{indent}}}", "", code, flags=re.MULTILINE)
     if prefix and not code.startswith(">"):
         code = prefix + code
-    return f"{prefix}{fence.mark[:_LONG]}{fence.info[:_LONG]}\n{code}"
+    return f"{prefix}{fence.mark[:_MAX_MARK]}{fence.info[:_MAX_MARK]}\n{code}"
 
 
 BLOB_CACHE_SIZE = 16_000_000
-"""Bytes of blobs that are kept; those that were asked for last stay longest."""
+"""Bytes of cached blobs; the least recently used are dropped first."""
 
 TEXT_CACHE_SIZE = 8_000_000
-"""Bytes of texts that are kept as hits show them."""
+"""Bytes of cached display texts."""
 
 
 class Texts:
-    """Stretches of blobs. Safe to use from threads.
+    """A cache of the texts of sections. Safe to use from threads.
 
-    `read` gives a blob's bytes by its id; what it raises goes to whoever asked.
+    `read` returns a blob's bytes by its id; its errors reach the caller.
     """
 
-    def __init__(self, read: Callable[[str], bytes], remembered: int = BLOB_CACHE_SIZE) -> None:
+    def __init__(self, read: Callable[[str], bytes], cache_size: int = BLOB_CACHE_SIZE) -> None:
         self._read = read
-        self._blobs: LRUCache[str, memoryview] = LRUCache(remembered, array_bytes)
+        self._blobs: LRUCache[str, memoryview] = LRUCache(cache_size, array_bytes)
         self._shown: LRUCache[tuple[str, int, int], DisplayText] = LRUCache(TEXT_CACHE_SIZE, array_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
@@ -235,7 +235,7 @@ class Texts:
             return b""
 
     def display_text(self, record: SectionRecord) -> DisplayText:
-        """Return the same as hits show it; what is not UTF-8 becomes U+FFFD."""
+        """Return the text of a section as hits show it; invalid UTF-8 becomes U+FFFD."""
         try:
             return self._shown.get((record.blob, record.start, record.end), self._make_display_text, record)
         except DamagedRepository:
@@ -246,15 +246,15 @@ class Texts:
         last, data = self._last
         if last != blob:
             data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
-            # The next question is often about the same page, which may be too large to be remembered.
+            # The next request is often for the same page, which may be too large for the cache.
             self._last = blob, data
         return bytes(data[start:end])
 
     def _read_section(self, record: SectionRecord) -> bytes:
-        under = self.data(record.blob, record.body, record.end)
+        body = self.data(record.blob, record.body, record.end)
         if record.start == record.heading_start:
-            return under
-        return self.data(record.blob, record.start, record.heading_start) + under
+            return body
+        return self.data(record.blob, record.start, record.heading_start) + body
 
     def _make_display_text(self, record: SectionRecord) -> DisplayText:
         return DisplayText(str(self._read_section(record), "utf-8", "replace"))

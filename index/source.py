@@ -17,14 +17,14 @@ from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, c
 
 
 class GitSource:
-    """A commit of a repository. Another process that is given one opens the repository for itself.
+    """The documents of a commit. Another process that unpickles a source opens the repository itself.
 
-    What the commit holds is listed here once and goes with it, so that no other process walks its trees.
+    The documents are listed once and pickled with the source, so that no other process walks the trees.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         folders = (path.rpartition("/")[0] for path in snapshot.manifests)
-        self._reading = _PageReader(
+        self._page_reader = _PageReader(
             snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.gathered(folders)
         )
         self._blobs = dict(snapshot.documents)
@@ -35,37 +35,38 @@ class GitSource:
         return tuple(self._blobs)
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Read some of the documents, in the order asked for."""
+        """Read some of the documents, in the order requested."""
         for path in paths:
-            yield self._reading.page(path, self._blobs[path])
+            yield self._page_reader.page(path, self._blobs[path])
 
 
 def read_pages(
-    snapshot: Snapshot, blobs: Mapping[str, str], progress: Progress | None, work: str
+    snapshot: Snapshot, blobs: Mapping[str, str], progress: Progress | None, label: str
 ) -> Iterator[IndexedDocument | UnreadableDocument]:
-    """Read some documents of a commit, given as blobs by path, in order of paths; `work` is what is told.
+    """Read some documents of a commit, given as blobs by path, in order of paths.
 
-    One that is too large, or a mere pointer, is a page without sections.
+    `label` is the name of the work for `progress`. A document that is too large, or a Git LFS pointer, is a
+    page without sections.
     """
-    reading = _PageReader(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
+    page_reader = _PageReader(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
     for done, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
-            progress(done, len(blobs), work)
-        yield reading.page(path, blob)
+            progress(done, len(blobs), label)
+        yield page_reader.page(path, blob)
     if progress and blobs:
-        progress(len(blobs), len(blobs), work)
+        progress(len(blobs), len(blobs), label)
 
 
 class _PageReader(NamedTuple):
-    """Where documents are read, up to how many bytes, and what their values are taken from."""
+    """A reader of documents of at most `max_bytes`, with the taxonomy that gives their values."""
 
     git: GitReader
-    most: int
+    max_bytes: int
     taxonomy: Taxonomy
 
     def page(self, path: str, blob: str) -> IndexedDocument | UnreadableDocument:
         try:
-            data = self.git.blob_within(blob, self.most)
+            data = self.git.blob_within(blob, self.max_bytes)
             if data is not None:
                 check_pointer(path, data)
                 document = Document.parse(data, path)
@@ -77,12 +78,12 @@ class _PageReader(NamedTuple):
         return IndexedDocument(path, blob, "", {}, b"", ())
 
 
-_FEW = 300
-"""Documents that one process takes in as fast as several would build the whole index."""
+_MAX_INCREMENTAL = 300
+"""Up to this number of changed documents, an incremental change is always faster than a rebuild."""
 
 
 class Difference(NamedTuple):
-    """The blobs of the documents to take in, by path, and the paths of those to drop."""
+    """The blobs of the documents to index, by path, and the paths of those to remove."""
 
     upserts: Mapping[str, str]
     deletes: tuple[str, ...]
@@ -91,11 +92,14 @@ class Difference(NamedTuple):
 def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
     """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
-    That is the case if the settings change how documents are read, or if over a third of them change.
-    `documents` is their number, so that they are not listed to be counted.
+    The index should be rebuilt if new settings change how documents are read, or if over a third of the
+    documents change. `documents` is their number; with it they are not listed to be counted.
     """
-    before, after = old.config, new.config
-    if before.limits != after.limits or before.taxonomy_keys.keys() != after.taxonomy_keys.keys():
+    old_config, new_config = old.config, new.config
+    if (
+        old_config.limits != new_config.limits
+        or old_config.taxonomy_keys.keys() != new_config.taxonomy_keys.keys()
+    ):
         return None
     upserts: dict[str, str] = {}
     deletes, folders = [], []
@@ -106,9 +110,11 @@ def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -
             deletes.append(path)
         else:
             upserts[path] = blob
-    upserts |= {path: blob for path, blob in _below(new, folders) if _has_new_manifest(path, old, new)}
-    number = len(upserts) + len(deletes)
-    if number > _FEW and number > (len(new.documents) if documents is None else documents) / 3:
+    upserts |= {
+        path: blob for path, blob in _documents_below(new, folders) if _has_new_manifest(path, old, new)
+    }
+    count = len(upserts) + len(deletes)
+    if count > _MAX_INCREMENTAL and count > (len(new.documents) if documents is None else documents) / 3:
         return None
     return Difference(upserts, tuple(deletes))
 
@@ -117,18 +123,18 @@ def _has_new_manifest(path: str, old: Snapshot, new: Snapshot) -> bool:
     return old.taxonomy.governed(path) != new.taxonomy.governed(path)
 
 
-def _below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the documents in some folders and below them, each with its blob; only these folders are read."""
+def _documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the documents in and below some folders, each with its blob; only these folders are read."""
     last: str | None = None
     for folder in sorted(folders, key=lambda folder: folder.split("/")):
         if last is not None and (not last or f"{folder}/".startswith(f"{last}/")):
-            continue  # it lies in the one before
+            continue  # it is inside the previous folder
         last = folder
         if not folder:
             yield from snapshot.documents.items()
             continue
         entry = snapshot.entry(folder)
-        for inside, found in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
+        for inside, file in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
             path = f"{folder}/{inside}"
-            if found.is_blob and snapshot.config.is_document(path):
-                yield path, found.id
+            if file.is_blob and snapshot.config.is_document(path):
+                yield path, file.id

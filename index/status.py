@@ -13,10 +13,10 @@ from index.storage.manifest import IndexDamaged, read_manifest
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`folder` is None for an index in memory, `size` is in bytes.
+    """The status of an index: its folder (None in memory), and its size in bytes.
 
-    `blocked` names the index's own files that cannot be used, such as a folder in a file's place; `leftovers`
-    what writers that died left behind. `busy` means that some process is writing the index now.
+    `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
+    file. `leftovers` names the files of writers that died. `busy` is True while a process writes the index.
     """
 
     folder: Path | None
@@ -36,7 +36,7 @@ class Status:
 
 
 def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
-    """Tell of the index in a location, whose state is None if it is not there or damaged."""
+    """Return the status of the index in a location. `state` is None if it is missing or damaged."""
     if location is None:
         return Status(None, SCHEMA, tip, state, segments, 0, damaged=False)
     folder = location.current()
@@ -50,19 +50,19 @@ def read_status(location: Location | None, tip: str | None, state: State | None,
         size=sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if folder else 0,
         damaged=folder is not None and state is None,
         blocked=location.blocked(),
-        # What a writer at work has not finished looks like what a dead one left.
+        # The unfinished files of an active writer look like those of a writer that died.
         leftovers=() if busy else tuple(entry.name for entry in find_leftovers(location)),
         busy=busy,
     )
 
 
 def find_leftovers(location: Location) -> list[Path]:
-    """List what writers that died left in a location, and in the folder of the index that serves from it."""
+    """List the files that writers that died left in a location and in the folder of its current index."""
     folder = location.current()
-    found = location.leftovers(keep=folder)
+    leftovers = location.leftovers(keep=folder)
     if folder is not None:
         try:
-            found += read_manifest(folder).leftovers(folder)
+            leftovers += read_manifest(folder).leftovers(folder)
         except IndexDamaged:
-            return found
-    return found
+            return leftovers
+    return leftovers

@@ -1,8 +1,8 @@
-"""What does a new document of this type look like?
+"""Document types: guidance and a skeleton for new documents.
 
-A document type is data: a folder of its name with `type.toml` (title, summary and guidance for whoever writes
-such a document) and `document.md` (the headings that it begins with). The built-in types are folders of this
-package; a workspace adds its own in the same form under `.docyard/templates/`.
+A document type is data: a folder with `type.toml` (title, summary and guidance for the author) and
+`document.md` (the first headings of a new document). The built-in types are folders of this package; a
+workspace adds its own in the same form under `.docyard/templates/`.
 """
 
 from templates.catalogue import builtin_types

@@ -1,4 +1,4 @@
-"""The types that come with Docyard, in the order in which a client sees them."""
+"""The built-in types, in the order in which a client lists them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ BUILTIN = (
 
 @cache
 def builtin_types() -> Mapping[str, DocumentType]:
-    """Return every built-in type by its name; the mapping's order is the order to list them in."""
-    # Imported here because a server that is only searched never needs a template.
+    """Return the built-in types by name, in the order in which to list them."""
+    # Imported here because a server that only searches needs no template.
     from importlib.resources import files
 
-    home = files("templates")
+    package = files("templates")
     types = {}
     for name in BUILTIN:
-        folder = home / name
+        folder = package / name
         types[name] = parse_type(
             name, (folder / "type.toml").read_bytes(), (folder / "document.md").read_bytes()
         )

@@ -1,4 +1,4 @@
-"""`type.toml`: what a type is called, and what its writer is told."""
+"""`type.toml`: the title of a type, and the guidance for the author of a document."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from difflib import get_close_matches
 from templates.invalid import InvalidTemplate
 from templates.text import check_visible, decode
 
-MAX_FILE = 32_000
-MAX_TITLE = 80
-MAX_SUMMARY = 200
-MAX_ITEM = 600
+MAX_FILE_BYTES = 32_000
+MAX_TITLE_CHARACTERS = 80
+MAX_SUMMARY_CHARACTERS = 200
+MAX_ITEM_CHARACTERS = 600
 MAX_ITEMS = 30
-MAX_KEY = 200
+MAX_KEY_CHARACTERS = 200
 
 _KEYS = ("title", "summary", "instructions", "best_practices", "sections")
 
@@ -33,37 +33,37 @@ class Description:
 
 
 def parse_description(toml: bytes) -> Description:
-    """Read `type.toml`. Raises InvalidTemplate, which names the key."""
-    table = _load(decode(toml, "type.toml", MAX_FILE))
+    """Return the checked contents of `type.toml`. Raises InvalidTemplate with the key."""
+    table = _parse_toml(decode(toml, "type.toml", MAX_FILE_BYTES))
     for key in table:
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_KEYS)}"
-            raise InvalidTemplate(_key(key, "type.toml"), f"unknown key; {hint}")
+            nearest = get_close_matches(key, _KEYS, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"the keys are {', '.join(_KEYS)}"
+            raise InvalidTemplate(_quote_key(key, "type.toml"), f"unknown key; {hint}")
     return Description(
-        title=_line(table.get("title"), "title", MAX_TITLE),
-        summary=_line(table.get("summary"), "summary", MAX_SUMMARY),
-        instructions=_lines(table.get("instructions", []), "instructions"),
-        best_practices=_lines(table.get("best_practices", []), "best_practices"),
-        sections=_guidance(table.get("sections", {})),
+        title=_read_line(table.get("title"), "title", MAX_TITLE_CHARACTERS),
+        summary=_read_line(table.get("summary"), "summary", MAX_SUMMARY_CHARACTERS),
+        instructions=_read_lines(table.get("instructions", []), "instructions"),
+        best_practices=_read_lines(table.get("best_practices", []), "best_practices"),
+        sections=_read_guidance(table.get("sections", {})),
     )
 
 
-def _load(text: str) -> dict[str, object]:
+def _parse_toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # Only the place: the parser's own words may quote the file.
-        place = re.search(r"\((at [^()]*)\)$", str(error))
-        where = f" {place[1]}" if place else ""
-        raise InvalidTemplate("type.toml", f"must be TOML{where}") from None
+        # Only the position is reported, because the parser's message may quote the file.
+        position = re.search(r"\((at [^()]*)\)$", str(error))
+        suffix = f" {position[1]}" if position else ""
+        raise InvalidTemplate("type.toml", f"must be TOML{suffix}") from None
     except RecursionError:
         raise InvalidTemplate("type.toml", "the values are nested too deeply") from None
-    except ValueError:  # Python reads no number of thousands of digits
+    except ValueError:  # Python refuses numbers of over 4,300 digits
         raise InvalidTemplate("type.toml", "a number is too large") from None
 
 
-def _line(value: object, field: str, limit: int) -> str:
+def _read_line(value: object, field: str, limit: int) -> str:
     if value is None:
         raise InvalidTemplate(field, "is required")
     if not isinstance(value, str):
@@ -77,25 +77,30 @@ def _line(value: object, field: str, limit: int) -> str:
     return text
 
 
-def _lines(value: object, field: str) -> tuple[str, ...]:
+def _read_lines(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise InvalidTemplate(field, "must be a list of strings")
     if len(value) > MAX_ITEMS:
         raise InvalidTemplate(field, f"has {len(value)} entries; at most {MAX_ITEMS} are allowed")
-    return tuple(_line(item, f"{field}[{place}]", MAX_ITEM) for place, item in enumerate(value))
+    return tuple(
+        _read_line(item, f"{field}[{index}]", MAX_ITEM_CHARACTERS) for index, item in enumerate(value)
+    )
 
 
-def _guidance(value: object) -> dict[str, str]:
+def _read_guidance(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidTemplate("sections", "must be a table: a heading's title = what belongs under it")
+        raise InvalidTemplate("sections", "must be a table of titles of headings and their guidance")
     return {
-        title: _line(text, f"sections.{_key(title, 'sections')}", MAX_ITEM) for title, text in value.items()
+        title: _read_line(text, f"sections.{_quote_key(title, 'sections')}", MAX_ITEM_CHARACTERS)
+        for title, text in value.items()
     }
 
 
-def _key(key: str, field: str) -> str:
-    """Return a key that is fit to stand in an error message."""
-    if len(key) > MAX_KEY:
-        raise InvalidTemplate(field, f"a key has at most {MAX_KEY} characters")
+def _quote_key(key: str, field: str) -> str:
+    """Return a key for an error message. Raises InvalidTemplate for a long or partly invisible key."""
+    if len(key) > MAX_KEY_CHARACTERS:
+        raise InvalidTemplate(
+            field, f"a key has {len(key)} characters; at most {MAX_KEY_CHARACTERS} are allowed"
+        )
     check_visible(key, field)
     return key

@@ -1,6 +1,6 @@
-"""A document type, and how it is read from `type.toml` and `document.md`.
+"""Document types, and their parser for `type.toml` and `document.md`.
 
-`docs/templates.md` describes the form for the people who write types.
+`docs/templates.md` describes the form for authors of types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class TemplateSection:
-    """A heading of the skeleton, and what belongs under it. `level` is 2 to 6."""
+    """A heading of the skeleton, and the guidance for its text. `level` is 2 to 6."""
 
     title: str
     level: int
@@ -28,10 +28,10 @@ class TemplateSection:
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """What an agent is told before it writes a document, and what the document begins with.
+    """Guidance for the author of a document, and the skeleton of the document.
 
-    `structure` is Markdown with LF line ends and a final newline. Its first heading is `# {title}`, the only
-    level-1 heading; the headings carry no anchors. `sections` are its other headings, in order.
+    `structure` is the skeleton: Markdown with LF line ends and a final newline. Its first heading is
+    `# {title}`, the only level-1 heading; headings have no anchors. `sections` are its other headings.
     """
 
     name: str
@@ -44,25 +44,25 @@ class DocumentType:
 
     @property
     def guidance(self) -> str:
-        """The instructions, then what belongs in each section, as one Markdown text; may be empty."""
+        """The instructions and the guidance for each section as one Markdown text; may be empty."""
         lines = [f"- {instruction}" for instruction in self.instructions]
-        told = [section for section in self.sections if section.guidance]
-        if told:
+        with_guidance = [section for section in self.sections if section.guidance]
+        if with_guidance:
             lines += ["", "What belongs in each section:"] if lines else ["What belongs in each section:"]
-            lines += [f"- {section.title}: {section.guidance}" for section in told]
+            lines += [f"- {section.title}: {section.guidance}" for section in with_guidance]
         return "\n".join(lines)
 
 
 def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
     """Return the type that the two files of the folder `name` describe.
 
-    Raises InvalidTemplate, which names the field that is wrong: `name`, `type.toml`, `document.md`, or a key
-    of `type.toml` such as `instructions[2]` or `sections.Risks`.
+    Raises InvalidTemplate with the invalid field: `name`, `type.toml`, `document.md`, or a key of
+    `type.toml` such as `instructions[2]` or `sections.Risks`.
     """
     if not NAME.fullmatch(name):
         raise InvalidTemplate(
             "name",
-            "a type's folder is named by a lower-case letter and up to 40 more of a-z, 0-9 and _",
+            "must be a lower-case letter and at most 40 characters of a-z, 0-9 and _",
         )
     description = parse_description(toml)
     structure, headings = parse_skeleton(markdown)
@@ -73,11 +73,11 @@ def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
         instructions=description.instructions,
         best_practices=description.best_practices,
         structure=structure,
-        sections=_sections(description, headings),
+        sections=_merge_sections(description, headings),
     )
 
 
-def _sections(description: Description, headings: tuple[Heading, ...]) -> tuple[TemplateSection, ...]:
+def _merge_sections(description: Description, headings: tuple[Heading, ...]) -> tuple[TemplateSection, ...]:
     known = {heading.title for heading in headings}
     for title in description.sections:
         if title not in known:

@@ -1,10 +1,10 @@
-"""The one error of this package."""
+"""The error of this package."""
 
 from __future__ import annotations
 
 
 class InvalidTemplate(ValueError):
-    """A document type that cannot be read; `field` says where, `message` what would be right."""
+    """A document type is invalid: `field` names the invalid part, `message` the reason."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")

@@ -1,8 +1,8 @@
-"""`document.md`: the headings, and perhaps some text, that a new document begins with.
+"""`document.md`: the first headings and text of a new document.
 
-The form is a small, strict part of Markdown, so that it can be checked without a Markdown parser: every
-heading is written with `#` at the start of its line. Its title is unique in the file, because headings in the
-content of a new document are matched with these by title.
+The form is a strict subset of Markdown that can be checked without a Markdown parser: every heading begins
+with `#` at the start of its line. Titles are unique in the file, because headings in the content of a new
+document are matched with these by title.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import NoReturn
 from templates.invalid import InvalidTemplate
 from templates.text import decode
 
-MAX_FILE = 64_000
-MAX_HEADING = 200
+MAX_FILE_BYTES = 64_000
+MAX_HEADING_CHARACTERS = 200
 MAX_HEADINGS = 60
 TITLE = "{title}"
 
@@ -36,35 +36,35 @@ class Heading:
 
 
 def parse_skeleton(markdown: bytes) -> tuple[str, tuple[Heading, ...]]:
-    """Return the skeleton as text, which begins with `# {title}`, and its other headings in order.
+    """Return the skeleton, which begins with `# {title}`, and its other headings in order.
 
-    The title is put in front if the file has none. Raises InvalidTemplate, which names the line.
+    The title is added if the file has none. Raises InvalidTemplate with the line.
     """
-    lines = decode(markdown, "document.md", MAX_FILE).strip("\n").split("\n")
+    lines = decode(markdown, "document.md", MAX_FILE_BYTES).strip("\n").split("\n")
     if lines[0].rstrip() == "---":
-        _refuse(0, "front matter is written by Docyard and cannot be part of a type")
+        _raise_invalid(0, "a type must have no front matter; Docyard writes it")
     headings: list[Heading] = []
-    titled = False
-    for at, level, title in _scan(lines):
-        lines[at] = f"{'#' * level} {title}"
+    has_title = False
+    for line_index, level, title in _scan_headings(lines):
+        lines[line_index] = f"{'#' * level} {title}"
         if level == 1:
-            if at != 0 or title != TITLE:
-                _refuse(at, f"the only level-1 heading is `# {TITLE}`, on the first line")
-            titled = True
+            if line_index != 0 or title != TITLE:
+                _raise_invalid(line_index, f"the only level-1 heading must be `# {TITLE}`, on the first line")
+            has_title = True
         else:
-            _check(at, level, title, headings)
+            _check_heading(line_index, level, title, headings)
             headings.append(Heading(title, level))
     body = "\n".join(lines).strip("\n")
-    if not titled:
+    if not has_title:
         body = f"# {TITLE}\n\n{body}" if body.strip() else f"# {TITLE}"
     return body + "\n", tuple(headings)
 
 
-def _scan(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """(line, level, title) of each heading, fenced code and HTML comments left out."""
+def _scan_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the line, level and title of each heading outside of fenced code and HTML comments."""
     fence = ""
     comment = False
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if fence:
             if re.fullmatch(rf" {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*", line):
                 fence = ""
@@ -74,28 +74,30 @@ def _scan(lines: list[str]) -> Iterator[tuple[int, int, str]]:
             fence = opened[1]
         elif heading := _HEADING.fullmatch(line):
             if heading[1]:
-                _refuse(at, "a heading begins at the start of its line")
-            yield at, len(heading[2]), _CLOSING.sub("", heading[3] or "").strip()
-        elif at and _UNDERLINE.fullmatch(line) and lines[at - 1].strip():
-            _refuse(at, "headings are written with `#`, and a rule has an empty line before it")
+                _raise_invalid(index, "a heading must begin at the start of its line")
+            yield index, len(heading[2]), _CLOSING.sub("", heading[3] or "").strip()
+        elif index and _UNDERLINE.fullmatch(line) and lines[index - 1].strip():
+            _raise_invalid(index, "a heading must be written with `#`, and a rule must follow an empty line")
     if fence or comment:
-        _refuse(len(lines) - 1, "a code fence or a comment is still open at the end")
+        _raise_invalid(len(lines) - 1, "a code fence or a comment is not closed")
 
 
-def _check(at: int, level: int, title: str, before: list[Heading]) -> None:
+def _check_heading(line_index: int, level: int, title: str, previous: list[Heading]) -> None:
     if not title:
-        _refuse(at, "a heading needs a title")
-    if len(title) > MAX_HEADING:
-        _refuse(at, f"a heading has at most {MAX_HEADING} characters")
-    if len(before) == MAX_HEADINGS:
-        _refuse(at, f"a type has at most {MAX_HEADINGS} headings")
+        _raise_invalid(line_index, "a heading must have a title")
+    if len(title) > MAX_HEADING_CHARACTERS:
+        _raise_invalid(line_index, f"a heading has at most {MAX_HEADING_CHARACTERS} characters")
+    if len(previous) == MAX_HEADINGS:
+        _raise_invalid(line_index, f"a type has at most {MAX_HEADINGS} headings")
     if _ANCHOR.search(title):
-        _refuse(at, "headings carry no anchors here; they are written when a document is created")
-    if level > (before[-1].level if before else 1) + 1:
-        _refuse(at, "a heading is at most one level below the heading before it")
-    if title.casefold() in {heading.title.casefold() for heading in before}:
-        _refuse(at, "another heading has the same title")
+        _raise_invalid(
+            line_index, "a heading must have no anchor; Docyard writes anchors when a document is created"
+        )
+    if level > (previous[-1].level if previous else 1) + 1:
+        _raise_invalid(line_index, "a heading must be at most one level below the heading before it")
+    if title.casefold() in {heading.title.casefold() for heading in previous}:
+        _raise_invalid(line_index, "another heading has the same title")
 
 
-def _refuse(at: int, message: str) -> NoReturn:
-    raise InvalidTemplate("document.md", f"line {at + 1}: {message}")
+def _raise_invalid(index: int, message: str) -> NoReturn:
+    raise InvalidTemplate("document.md", f"line {index + 1}: {message}")

@@ -2,8 +2,8 @@
 
 Most of what a server's start costs are imports, the same each time. One process makes them and is forked for
 each start: a process of its own with the descriptors, the arguments, the environment and the folder of who
-asked, which runs `__main__` from its first line. Cold starts are made by `tests/docyard/test_stdio.py`,
-`tests/docyard/test_late_imports.py` and `tests/soak/`.
+asked, which runs `__main__` from its first line. Cold starts are made by `tests/soak/`, and in
+`tests/docyard/mcp_server/` by `test_stdio.py` and `test_late_imports.py`.
 
     python -m tests.warm serve SOCKET    makes the imports, and forks until its input ends
     python tests/warm.py run SOCKET …    stands for what is forked: passes on signals, ends as it ends

@@ -1,4 +1,4 @@
-"""The answer of a call that has committed, whatever failed after that."""
+"""The answer of a call that has committed and then failed."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
     from workspace.publishing.after_commit import CommitRecord
 
-_DONE = "The change is made: do not send this call again"
+_DO_NOT_RETRY = "The change is committed: do not send this call again"
 
 
 def committed_answer(record: CommitRecord, error: Exception, offers: Callable[[str], bool]) -> Answer:
-    """Return a success with the commit, for a call whose full answer could not be made."""
+    """Return a successful answer with the commit, for a call that failed after it committed."""
     caveat = f"Committed, but the rest of the answer is missing: {describe_failure(error)}"
     record.caveats.append(caveat)
     data: Data = {"commit": record.commit}
-    step = _DONE
+    next_step = _DO_NOT_RETRY
     if record.proposal is not None:
         data["proposal"] = record.proposal
         if offers("view_proposal"):
-            step += f"; see it with {call('view_proposal', proposal=record.proposal)}"
+            next_step += f"; see it with {call('view_proposal', proposal=record.proposal)}"
     elif offers("list_documents"):
-        step += f"; see what is there now with {call('list_documents')}"
-    return Answer({**data, "next_step": step})
+        next_step += f"; see the documents with {call('list_documents')}"
+    return Answer({**data, "next_step": next_step})
 
 
 def with_caveats(answer: Answer, record: CommitRecord) -> Answer:
-    """Return an answer whose hints begin with what failed after the commit."""
+    """Return an answer whose hints begin with the failures after the commit."""
     if not record.caveats:
         return answer
     caveats = [escape_invisible(caveat) for caveat in dict.fromkeys(record.caveats)]

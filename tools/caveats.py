@@ -1,6 +1,6 @@
 """Caveats of answers: unpushed commits, a diverged remote, and limits of a search.
 
-They are added to the data of an answer. A text that a contract fixes stays unchanged.
+They are added to an answer's data, not to a text whose form a contract fixes.
 """
 
 from __future__ import annotations
@@ -19,44 +19,47 @@ if TYPE_CHECKING:
     from workspace.sync.status import TrackedState, TrackingStatus
     from workspace.workspace import Workspace
 
-_APART = {
-    "diverged": "both sides have gone on; run docyard sync to join them, or to see what is in conflict",
+_DIVERGENCE_NOTES = {
+    "diverged": "both branches have new commits; run `docyard sync` to merge them or to see the conflicts",
     "rewound": "the remote branch was force-pushed; `docyard sync` lists the options",
 }
 
 
 def with_sync_status(answer: Answer, workspace: Workspace) -> Answer:
-    """Return an answer with the sync status of the served branch, if there is something to report.
+    """Return an answer with the sync status of the served branch, if it is not up to date.
 
-    `unpushed` is {commits, since}; `sync` is {state, since, error?}, if the branch differs from the remote's
-    or the last exchange failed.
+    `unpushed` is {commits, since}. `sync` is {state, since, error?}, if the branch differs from the remote
+    branch or the last synchronization failed.
     """
-    told: dict[str, Any] = {}
-    with suppress(WorkspaceError):  # a branch that is gone, say: the answer itself tells
-        told = sync_status_of(workspace)
-    return replace(answer, data={**answer.data, **told}) if told else answer
+    fields: dict[str, Any] = {}
+    with suppress(WorkspaceError):  # such as a missing branch, which the answer itself reports
+        fields = sync_status_of(workspace)
+    return replace(answer, data={**answer.data, **fields}) if fields else answer
 
 
 def sync_status_of(workspace: Workspace) -> dict[str, Any]:
     """Return the fields `unpushed` and `sync`, if they apply. Raises DamagedRepository."""
-    standing = workspace.standing()
-    seen = standing.look()
-    told: dict[str, Any] = {}
-    if seen is not None and seen.unpushed is not None:
-        told["unpushed"] = {"commits": seen.unpushed.commits, "since": _format_time(seen.unpushed.since)}
-        if seen.unpushed.is_more:
-            told["unpushed"]["more"] = True
-    if apart := _describe_divergence(standing, seen):
-        told["sync"] = apart
-    return told
+    status = workspace.sync_status()
+    tracked = status.read()
+    fields: dict[str, Any] = {}
+    if tracked is not None and tracked.unpushed is not None:
+        fields["unpushed"] = {
+            "commits": tracked.unpushed.commits,
+            "since": _format_time(tracked.unpushed.since),
+        }
+        if tracked.unpushed.is_more:
+            fields["unpushed"]["more"] = True
+    if divergence := _describe_divergence(status, tracked):
+        fields["sync"] = divergence
+    return fields
 
 
-def _describe_divergence(standing: TrackingStatus, seen: TrackedState | None) -> dict[str, Any]:
-    failure = standing.failure
-    if seen is not None and seen.stand.state.value in _APART:
-        state = seen.stand.state.value
-        since = seen.apart_since or (seen.unpushed.since if seen.unpushed is not None else None)
-        error = failure.error.message if failure is not None else _APART[state]
+def _describe_divergence(status: TrackingStatus, tracked: TrackedState | None) -> dict[str, Any]:
+    failure = status.failure
+    if tracked is not None and tracked.tracked.state.value in _DIVERGENCE_NOTES:
+        state = tracked.tracked.state.value
+        since = tracked.diverged_since or (tracked.unpushed.since if tracked.unpushed is not None else None)
+        error = failure.error.message if failure is not None else _DIVERGENCE_NOTES[state]
         return {"state": state, "since": _format_time(since) if since is not None else None, "error": error}
     if failure is not None:
         error = f"{failure.error.message}. {failure.error.fix}".strip()
@@ -68,20 +71,20 @@ def _format_time(time: datetime) -> str:
     return time.replace(microsecond=0).isoformat()
 
 
-_SHOWN = 10
+_MAX_UNREADABLE = 10
 
 
 def search_caveats(page: SearchPage) -> Data:
-    """Return hints about an incomplete search; none if it is complete.
+    """Return the fields that report an incomplete search; empty if it is complete.
 
-    They report an index that is behind the branch, documents that Git could not read, and a quoted phrase
-    that was not searched for to the end. The answer's own `commit` is that of the index.
+    `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
+    search for a quoted phrase stopped early. The answer's `commit` is that of the index.
     """
     data: Data = {}
     if page.stale:
         data["stale"] = True
     if page.unreadable:
-        data["unreadable"] = list(page.unreadable[:_SHOWN])
+        data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE])
         data["unreadable_total"] = len(page.unreadable)
     if page.partial:
         data["partial"] = True

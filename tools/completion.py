@@ -1,4 +1,4 @@
-"""Candidates for what a person begins to type: paths, addresses, refs, and arguments of prompts."""
+"""Completion of arguments, as a user types them: paths, addresses, refs, and arguments of prompts."""
 
 from __future__ import annotations
 
@@ -13,84 +13,86 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
-MOST = 100
-"""Candidates in one answer (MCP, "Completion": at most 100)."""
+MAX_CANDIDATES = 100
+"""The largest number of candidates in a response (MCP, "Completion": at most 100)."""
 
-_LONGEST = 500  # characters of a beginning; nobody types more
+_MAX_TYPED = 500  # characters of the typed text
 
 
 class Candidates(NamedTuple):
-    """The best candidates, and how many there are in all."""
+    """The best candidates, and the total number of candidates."""
 
     values: tuple[str, ...]
     total: int
 
 
-NONE = Candidates((), 0)
+NO_CANDIDATES = Candidates((), 0)
 
 
 def rank_names(names: Iterable[str], typed: str) -> Candidates:
-    """Return the names that begin with the typed text, then those that contain it.
+    """Return the names that begin with the typed text, then those that contain it; else the nearest names.
 
-    If there are none, the nearest.
-
-    Case does not count.
+    Case is ignored.
     """
-    if len(typed) > _LONGEST:
-        return NONE
+    if len(typed) > _MAX_TYPED:
+        return NO_CANDIDATES
     known = list(dict.fromkeys(names))
-    wanted = typed.casefold()
-    begin: list[str] = []
-    hold: list[str] = []
+    needle = typed.casefold()
+    starting: list[str] = []
+    containing: list[str] = []
     for name in known:
-        place = name.casefold().find(wanted)
-        if place >= 0:
-            (hold if place else begin).append(name)
-    found = [*begin, *hold] or find_nearest(typed, known)
-    return Candidates(tuple(found[:MOST]), len(found))
+        position = name.casefold().find(needle)
+        if position >= 0:
+            (containing if position else starting).append(name)
+    candidates = [*starting, *containing] or find_nearest(typed, known)
+    return Candidates(tuple(candidates[:MAX_CANDIDATES]), len(candidates))
 
 
-def complete_path(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Return the paths of documents; at a commit if `given` has a `ref`."""
-    return rank_names(_snapshot(context, given).documents, typed)
+def complete_path(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+    """Return the paths of documents; at a commit if `arguments` has a `ref`."""
+    return rank_names(_snapshot(context, arguments).documents, typed)
 
 
-def complete_section(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Return the addresses of the sections of the document that `given` has as its `path`.
+def complete_section(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+    """Return the addresses of the sections of the document at the argument `path`.
 
-    An address whose heading begins with what was typed, or holds it, is a candidate too.
+    If no address contains the typed text, sections whose titles contain it are returned.
     """
-    path = given.get("path", "")
+    path = arguments.get("path", "")
     try:
-        document = _snapshot(context, given).document(path)
+        document = _snapshot(context, arguments).document(path)
     except WorkspaceError:
-        return NONE
-    found = rank_names((section.key for section in document.sections), typed)
-    wanted = typed.strip().casefold()
-    if not wanted or len(wanted) > _LONGEST or any(wanted in value.casefold() for value in found.values):
-        return found
-    titled = [section.key for section in document.sections if wanted in section.title.casefold()]
-    return Candidates(tuple(titled[:MOST]), len(titled)) if titled else found
+        return NO_CANDIDATES
+    candidates = rank_names((section.key for section in document.sections), typed)
+    needle = typed.strip().casefold()
+    if (
+        not needle
+        or len(needle) > _MAX_TYPED
+        or any(needle in value.casefold() for value in candidates.values)
+    ):
+        return candidates
+    titled = [section.key for section in document.sections if needle in section.title.casefold()]
+    return Candidates(tuple(titled[:MAX_CANDIDATES]), len(titled)) if titled else candidates
 
 
-def complete_address(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Return paths of documents; after a `#`, the addresses of the sections of that document."""
-    path, mark, section = typed.partition("#")
-    if not mark:
-        return complete_path(context, typed, given)
-    found = complete_section(context, section, {**given, "path": path})
-    return found._replace(values=tuple(f"{path}#{value}" for value in found.values))
+def complete_address(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+    """Return paths of documents; after a `#`, addresses of the document's sections."""
+    path, separator, section = typed.partition("#")
+    if not separator:
+        return complete_path(context, typed, arguments)
+    candidates = complete_section(context, section, {**arguments, "path": path})
+    return candidates._replace(values=tuple(f"{path}#{value}" for value in candidates.values))
 
 
-def complete_ref(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
+def complete_ref(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
     """Return HEAD, branches, tags, remote branches, and the ids of open proposals."""
     from workspace.revisions import list_ref_names
 
     return rank_names(list_ref_names(context.workspace.git), typed)
 
 
-def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Return the folders that hold documents."""
+def complete_folder(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+    """Return the folders that contain documents."""
     folders = {
         "/".join(parts[:depth])
         for path in context.snapshot().documents
@@ -100,17 +102,19 @@ def complete_folder(context: Context, typed: str, given: Mapping[str, str]) -> C
     return rank_names(sorted(folders), typed)
 
 
-def complete_type(context: Context, typed: str, given: Mapping[str, str]) -> Candidates:
-    """Return the types that a new document may have."""
+def complete_type(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+    """Return the names of the valid document types."""
     from workspace.snapshot.document_types import BrokenType, read_types
 
     types = read_types(context.snapshot())
-    return rank_names((name for name, found in types.items() if not isinstance(found, BrokenType)), typed)
+    return rank_names(
+        (name for name, document_type in types.items() if not isinstance(document_type, BrokenType)), typed
+    )
 
 
-def _snapshot(context: Context, given: Mapping[str, str]) -> Snapshot:
-    """Return the commit of a `ref`, else the tip; also the tip if the ref is incomplete."""
-    if ref := given.get("ref"):
+def _snapshot(context: Context, arguments: Mapping[str, str]) -> Snapshot:
+    """Return the snapshot at the argument `ref`; the tip without a ref, or if the ref is incomplete."""
+    if ref := arguments.get("ref"):
         try:
             return context.snapshot(ref)
         except WorkspaceError:

@@ -1,4 +1,4 @@
-"""Outlines: a document's sections, tasks and links as the tools show them."""
+"""Outlines of documents in answers: sections, tasks and links."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 TASKS = "tasks"
-"""The section whose shape is that of tasks, whether it has any or not."""
+"""The section that is always described as a list of tasks, even without tasks."""
 
-# What is longer would fill a conversation; the answer says how much there is.
+# More entries would fill a model's context; an answer reports the total.
 MAX_SHOWN = 1_000
 
 
 def count_progress(tasks: tuple[Task, ...]) -> dict[str, int]:
-    """Return how many tasks there are and how many are done."""
+    """Return the number of tasks, and of completed ones."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 
 def summarize_sections(document: Document) -> dict[str, Any]:
-    """Return the top sections with the addresses below each, its task progress, or both; none if too many."""
-    brief: dict[str, Any] = {}
+    """Return the top sections, each with the addresses below it or its task progress; none if too many."""
+    summary: dict[str, Any] = {}
     if len(document.sections) > MAX_SHOWN:
-        return brief
+        return summary
     for section in document.children(None):
         below = [child.key for child in document.descendants(section)]
         tasks = document.tasks(section)
         if not tasks and section.key != TASKS:
-            brief[section.key] = below
+            summary[section.key] = below
         else:
-            brief[section.key] = {**count_progress(tasks), **({"slugs": below} if below else {})}
-    return brief
+            summary[section.key] = {**count_progress(tasks), **({"slugs": below} if below else {})}
+    return summary
 
 
 def list_sections(document: Document) -> dict[str, Any]:
-    """Return the top sections, and all others with subsections or tasks, by address; the first of many."""
-    full: dict[str, Any] = {}
+    """Return top sections and sections with subsections or tasks, by address, up to a maximum."""
+    outline: dict[str, Any] = {}
     for section in document.sections[: MAX_SHOWN + 1]:
         children = document.children(section) if not section.is_preamble else ()
         tasks = document.tasks(section)
         if section.is_preamble and not tasks:
             continue
         if section.parent is None or children or tasks:
-            full[section.key] = _describe_section(section, children, tasks)
-    return full
+            outline[section.key] = _describe_section(section, children, tasks)
+    return outline
 
 
 def extra_titles(document: Document) -> dict[str, str]:
-    """Return, by address, the titles of the sections whose addresses do not contain them."""
+    """Return the titles of the sections whose addresses do not contain their titles, by address."""
     return {
         section.key: section.title
         for section in document.sections[: MAX_SHOWN + 1]
@@ -70,33 +70,31 @@ def extra_titles(document: Document) -> dict[str, str]:
 def _describe_section(
     section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]
 ) -> dict[str, Any]:
-    described: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     if tasks or section.key == TASKS:
         active = [format_task_address(section, task) for task in tasks if not task.is_done]
-        described |= {**count_progress(tasks), "active": active[:MAX_SHOWN]}
-    if children or not described:
-        described |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
-    return described
+        data |= {**count_progress(tasks), "active": active[:MAX_SHOWN]}
+    if children or not data:
+        data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
+    return data
 
 
 def cut_hint(document: Document) -> str | None:
-    """Return what is said of a document that has more sections than are shown."""
+    """Return the hint for a document with more sections than are shown; None for others."""
     count = len(document.sections)
     if count <= MAX_SHOWN:
         return None
-    return (
-        f"{count:,} sections are too many to show them all; search finds those beyond the first {MAX_SHOWN:,}"
-    )
+    return f"the first {MAX_SHOWN:,} of {count:,} sections are shown; use search to find the others"
 
 
 def first_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
-    """Return the first section with text of its own, which says more than a heading; else the first one."""
-    own = (item for item in sections if read_own_text(document, item))
-    return next(own, sections[0] if sections else None)
+    """Return the first section with own text; else the first section."""
+    with_text = (item for item in sections if read_own_text(document, item))
+    return next(with_text, sections[0] if sections else None)
 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:
-    """Return a task with what its sub-items say."""
+    """Return a task with the values of its sub-items."""
     from workspace.document.tasks import TASK_FIELDS
 
     data: dict[str, Any] = {
@@ -113,55 +111,63 @@ def task_data(section: Section, task: Task) -> dict[str, Any]:
 
 MAX_LINKS = 20
 _MAX_DESTINATION = 200
-_PATIENCE = 1.0  # seconds to wait while every document's links are read
-_NOT_YET = "links to this are still being looked for; ask again in a moment to see them"
-_NOT_AT_REF = "links to this are known near the tip of the branch only, and this ref is far from it"
+_GRAPH_TIMEOUT_S = 1.0  # wait for the reading of all links of the workspace
+_BACKLINKS_PENDING = "links to this document are not indexed yet; repeat the call later to see them"
+_BACKLINKS_UNAVAILABLE = (
+    "links to this document are not shown: they are indexed only near the tip of the branch"
+)
 
 
 def links_data(
-    place: ReadContext, document: Document, sections: Collection[Section] | None = None
+    read_context: ReadContext, document: Document, sections: Collection[Section] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the first links from and to a document, or some of its sections, with their counts and hints.
+    """Return the first links from and to a document, or from and to `sections`, with counts, and hints.
 
-    The result is empty if there are none. Links to the document without a fragment are the preamble's.
+    The data is empty without links. Links to the document without a fragment count as links to its preamble.
     """
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.links.world import OverlayFileTree
 
-    world = OverlayFileTree(place.snapshot)
-    chosen = None if sections is None else {section.key for section in sections}
-    leaving = [link for link in resolve_outgoing(world, document) if chosen is None or link.section in chosen]
-    data, hints = _first("outgoing", [_outgoing(link) for link in leaving])
-    coming = _backlinks(place, document)
-    if coming is None:
-        return data, [*hints, _NOT_YET if place.ref is None else _NOT_AT_REF]
-    if chosen is not None:
+    file_tree = OverlayFileTree(read_context.snapshot)
+    section_keys = None if sections is None else {section.key for section in sections}
+    outgoing = [
+        link
+        for link in resolve_outgoing(file_tree, document)
+        if section_keys is None or link.section in section_keys
+    ]
+    data, hints = _cut_links("outgoing", [_describe_outgoing(link) for link in outgoing])
+    backlinks = _find_backlinks(read_context, document)
+    if backlinks is None:
+        return data, [*hints, _BACKLINKS_PENDING if read_context.ref is None else _BACKLINKS_UNAVAILABLE]
+    if section_keys is not None:
         preamble = document.preamble.key if document.preamble else None
-        coming = [link for link in coming if (link.to or preamble) in chosen]
-    back, more = _first("backlinks", [{"from": link.source_address, "line": link.line} for link in coming])
-    return {**data, **back}, [*hints, *more]
+        backlinks = [link for link in backlinks if (link.to or preamble) in section_keys]
+    backlink_data, backlink_hints = _cut_links(
+        "backlinks", [{"from": link.source_address, "line": link.line} for link in backlinks]
+    )
+    return {**data, **backlink_data}, [*hints, *backlink_hints]
 
 
-def _backlinks(place: ReadContext, document: Document) -> list[DocumentLink] | None:
-    """Return the links to a document; None if nobody knows them yet.
+def _find_backlinks(read_context: ReadContext, document: Document) -> list[DocumentLink] | None:
+    """Return the links to a document; None if they are not indexed yet.
 
-    The graph follows the branch, and no ref.
+    The link graph covers the branch, not other refs.
     """
     from index.link_graph.backlinks import resolve_backlinks
     from workspace.links.world import OverlayFileTree
 
-    graph, snapshot = place.context.index.links, place.snapshot
+    graph, snapshot = read_context.context.index.links, read_context.snapshot
     try:
         records = graph.records(snapshot, document.path)
-        if records is None and place.ref is None:
-            graph.begin(snapshot).join(_PATIENCE)
+        if records is None and read_context.ref is None:
+            graph.begin(snapshot).join(_GRAPH_TIMEOUT_S)
             records = graph.records(snapshot, document.path)
-    except WorkspaceError:  # another process is at work, or the disk is full
+    except WorkspaceError:  # such as a lock of another process, or a full disk
         return None
     return None if records is None else resolve_backlinks(OverlayFileTree(snapshot), document, records)
 
 
-def _first(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+def _cut_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
     if not links:
         return {}, []
     data = {name: links[:MAX_LINKS], f"{name}_total": len(links)}
@@ -169,10 +175,10 @@ def _first(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list
     return data, [hint] if len(links) > MAX_LINKS else []
 
 
-def _outgoing(link: DocumentLink) -> dict[str, Any]:
+def _describe_outgoing(link: DocumentLink) -> dict[str, Any]:
     address = escape_invisible(link.address)
-    shown = address if len(address) <= _MAX_DESTINATION else address[:_MAX_DESTINATION] + "…"
-    data: dict[str, Any] = {"to": shown, "line": link.line, "kind": link.kind.value}
+    shortened = address if len(address) <= _MAX_DESTINATION else address[:_MAX_DESTINATION] + "…"
+    data: dict[str, Any] = {"to": shortened, "line": link.line, "kind": link.kind.value}
     if link.is_image:
         data["image"] = True
     if link.is_broken:

@@ -1,4 +1,4 @@
-"""The context of a read: the commit of a `ref`, at which the proposed calls stay too."""
+"""The commit at which a tool reads; the suggested calls read the same commit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 
-_SHOWN_PATHS = 20
+_MAX_LISTED_PATHS = 20
 
 
 class ReadContext(NamedTuple):
-    """A context at one snapshot. `ref` is as the caller gave it; None at the tip of the served branch.
+    """A context at one snapshot. `ref` is the caller's ref; None at the tip of the served branch.
 
-    `proposal` is the open proposal that the ref names, if it names one.
+    `proposal` is the id of the open proposal that the ref names; None for another ref.
     """
 
     context: Context
@@ -30,32 +30,37 @@ class ReadContext(NamedTuple):
 
     @classmethod
     def at(cls, context: Context, ref: str | None) -> ReadContext:
-        """Return what a ref names; the tip without one, or if it is blank. Raises as `Workspace.at` does."""
-        named = ref if ref and ref.strip() else None
-        return cls(context, context.snapshot(ref), named, _open_proposal(context, named) if named else None)
+        """Return the context at a ref; None and a blank ref are the tip. Raises as `Workspace.at` does."""
+        requested = ref if ref and ref.strip() else None
+        return cls(
+            context,
+            context.snapshot(ref),
+            requested,
+            _open_proposal(context, requested) if requested else None,
+        )
 
-    def writes(self, tool: str) -> bool:
-        """Return True if a writing tool may be named: at the tip and in an open proposal only."""
+    def offers_write(self, tool: str) -> bool:
+        """Return True if a next step may name a writing tool: only at the tip and in an open proposal."""
         return (self.ref is None or self.proposal is not None) and self.context.offers(tool)
 
-    def change(self, tool: str, **arguments: object) -> Call:
-        """Return a call of a writing tool as a next step names it, in the proposal that is read, if any."""
+    def write_call(self, tool: str, **arguments: object) -> Call:
+        """Return a call of a writing tool for a next step; it writes to the proposal that is read, if any."""
         return call(tool, **arguments, **({"proposal": self.proposal} if self.proposal else {}))
 
     def call(self, tool: str, **arguments: object) -> Call:
-        """Return a call of a tool that reads, as a next step names it, at the same ref."""
+        """Return a call of a reading tool for a next step, at the same ref."""
         return call(tool, **arguments, **ref_argument(self.ref))
 
-    def rest(self, tool: str, **arguments: object) -> Call:
-        """Return a call for the rest of a cut text at the same commit, so that no two states are joined."""
+    def rest_call(self, tool: str, **arguments: object) -> Call:
+        """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
         return call(tool, **arguments, **ref_argument(self.ref or self.snapshot.commit))
 
-    def explained(self, usage: Mapping[str, object]) -> Answer:
-        """Return the answer to a call without a document: the usage, and the first documents."""
+    def usage_answer(self, usage: Mapping[str, object]) -> Answer:
+        """Return the answer to a call without a document: the usage and the first documents."""
         return Answer(
             {
                 "usage": dict(usage),
-                "documents": list(self.snapshot.documents)[:_SHOWN_PATHS],
+                "documents": list(self.snapshot.documents)[:_MAX_LISTED_PATHS],
                 "commit": self.snapshot.commit,
                 "next_step": NextStep("Call with the file of one", *self._listing()),
             }
@@ -63,11 +68,11 @@ class ReadContext(NamedTuple):
 
     def _listing(self) -> tuple[str | Call, ...]:
         offered = self.context.offers("list_documents")
-        return ("; ", self.call("list_documents"), " shows them all") if offered else ()
+        return ("; ", self.call("list_documents"), " lists all documents") if offered else ()
 
 
 def _open_proposal(context: Context, ref: str) -> str | None:
-    """Return the id of the proposal that a ref names, if it can still be written to."""
+    """Return the id of the open proposal that a ref names; None for another ref."""
     # Imported here because most calls name no ref.
     from workspace.proposal_ids import read_id
 
@@ -76,7 +81,7 @@ def _open_proposal(context: Context, ref: str) -> str | None:
     from workspace.errors import WorkspaceError
 
     try:
-        proposal = context.workspace.proposing().one(ref)
-    except WorkspaceError:  # such as a branch with a name like an id
+        proposal = context.workspace.proposing().find(ref)
+    except WorkspaceError:  # such as a branch whose name looks like an id
         return None
     return proposal.id if proposal.is_open else None

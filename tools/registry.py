@@ -1,4 +1,4 @@
-"""The registry: the tools that one server offers, and how a call is answered."""
+"""The tools that a server offers, and the answer to a call."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ if TYPE_CHECKING:
 
 
 class UnknownTool(LookupError):
-    """No tool of this name is offered; `nearest` are names that are."""
+    """The server does not offer a tool of this name; `nearest` are similar names."""
 
-    def __init__(self, name: str, near: list[str]) -> None:
+    def __init__(self, name: str, nearest: list[str]) -> None:
         super().__init__(name)
         self.name = name
-        self.nearest = near
+        self.nearest = nearest
 
 
 @dataclass(frozen=True, slots=True)
 class ServedIndex:
-    """What a call is answered from, to its end."""
+    """The workspace and the index of one call."""
 
     workspace: Workspace
     index: SearchIndex
 
 
 class Toolbox:
-    """The tools that one server offers; `toolsets` None are the defaults, read-only keeps what only reads.
+    """The tools that one server offers.
 
-    To the defaults come those of proposals, from when the policy of the served branch asks for review.
-    `text_tokens` is the operator's limit for the texts of an answer; None leaves it to docyard.toml.
+    `toolsets` None selects the default toolsets; `read_only` excludes writing tools. The tools of proposals
+    are added to the defaults as soon as the policy of the served branch requires review. `text_tokens`
+    limits the texts of an answer; None selects the limit of docyard.toml.
     """
 
     def __init__(
@@ -64,23 +65,23 @@ class Toolbox:
         self._current: Callable[[], ServedIndex] = lambda: self._last
         self._latest = self._current
         self._text_tokens = text_tokens
-        self._may_grow = toolsets is None and not read_only
+        self._may_add_review_tools = toolsets is None and not read_only
         self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._last_definitions: list[dict[str, Any]] = []
-        self.wrote: Callable[[], object] = lambda: None
+        self.on_write: Callable[[], object] = lambda: None
 
     @classmethod
-    def following(
+    def for_changing_index(
         cls,
         current: Callable[[], SearchIndex],
         latest: Callable[[], SearchIndex],
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
     ) -> Toolbox:
-        """Return the reading tools over the current index; each call uses one index to its end.
+        """Return a toolbox of reading tools for an index that is replaced; a call uses one index to its end.
 
-        `latest` returns the index to describe in a list of tools, without reading from it.
+        `latest` returns the index that a list of tools describes; it is not read.
         """
         toolbox = cls((first := latest()).workspace, first, toolsets, True, text_tokens)
         toolbox._current = lambda: _served_index(current())
@@ -90,12 +91,12 @@ class Toolbox:
     def definitions(self) -> list[dict[str, Any]]:
         """Return the tool definitions for a client, in a fixed order.
 
-        The object is the same while they are.
+        The method returns the same object until a definition changes.
         """
-        served = self._listed()
-        self._grow(served)
+        served = self._described_index()
+        self._offer_review_tools(served)
         context = self._context(served, "")
-        found = [
+        definitions = [
             {
                 "name": tool.name,
                 "title": tool.title,
@@ -107,19 +108,19 @@ class Toolbox:
             }
             for tool in self._tools.values()
         ]
-        if found != self._last_definitions:
-            self._last_definitions = found
+        if definitions != self._last_definitions:
+            self._last_definitions = definitions
         return self._last_definitions
 
     def awaits_taxonomy(self) -> bool:
-        """Return True if the workspace declares taxonomy keys of which no index has told the values yet."""
-        served = self._listed()
+        """Return True if the workspace declares a taxonomy whose values are not indexed yet."""
+        served = self._described_index()
         if served.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
             return False
         snapshot = _snapshot(served.workspace)
         try:
             return snapshot is not None and bool(snapshot.config.taxonomy)
-        except WorkspaceError:  # a call will say what is wrong with the settings
+        except WorkspaceError:  # a call reports invalid settings
             return False
 
     def call(
@@ -129,41 +130,41 @@ class Toolbox:
         *,
         client: str,
         progress: Progress | None = None,
-        sight: SeenTexts | None = None,
+        seen_texts: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Answer:
-        """Answer a call. An expected error is an answer too; only UnknownTool and bugs are raised.
+        """Return the answer to a call, also for an expected error. Raises only UnknownTool, and for bugs.
 
-        `sight` is what the client has seen so far, and is told what this answer shows it. `person` is whose
-        token came with the call.
+        `seen_texts` holds the texts that the client has read; the texts of this answer are added. `person`
+        is the owner of the call's token.
         """
         if name not in self._tools:
-            self._grow(self._listed())
+            self._offer_review_tools(self._described_index())
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
-        given: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
+        fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         served = None
         with record_commits() as record:
             try:
                 served = self._current()
-                context = self._context(served, client, progress, sight, person)
+                context = self._context(served, client, progress, seen_texts, person)
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _arguments_error(tool, arguments)
-                run = partial(_run, tool, context, given)
+                run = partial(_run, tool, context, fields)
                 answer = _run_again_if_restored(run, context, record)
             except Exception as error:
                 if record.commit is not None:
                     answer = committed_answer(record, error, self.offers)
                 elif isinstance(error, WorkspaceError):
-                    answer = self._failure(tool, error, given, served)
+                    answer = self._failure(tool, error, fields, served)
                 else:
                     raise
             if served is not None:
-                place = partial(with_sync_status, answer, served.workspace)
-                answer = attempt(place, answer, "how the branch compares with its remote is not known")
+                add_status = partial(with_sync_status, answer, served.workspace)
+                answer = attempt(add_status, answer, "the sync status of the branch is unknown")
             if tool.writes:
-                attempt(self.wrote, None, "it is not sent to the remote yet")
+                attempt(self.on_write, None, "the commit is not pushed yet")
             return with_caveats(answer, record)
 
     def offers(self, name: str) -> bool:
@@ -175,52 +176,52 @@ class Toolbox:
         return frozenset(self._tools)
 
     def context(self, client: str = "") -> Context:
-        """Return what a request reads from that is no call of a tool: whatever serves when it begins.
+        """Return the context of a request that is not a tool call: the current workspace and index.
 
-        Raises what an artifact is refused for.
+        Raises the error of a refused artifact.
         """
         return self._context(self._current(), client)
 
     def _failure(
-        self, tool: Tool, error: WorkspaceError, given: Mapping[str, object], served: ServedIndex | None
+        self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object], served: ServedIndex | None
     ) -> Answer:
-        # Of a tool that writes, `ref` is where something is to come from, if it is no proposal that is meant.
-        ref = (given.get("proposal") if tool.writes else None) or given.get("ref")
+        # The `ref` of a writing tool is a source of text, so its proposal is preferred.
+        ref = (arguments.get("proposal") if tool.writes else None) or arguments.get("ref")
         snapshot = _snapshot(served.workspace, ref) if served else None
         moves = served.workspace.moves if served else None
-        data = error_response(error, tool, given, snapshot, moves=moves, offered=self._tools)
+        data = error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
         if tool.shape_error:
-            data.update(tool.shape_error(given))
+            data.update(tool.shape_error(arguments))
         text = escape_invisible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
-    def _grow(self, served: ServedIndex) -> None:
-        """Offer the tools of proposals too, if nobody chose otherwise and the policy asks for review.
+    def _offer_review_tools(self, served: ServedIndex) -> None:
+        """Add the tools of proposals to the default ones if the policy requires review.
 
-        They stay while the server runs: a client that knows them must not lose them.
+        They stay while the server runs, because a client that has listed them must not lose them.
         """
-        if not self._may_grow:
+        if not self._may_add_review_tools:
             return
         snapshot = _snapshot(served.workspace)
         try:
-            grows = snapshot is not None and bool(snapshot.config.protect)
-        except WorkspaceError:  # a call will say what is wrong with the settings
+            needs_review = snapshot is not None and bool(snapshot.config.protect)
+        except WorkspaceError:  # a call reports invalid settings
             return
-        if grows:
-            self._may_grow = False
-            chosen = {*self._tools, *(tool.name for tool in family(REVIEW_TOOLSET))}
-            self._tools = {tool.name: tool for tool in all_tools() if tool.name in chosen}
+        if needs_review:
+            self._may_add_review_tools = False
+            names = {*self._tools, *(tool.name for tool in family(REVIEW_TOOLSET))}
+            self._tools = {tool.name: tool for tool in all_tools() if tool.name in names}
 
     def _schema(self, tool: Tool) -> dict[str, Any]:
-        """Return the schema of a tool's input, made once."""
-        found = self._schemas.get(tool.name)
-        if found is None:
-            found = self._schemas[tool.name] = input_schema(tool.arguments)
-        return found
+        """Return the cached schema of a tool's input."""
+        schema = self._schemas.get(tool.name)
+        if schema is None:
+            schema = self._schemas[tool.name] = input_schema(tool.arguments)
+        return schema
 
-    def _listed(self) -> ServedIndex:
-        """Return the index that the list of tools describes: the current one, else the last one described."""
+    def _described_index(self) -> ServedIndex:
+        """Return the index that a list of tools describes: the latest, else the one described before."""
         with suppress(WorkspaceError):
             self._last = self._latest()
         return self._last
@@ -230,7 +231,7 @@ class Toolbox:
         served: ServedIndex,
         client: str,
         progress: Progress | None = None,
-        sight: SeenTexts | None = None,
+        seen_texts: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Context:
         return Context(
@@ -239,29 +240,29 @@ class Toolbox:
             client,
             progress,
             frozenset(self._tools),
-            sight,
+            seen_texts,
             person,
             self._text_tokens,
         )
 
 
-def _run(tool: Tool, context: Context, given: Mapping[str, object]) -> Answer:
-    """Run a tool and write out its next step; one that explains how to write, for the caller's proposal."""
-    answer = tool.run(context, given)
-    step: NextStep | None = answer.data.get("next_step")
-    if step is None:
+def _run(tool: Tool, context: Context, arguments: Mapping[str, object]) -> Answer:
+    """Run a tool and return its answer with the next step as text, for the proposal of the call if any."""
+    answer = tool.run(context, arguments)
+    next_step: NextStep | None = answer.data.get("next_step")
+    if next_step is None:
         return answer
-    proposal = given.get("proposal")
+    proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in answer.data:
-        step = step.within(proposal)
-    # The names of the fields are asked of every tool, and most answers need none of them.
-    text = step.text() if step.proposal is None else step.text(_proposal_fields())
+        next_step = next_step.for_proposal(proposal)
+    # The names of the fields import every tool, and most answers do not need them.
+    text = next_step.text() if next_step.proposal is None else next_step.text(_proposal_fields())
     return replace(answer, data={**answer.data, "next_step": text})
 
 
 @cache
 def _proposal_fields() -> dict[str, str]:
-    """Return by name the field in which each tool takes a proposal: `proposal` of a writer, else `ref`."""
+    """Return the field of each tool for a proposal: `proposal` of a writing tool, else `ref`."""
     return {
         tool.name: field
         for tool in all_tools()
@@ -271,9 +272,9 @@ def _proposal_fields() -> dict[str, str]:
 
 
 def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: CommitRecord) -> Answer:
-    """Run a call; if it met an object that `git prune` removed and a copy has, restore it and run it again.
+    """Run a call; run it again if objects that `git prune` removed can be restored from a copy.
 
-    A call that has committed is not run again, but the objects are restored for the next.
+    A call that has committed is not run again, but the objects are restored for the next call.
     """
     try:
         answer = run()
@@ -281,7 +282,7 @@ def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: 
         if not _restore(context) or record.commit is not None:
             raise
     else:
-        if not _met_damage(answer) or not _restore(context) or record.commit is not None:
+        if not _reports_missing_object(answer) or not _restore(context) or record.commit is not None:
             return answer
     return run()
 
@@ -290,16 +291,16 @@ def _restore(context: Context) -> bool:
     return context.workspace.restore_pruned()
 
 
-def _met_damage(answer: Answer) -> bool:
-    """Return True if an answer, or that of an operation of its batch, reports a missing object."""
+def _reports_missing_object(answer: Answer) -> bool:
+    """Return True if an answer, or a result of its batch, reports a missing object."""
     results = (answer.data, *answer.data.get("batch_results", ()))
     return any(result.get("code") == DamagedRepository.code for result in results)
 
 
 def _arguments_error(tool: Tool, arguments: object) -> InvalidArguments:
-    """Return the error for arguments that are not an object; for an array, how to send a batch."""
-    takes_batch = OPERATIONS in tool.arguments.model_fields
-    if isinstance(arguments, list | tuple) and takes_batch:
+    """Return the error for arguments that are not an object; the fix for an array explains a batch."""
+    accepts_batch = OPERATIONS in tool.arguments.model_fields
+    if isinstance(arguments, list | tuple) and accepts_batch:
         fix = f'Send several operations as {{"{OPERATIONS}": [...]}}, and one as an object of its fields.'
         return InvalidArguments("arguments must be an object (an array was given)", fix=fix)
     return InvalidArguments("arguments must be an object", fix="Send an object of the tool's fields.")
@@ -310,7 +311,7 @@ def _served_index(index: SearchIndex) -> ServedIndex:
 
 
 def _snapshot(workspace: Workspace, ref: object = None) -> Snapshot | None:
-    """Return what an error speaks of: the commit of a ref, else the tip; None if neither can be read."""
+    """Return the snapshot at a ref, else at the tip; None if neither can be read."""
     if isinstance(ref, str):
         with suppress(WorkspaceError):
             return workspace.at(ref)

@@ -1,4 +1,4 @@
-"""Retries: what a call with an `idempotency_key` stores for its retry, and the answer to a retry."""
+"""Stored answers of calls with an `idempotency_key`, and the answer to a retry."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from tools.tool import Answer, NextStep
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
-    from tools.tool import Call, Context, Data, Given, Tool
+    from tools.tool import Call, CallArguments, Context, Data, Tool
     from workspace.writing.idempotency import RecordedRequest, Request
     from workspace.writing.plan import Plan, PlanStep
 
-# What does not make it another call: the key itself, and a flag that is off in every call that commits.
-_ASIDE = frozenset(("idempotency_key", "dry_run", "operations"))
+# Not part of a call's digest: the key, a flag that is off in every call that commits, and the raw operations.
+_EXCLUDED_FIELDS = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
 def make_request(
     key: str,
     tool: Tool,
-    given: Given,
-    operations: Sequence[Given] | None,
+    arguments: CallArguments,
+    operations: Sequence[CallArguments] | None,
     result: Callable[[Plan], Mapping[str, object]],
 ) -> Request:
-    """Return a call as it is stored; `operations` are the parsed ones of a batch, None for a single call.
+    """Return the request of a call for storage; `operations` are those of a batch, None for a single call.
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
     from workspace.writing.idempotency import Request, compute_digest
 
-    arguments = {name: value for name, value in given.items() if name not in _ASIDE}
+    canonical = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
     if operations is not None:
-        arguments["operations"] = operations
-    return Request(key, compute_digest(tool.name, arguments), result)
+        canonical["operations"] = operations
+    return Request(key, compute_digest(tool.name, canonical), result)
 
 
 def strip_for_replay(step: PlanStep, answer: Callable[[PlanStep], Data], offered: Container[str]) -> Data:
-    """Return one operation's result without its specification, its example and texts of documents."""
+    """Return the result of one operation without usage, example and texts of documents."""
     from workspace.writing.plan import StepStatus
 
     if step.status is StepStatus.DONE:
         return {"success": True, **answer(step)}
-    assert step.error is not None, "a batch of which something was undone is not committed"
+    assert step.error is not None, "a batch with a rolled back operation is not committed"
     error = step.error
     fix = add_list_call(error.fix, error.among, offered)
     return {
@@ -56,11 +56,15 @@ def strip_for_replay(step: PlanStep, answer: Callable[[PlanStep], Data], offered
 
 
 def replay(
-    context: Context, recorded: RecordedRequest, tool: Tool, items: Sequence[Given], hints: Sequence[str]
+    context: Context,
+    recorded: RecordedRequest,
+    tool: Tool,
+    items: Sequence[CallArguments],
+    hints: Sequence[str],
 ) -> Answer:
-    """Return the first answer again: its own fields, its commit, and a next step from where things stand now.
+    """Return the stored answer with its commit, and with a next step for the current state.
 
-    `hints` are those of today, and go before the first ones.
+    `hints` are the hints of the retry; they precede the stored ones.
     """
     data: Data = {**recorded.result, "commit": recorded.commit, "repeated": True}
     if hints:
@@ -73,19 +77,24 @@ def replay(
             if isinstance(entry, dict) and entry.get("success") is False:
                 failed += 1
                 entry["usage"] = dict(tool.usage(item))
-    look = _look(context, data, items)
+    view = _view_written_call(context, data, items)
     if failed:
-        words = f"Mend the {failed} that failed, as each one's error says, and send only them, with a new key"
-        data["next_step"] = NextStep(words)
+        instruction = (
+            f"Fix the failed operations ({failed}) as their errors say, and send only those with a new key"
+        )
+        data["next_step"] = NextStep(instruction)
     else:
-        data["next_step"] = NextStep("Nothing was done twice", *(("; go on from ", look) if look else ()))
+        data["next_step"] = NextStep(
+            "The call was committed before, and was not repeated",
+            *(("; see the result with ", view) if view else ()),
+        )
     return Answer(data)
 
 
-def _look(context: Context, data: Data, items: Sequence[Given]) -> Call | None:
-    """Return a call that shows what the first one wrote, as far as it still stands."""
-    named = [data, *items[::-1]]
-    for path in (place.get(field) for place in named for field in ("path", "file")):
+def _view_written_call(context: Context, data: Data, items: Sequence[CallArguments]) -> Call | None:
+    """Return a call that shows a document that the first call wrote, if it still exists; else a list."""
+    sources = [data, *items[::-1]]
+    for path in (source.get(field) for source in sources for field in ("path", "file")):
         if isinstance(path, str):
             file = path.partition("#")[0].removeprefix("./")
             entry = context.snapshot().entry(file)

@@ -1,4 +1,4 @@
-"""What the task tools share: how a task is named, and how far its section is after a change."""
+"""The progress of a section's tasks, for the task tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
-    """Return the path and slug of a task. Raises InvalidArguments where one is missing."""
+    """Return the path and slug of a task. Raises InvalidArguments if one is missing."""
     if not file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
     path, fragment = resolve_target(context.snapshot(), file, slug)
@@ -31,51 +31,55 @@ def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[
     return path, fragment
 
 
-def progress_after(written: WriteResult, step: PlanStep) -> Data:
-    """Return the section's progress, and its next open task."""
-    found = _section(written, step)
-    if found is None:
+def progress_after(result: WriteResult, step: PlanStep) -> Data:
+    """Return the progress of the changed section, and its next open task."""
+    location = _section(result, step)
+    if location is None:
         return {}
-    document, section = found
+    document, section = location
     tasks = document.tasks(section)
-    following = next_open(document, section)
+    next_task = next_open(document, section)
     return {
         "progress": count_progress(tasks),
-        "next_task": task_data(section, following) if following else None,
+        "next_task": task_data(section, next_task) if next_task else None,
     }
 
 
 def next_open(document: Document, section: Section) -> Task | None:
-    """Return the first open task of a section that has no open task below it."""
-    waiting = [task for task in document.tasks(section) if not task.is_done]
+    """Return the first open task of a section without open sub-tasks."""
+    open_tasks = [task for task in document.tasks(section) if not task.is_done]
     return next(
-        (task for task in waiting if not any(other.index.startswith(f"{task.index}.") for other in waiting)),
+        (
+            task
+            for task in open_tasks
+            if not any(other.index.startswith(f"{task.index}.") for other in open_tasks)
+        ),
         None,
     )
 
 
-def next_step_after(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
-    """Return the next open task, else a look at the whole."""
-    for step in reversed(done):
-        found = _section(written, step)
-        if found is None or step.outcome is None:
+def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> NextStep:
+    """Return a next step: the next open task, else a view of the progress."""
+    for step in reversed(steps):
+        location = _section(result, step)
+        if location is None or step.outcome is None:
             continue
-        document, section = found
-        following = next_open(document, section)
-        if following:
-            view = " or view_document for progress" if context.offers("view_document") else ""
-            return NextStep(f"Complete {section.key}[{following.index}]{view}")
-        look = view_call(context, document.path)
-        parts = ("View progress with ", look, ": all") if look else ("All",)
-        return NextStep(*parts, f" of {section.key} is done")
-    return NextStep("Mend the operations that failed and send them again")
+        document, section = location
+        next_task = next_open(document, section)
+        if next_task:
+            hint = " or view_document for progress" if context.offers("view_document") else ""
+            return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")
+        view = view_call(context, document.path)
+        parts = ("View progress with ", view, ": all") if view else ("All",)
+        return NextStep(*parts, f" tasks of {section.key} are done")
+    return NextStep("Fix the failed operations and send them again")
 
 
-def _section(written: WriteResult, step: PlanStep) -> tuple[Document, Section] | None:
+def _section(result: WriteResult, step: PlanStep) -> tuple[Document, Section] | None:
     if step.outcome is None:
         return None
-    document = written.document(step.outcome.path)
-    slug = step.outcome.answer.get("slug")
+    document = result.document(step.outcome.path)
+    slug = step.outcome.result.get("slug")
     if document is None or not isinstance(slug, str):
         return None
     return document, resolve_section(document, read_fragment(slug).section)

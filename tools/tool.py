@@ -1,7 +1,4 @@
-"""Tools as data: what the transport, the documentation and the tests read alike.
-
-What a tool may reach while it answers one call.
-"""
+"""Tools as data, which the transport, the documentation and the tests read; and the context of a call."""
 
 from __future__ import annotations
 
@@ -24,18 +21,17 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
     from workspace.writing.read_before_write import SeenTexts
 
-Given = Mapping[str, object]
+CallArguments = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool.
 
-    `arguments` is the model of its input; `run` answers a call or raises a WorkspaceError, which the
-    registry translates with `usage` (how the tool is called) and `example` (a call that works, with the
-    caller's values; a field that was wrong is empty there). `correct` mends such an example by what there
-    is, `shape_error` gives an error the fields that a contract asks for beside our own, and `error_text`
-    words one as plain text.
+    `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
+    registry translates an error with `usage` (forms of a call) and `example` (a call that works, with the
+    caller's values; invalid fields are empty). `correct` replaces names in an example by existing ones.
+    `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
 
     name: str
@@ -43,16 +39,16 @@ class Tool:
     toolset: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Context, Given], Answer]
-    usage: Callable[[Given], Mapping[str, object]]
-    example: Callable[[Given], dict[str, Any]]
+    run: Callable[[Context, CallArguments], Answer]
+    usage: Callable[[CallArguments], Mapping[str, object]]
+    example: Callable[[CallArguments], dict[str, Any]]
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
     schema: Callable[[Context, dict[str, Any]], dict[str, Any]] | None = None
     describe: Callable[[Context], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
-    shape_error: Callable[[Given], Mapping[str, object]] | None = None
+    shape_error: Callable[[CallArguments], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
 
     def annotations(self) -> dict[str, bool]:
@@ -70,10 +66,10 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The workspace and its index, who is asking, where progress is reported, and which tools are offered.
+    """The context of a call: workspace, index, client, progress function and offered tools.
 
-    `sight` is the memory of the client that asks; None where clients cannot be told apart. `person` is whose
-    token came with the call: nobody's over stdio, where agent and person look alike.
+    `seen_texts` holds the texts that the client has read; None if clients cannot be distinguished. `person`
+    is the owner of the call's token; None over stdio, where an agent cannot be distinguished from a person.
     """
 
     workspace: Workspace
@@ -81,13 +77,13 @@ class Context:
     client: str
     progress: Progress | None = None
     tools: frozenset[str] = field(default_factory=frozenset)
-    sight: SeenTexts | None = None
+    seen_texts: SeenTexts | None = None
     person: Person | None = None
     max_text_tokens: int | None = None
 
     @property
     def text_tokens(self) -> int:
-        """Return how many tokens of text an answer may hold: as the operator set it, else docyard.toml."""
+        """The limit of tokens of text in an answer: the operator's, else that of docyard.toml."""
         if self.max_text_tokens is not None:
             return self.max_text_tokens
         from workspace.config.config import Limits
@@ -100,7 +96,7 @@ class Context:
 
     @property
     def text_characters(self) -> int:
-        """Return how many characters that is, about, for texts whose tokens are not counted."""
+        """An approximate limit in characters, for texts whose tokens are not counted."""
         from tools.pages import CHARACTERS_PER_TOKEN
 
         return self.text_tokens * CHARACTERS_PER_TOKEN
@@ -109,15 +105,15 @@ class Context:
         """Return True if the client has this tool, so that a next step may name it."""
         return tool in self.tools
 
-    def shows(self, document: Document, sections: Iterable[Section]) -> None:
-        """Remember sections whose own text this answer shows in full."""
-        if self.sight is not None:
+    def record_seen(self, document: Document, sections: Iterable[Section]) -> None:
+        """Record sections whose own text the answer shows in full."""
+        if self.seen_texts is not None:
             from workspace.document.section_text import compute_digest
 
-            self.sight.add(compute_digest(document, section) for section in sections)
+            self.seen_texts.add(compute_digest(document, section) for section in sections)
 
     def snapshot(self, ref: str | None = None) -> Snapshot:
-        """Return the commit that a ref names, else the tip of the served branch.
+        """Return the snapshot at a ref, else at the tip of the served branch.
 
         Raises as `Workspace.at` does.
         """
@@ -129,9 +125,9 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: `data`, and `text` where a contract fixes the words (else the data as JSON).
+    """The answer of a tool: `data`, and `text` if a contract fixes the form of the text (else data as JSON).
 
-    `next_step` of the data is a NextStep, which the registry replaces by its text.
+    `next_step` in the data is a NextStep, which the registry replaces by its text.
     """
 
     data: Data
@@ -141,7 +137,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that an answer names; as text `view_document {"file": "api.md"}`."""
+    """A call in an answer; as text `view_document {"file": "api.md"}`."""
 
     tool: str
     arguments: Data
@@ -151,7 +147,7 @@ class Call:
 
 
 class NextStep:
-    """The next step that an answer proposes: words, the calls that they name, and the proposal it is for."""
+    """The next step that an answer suggests: texts and calls, and the proposal of the calls."""
 
     __slots__ = ("parts", "proposal")
 
@@ -161,15 +157,15 @@ class NextStep:
         )
         self.proposal = proposal
 
-    def within(self, proposal: str) -> NextStep:
-        """Return the same step for a proposal."""
+    def for_proposal(self, proposal: str) -> NextStep:
+        """Return the step with a proposal."""
         return NextStep(*self.parts, proposal=proposal)
 
     def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return the step as text; `fields` are the names of the field in which each tool takes a proposal.
+        """Return the step as text; `fields` are the names of each tool's field for a proposal.
 
-        Each call keeps to the proposal, but for a writer's without arguments, which only explains the writer.
-        A step without calls ends with the proposal.
+        Each call gets the proposal, except a call of a writing tool without arguments, which only explains
+        the tool. The text of a step without calls ends with the proposal.
         """
         if self.proposal is None:
             return "".join(map(str, self.parts))
@@ -179,7 +175,7 @@ class NextStep:
 
 
 def _bind_part(part: str | Call, proposal: str, fields: Mapping[str, str]) -> str | Call:
-    """Return a part of a step with the proposal among the arguments of its call."""
+    """Return a part of a step; a call gets the proposal as an argument."""
     if isinstance(part, str) or (field := fields.get(part.tool)) is None:
         return part
     if field == "proposal" and not part.arguments:
@@ -188,5 +184,5 @@ def _bind_part(part: str | Call, proposal: str, fields: Mapping[str, str]) -> st
 
 
 def call(tool: str, **arguments: object) -> Call:
-    """Return a call as a next step names it."""
+    """Return a call for a next step."""
     return Call(tool, arguments)

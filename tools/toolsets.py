@@ -1,4 +1,4 @@
-"""Toolsets: the families of tools, and which of them a server offers."""
+"""Toolsets: families of tools, and the choice of those that a server offers."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ if TYPE_CHECKING:
     from tools.tool import Tool
 
 TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals")
-"""The toolsets in the order in which a client sees their tools; each is a package of `tools`."""
+"""The toolsets in the order of a client's list of tools; each is a package of `tools`."""
 
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")
 REVIEW_TOOLSET = "proposals"
-"""What is served with the defaults where the workspace's policy asks for review."""
+"""The toolset that is added to the defaults if the workspace's policy requires review."""
 
-# With --read-only and nothing else said: `search_docs` finds what `search_documents` would.
+# The defaults with --read-only; `search_docs` makes `search_documents` superfluous.
 _READ_ONLY_TOOLSETS = ("documents", "search", "reading")
 _NOT_BY_DEFAULT = ("search_documents",)
 
 
 class ToolsetUnknown(WorkspaceError):
-    """No toolset has this name. `toolsets` are those that exist."""
+    """A toolset does not exist. `toolsets` are the valid names."""
 
     code = "UNKNOWN_TOOLSET"
 
 
 def family(toolset: str) -> tuple[Tool, ...]:
-    """Return the tools of a toolset, imported here because a server does not offer all of them."""
+    """Return the tools of a toolset; import them first, because a server does not offer all toolsets."""
     tools: tuple[Tool, ...] = import_module(f"tools.{toolset}").FAMILY
     return tools
 
 
 def all_tools() -> tuple[Tool, ...]:
-    """Return every tool, in the order in which a client sees them."""
+    """Return all tools in the order of a client's list."""
     return tuple(tool for toolset in TOOLSETS for tool in family(toolset))
 
 
 def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
-    """Return the toolsets of a comma-separated text; None if it is empty, so that the defaults apply.
+    """Return the toolsets of a list or a comma-separated text; None for None, so that the defaults apply.
 
     Raises ToolsetUnknown with the nearest name.
     """
@@ -52,27 +52,29 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     chosen = [name for name in chosen if name]
     for name in chosen:
         if name not in TOOLSETS:
-            near = find_nearest(name, TOOLSETS)
-            fix = f"Did you mean '{near[0]}'? " if near else ""
+            nearest = find_nearest(name, TOOLSETS)
+            fix = f"Did you mean '{nearest[0]}'? " if nearest else ""
             raise ToolsetUnknown(
-                f"no toolset '{name[:100]}'",
-                fix=f"{fix}There are {', '.join(TOOLSETS)}.",
+                f"unknown toolset '{name[:100]}'",
+                fix=f"{fix}The toolsets are {', '.join(TOOLSETS)}.",
                 toolsets=list(TOOLSETS),
             )
     if not chosen:
         raise ToolsetUnknown(
-            "no toolset is named", fix=f"There are {', '.join(TOOLSETS)}.", toolsets=list(TOOLSETS)
+            "the list of toolsets is empty",
+            fix=f"The toolsets are {', '.join(TOOLSETS)}.",
+            toolsets=list(TOOLSETS),
         )
     return tuple(dict.fromkeys(chosen))
 
 
 def offered_tools(toolsets: Iterable[str] | None, *, read_only: bool) -> dict[str, Tool]:
-    """Return the tools of these toolsets by name, of the defaults if None; only readers if `read_only`."""
-    left_out: tuple[str, ...] = ()
+    """Return the tools of toolsets, or of the defaults, by name; only reading tools if `read_only`."""
+    excluded: tuple[str, ...] = ()
     if toolsets is None:
-        toolsets, left_out = (_READ_ONLY_TOOLSETS, _NOT_BY_DEFAULT) if read_only else (DEFAULT_TOOLSETS, ())
+        toolsets, excluded = (_READ_ONLY_TOOLSETS, _NOT_BY_DEFAULT) if read_only else (DEFAULT_TOOLSETS, ())
     chosen = set(toolsets)
     tools = (tool for toolset in TOOLSETS if toolset in chosen for tool in family(toolset))
     return {
-        tool.name: tool for tool in tools if tool.name not in left_out and not (read_only and tool.writes)
+        tool.name: tool for tool in tools if tool.name not in excluded and not (read_only and tool.writes)
     }

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
-    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal
     from workspace.writing.idempotency import Request
     from workspace.writing.write import WriteResult
 
-_SHOWN = 20
-_SHOWN_ADDRESSES = 10
+_MAX_NAMES = 20
+_MAX_ADDRESSES = 10
 
 
 class WriteTarget(NamedTuple):
     """The branch that a call writes to: a context of that branch, and its proposal.
 
-    `served` is the context of the call. `protected` are the paths that caused the redirection. `written` is
-    what an earlier call of the same key wrote to a proposal that has ended since.
+    `served` is the context of the call. `protected` are the paths because of which the write was redirected.
+    `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
     """
 
     served: Context
     context: Context
     proposal: Proposal | None = None
     protected: tuple[str, ...] = ()
-    written: WriteResult | None = None
+    earlier_result: WriteResult | None = None
 
     def complete_answer(self, answer: Answer) -> Answer:
-        """Return an answer that says to which proposal was written, and whose calls keep to it."""
+        """Return an answer that names the proposal of the write, and whose calls have this proposal."""
         if self.proposal is None:
             return answer
         data: Data = {**answer.data, "proposal": self.proposal.id}
@@ -51,25 +51,25 @@ class WriteTarget(NamedTuple):
                 data["next_step"] = ended_proposal_step(self.served, self.proposal.id)
         elif not answer.is_error:
             data["overlaps"] = overlaps_of(self.served, self.proposal.id)
-            data["next_step"] = data["next_step"].within(self.proposal.id)
+            data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
             if self.protected:
                 data |= self._redirection_fields(self.proposal)
         return replace(answer, data=data)
 
     def _redirection_fields(self, proposal: Proposal) -> Data:
         return {
-            "branch": proposal.words.branch,
+            "branch": proposal.content.branch,
             "protected": list_names(self.protected),
             "note": f"{_explain_protection(self.protected)}, "
             f"so this was committed to the proposal {proposal.id} instead; "
-            f"{proposal.words.target} has not changed",
+            f"{proposal.content.target} has not changed",
             "next_step": submit_step(self.served, proposal.id),
         }
 
 
 def actor_of(context: Context, tool: str) -> Actor:
-    """Return who acts: a person whose token came with the call, else the client that called."""
-    from workspace.proposals.actions.register import Actor
+    """Return the actor of a call: the person whose token the call has, else the client."""
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
 
     if (person := context.person) is not None:
@@ -82,29 +82,29 @@ def actor_of(context: Context, tool: str) -> Actor:
 
 
 def target_proposal(context: Context, name: str, request: Request | None) -> WriteTarget:
-    """Return the write target for a named proposal; a retry gets its earlier result if that has ended.
+    """Return the write target for a named proposal; a retry gets the earlier result of an ended proposal.
 
     Raises ProposalNotFound, ProposalEnded, KeyReused.
     """
-    from workspace.proposals.actions.register import ProposalEnded
+    from workspace.proposals.actions.repository import ProposalEnded
 
     proposing = context.workspace.proposing()
-    proposal = proposing.one(name)
+    proposal = proposing.find(name)
     try:
         return WriteTarget(context, _at(context, proposal), proposal)
     except ProposalEnded:
         if request is None:
             raise
-        proposal = proposing.one(name)  # which may have ended just now
-        written = proposing.written(proposal, request)
-        if written is None:
+        proposal = proposing.find(name)  # it may have ended since it was read
+        earlier_result = proposing.find_write(proposal, request)
+        if earlier_result is None:
             raise
-        return WriteTarget(context, context, proposal, written=written)
+        return WriteTarget(context, context, proposal, earlier_result=earlier_result)
 
 
 def was_redirected(context: Context, request: Request | None) -> bool:
-    """Return True if an earlier call with the same key was redirected to a proposal, or opened one."""
-    return request is not None and context.workspace.proposing().took(request)
+    """Return True if an earlier call with the same key opened a proposal, or wrote to one."""
+    return request is not None and context.workspace.proposing().has_proposal_for(request)
 
 
 def propose_write(
@@ -114,20 +114,20 @@ def propose_write(
     tool: str,
     fields: Mapping[str, Any],
 ) -> tuple[WriteTarget, WriteResult]:
-    """Return the result of a direct write to protected `paths`: a proposal that contains it.
+    """Write the operations of a direct write to protected `paths` to a proposal, and return the result.
 
-    Raises the errors of `Proposing.propose`.
+    Raises the errors of `ProposalActions.propose`.
     """
-    from workspace.proposals.actions.register import ProposalEnded
+    from workspace.proposals.actions.repository import ProposalEnded
 
-    done = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
-    if done.proposal is None:  # a dry run, or nothing is left to be changed
-        return WriteTarget(context, context, None, tuple(paths)), done.written
+    outcome = context.workspace.proposing().propose(operations, actor_of(context, tool), **fields)
+    if outcome.proposal is None:  # a dry run, or nothing to change
+        return WriteTarget(context, context, None, tuple(paths)), outcome.result
     try:
-        at = _at(context, done.proposal)
-    except ProposalEnded:  # before this retry, or just now: what was written is told all the same
-        at = context
-    return WriteTarget(context, at, done.proposal, tuple(paths)), done.written
+        write_context = _at(context, outcome.proposal)
+    except ProposalEnded:  # it ended before this retry; the result of the write is returned anyway
+        write_context = context
+    return WriteTarget(context, write_context, outcome.proposal, tuple(paths)), outcome.result
 
 
 def _at(context: Context, proposal: Proposal) -> Context:
@@ -150,54 +150,54 @@ def first_write_step(context: Context, proposal: str) -> NextStep:
         fields = {"operation": "add_section", "file": first, "title": "…", "proposal": proposal}
         return NextStep("Write there, such as ", call("edit_document", **fields))
     return NextStep(
-        "Give proposal to the tools that write; see it with ", call("view_proposal", proposal=proposal)
+        "Give proposal to the writing tools; see it with ", call("view_proposal", proposal=proposal)
     )
 
 
 def ended_proposal_step(context: Context, proposal: str) -> NextStep:
     """Return the next step of a retry whose proposal has ended."""
-    ended = "Nothing was done twice; the proposal has ended"
+    ended = "The call was not repeated, because the proposal has ended"
     if not context.offers("view_proposal"):
-        return NextStep(f"{ended}: docyard proposals show {proposal} shows a person what became of it")
-    return NextStep(f"{ended}: see what became of it with ", call("view_proposal", proposal=proposal))
+        return NextStep(f"{ended}: a person sees its state with docyard proposals show {proposal}")
+    return NextStep(f"{ended}: see its state with ", call("view_proposal", proposal=proposal))
 
 
 def submit_step(context: Context, proposal: str) -> NextStep:
     """Return the next step after a write to a proposal: a call, or a command if the client lacks the tool."""
     if context.offers("update_proposal"):
         submit = call("update_proposal", proposal=proposal, action="submit")
-        before = "; before that, add more by writing with this proposal, or look at it with view_proposal"
-        return NextStep("Ask for a review with ", submit, before)
+        suffix = "; before that, write more with this proposal, or view it with view_proposal"
+        return NextStep("Request a review with ", submit, suffix)
     is_listed = context.offers("list_documents")
-    seen = ("; see it with ", call("list_documents", ref=proposal)) if is_listed else ()
-    return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *seen)
+    view = ("; see it with ", call("list_documents", ref=proposal)) if is_listed else ()
+    return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *view)
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
-    """Return the other open proposals that change the same places; none if a failure follows a commit."""
-    return attempt(partial(_overlaps_of, context, name), [], "proposals that overlap with it are not listed")
+    """Return the other open proposals that change the same sections; none if the search fails."""
+    return attempt(partial(_overlaps_of, context, name), [], "overlapping proposals are not listed")
 
 
 def _overlaps_of(context: Context, name: str) -> list[Data]:
     workspace = context.workspace
-    proposals = workspace.proposing().all()
-    proposal = next((one for one in proposals if one.id == name), None)
+    proposals = workspace.proposing().list_all()
+    proposal = next((other for other in proposals if other.id == name), None)
     if proposal is None:
         return []
     return [
         {
-            "proposal": found.id,
-            "title": escape_invisible(found.title),
-            "addresses": list_names(found.addresses, _SHOWN_ADDRESSES),
+            "proposal": overlap.id,
+            "title": escape_invisible(overlap.title),
+            "addresses": list_names(overlap.addresses, _MAX_ADDRESSES),
         }
-        for found in workspace.reviewing().overlaps(proposal, proposals)[:_SHOWN]
+        for overlap in workspace.reviewing().overlaps(proposal, proposals)[:_MAX_NAMES]
     ]
 
 
-def list_names(names: Sequence[str], most: int = _SHOWN) -> list[str]:
-    """Return the first of many names for an answer, and the number of the others."""
-    shown = [escape_invisible(name) for name in names[:most]]
-    return [*shown, f"… and {len(names) - most} more"] if len(names) > most else shown
+def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
+    """Return at most `limit` names for an answer, and the number of omitted ones."""
+    escaped = [escape_invisible(name) for name in names[:limit]]
+    return [*escaped, f"… and {len(names) - limit} more"] if len(names) > limit else escaped
 
 
 def _explain_protection(paths: Sequence[str]) -> str:

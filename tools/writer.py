@@ -1,7 +1,7 @@
-"""Writing tools: single calls or batches, one commit, and the result of each operation.
+"""Single calls and batches of the writing tools: one commit, and the result of each operation.
 
-A dry run shows what a commit would change, and whether it would become a proposal. The index is brought to a
-new commit before the answer, so that the new text can be found at once.
+A dry run shows the diff, and whether the write would become a proposal. The index is updated to a new commit
+before the answer, so that a search finds the new text immediately.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from workspace.publishing.after_commit import attempt, note_commit
 
 if TYPE_CHECKING:
     from tools.errors import TextBudget
-    from tools.tool import Context, Data, Given, Tool
+    from tools.tool import CallArguments, Context, Data, Tool
     from tools.write_target import WriteTarget
     from workspace.edits import Operation
     from workspace.git.reader import GitReader
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
 _MAX_DIFF = 50_000
 
 
-def dry_run_data(home: WriteTarget, written: WriteResult) -> Data:
-    """Return what a dry run says beside the answer: a diff, and which paths only a proposal may change."""
-    data: Data = {"dry_run": True, "diff": render_diff(written)}
-    return {**data, **would_propose(home.protected)} if home.protected else data
+def dry_run_data(target: WriteTarget, result: WriteResult) -> Data:
+    """Return the fields of a dry run: the diff, and the paths that only a proposal may change."""
+    data: Data = {"dry_run": True, "diff": render_diff(result)}
+    return {**data, **would_propose(target.protected)} if target.protected else data
 
 
-def render_diff(written: WriteResult) -> str:
-    """Return what a commit would change, as a unified diff; cut where it would fill a conversation."""
+def render_diff(result: WriteResult) -> str:
+    """Return the changes of a commit as a unified diff, truncated if it is too long."""
     import difflib
 
     lines: list[str] = []
-    for path, data in sorted(written.changes.items()):
-        entry = written.plan.snapshot.entry(path)
-        before = written.plan.snapshot.git.blob(entry.id) if entry else b""
+    for path, data in sorted(result.changes.items()):
+        entry = result.plan.snapshot.entry(path)
+        before = result.plan.snapshot.git.blob(entry.id) if entry else b""
         old, new = (
             text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, data or b"")
         )
@@ -66,50 +66,52 @@ def render_diff(written: WriteResult) -> str:
             line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
         )
     text = "".join(lines)
-    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff goes on)\n"
+    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff is truncated)\n"
 
 
 NOT_SEARCHABLE = "not searchable yet"
 
 
 def follow_commit(context: Context, commit: str | None) -> list[str]:
-    """Bring the index to the tip of the served branch; return a hint if a commit cannot be found yet.
+    """Update the index to the tip of the served branch; return a hint if a commit is not searchable yet.
 
-    Others may have gone on since: the index holds the commit where it stands for a later one. A failure of
-    the index becomes a hint too, and the next search brings the index up to date.
+    An index of a later commit contains the commit. A failure of the index also becomes a hint; the next
+    search updates the index.
     """
     note_commit(commit)
     return attempt(partial(_follow_index, context, commit), [], NOT_SEARCHABLE)
 
 
 def _follow_index(context: Context, commit: str | None) -> list[str]:
-    at = context.index.follow()
-    if at == context.workspace.tip() or _holds(context.workspace.git, at, commit):
+    indexed = context.index.follow()
+    if indexed == context.workspace.tip() or _contains_commit(context.workspace.git, indexed, commit):
         return []
-    reason = "another call or process is bringing the search index up to date"
+    reason = "another call or process is updating the search index"
     return [f"Committed, but {NOT_SEARCHABLE}: {reason}"]
 
 
-def _holds(git: GitReader, tip: str | None, commit: str | None) -> bool:
+def _contains_commit(git: GitReader, tip: str | None, commit: str | None) -> bool:
     return tip is not None and commit is not None and commit in (tip, *git.merge_bases(tip, commit))
 
 
 _MAX_HINTS = 8
-_MAX_MOVED = 20  # operations that failed whose addresses are looked for in the history
-_SEND_AGAIN = "Mend the operation that failed, and send the whole batch again."
-_TAKEN_BACK = "taken back: another operation failed"
+_MAX_MOVE_LOOKUPS = 20  # failed operations whose addresses are searched in the history
+_SEND_AGAIN = "Fix the failed operation, and send the whole batch again."
+_ROLLED_BACK = "rolled back: another operation failed"
 _NOT_RUN = "not run: an operation before it failed"
 _MAX_EXAMPLE = 200
 _MAX_EXAMPLE_ITEMS = 10
 
 
 class WriteFields(Arguments):
-    """What every tool that writes takes beside its operations."""
+    """The fields that every writing tool has in addition to those of its operations."""
 
     operations: Objects | None = Field(None, description="Batch")
     mode: Literal["each", "all"] | None = Field(None, description="all: all or none")
     dry_run: Boolean = Field(False, description="Diff only")
-    message: str | None = None  # all definitions together have 12,000 bytes, and the name says it
+    message: str | None = (
+        None  # without a description, because all definitions together must fit in 12,000 bytes
+    )
     base_commit: str | None = Field(None, description="Commit read")
     proposal: str | None = Field(None, description="Its id")
     idempotency_key: str | None = Field(None, description="For retries")
@@ -129,108 +131,110 @@ class _Options(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """How one tool writes: it builds operations, and words the answer and the next step."""
+    """The parts of a writing tool: `build` returns an operation, the others write the answer."""
 
     tool: Callable[[], Tool]
-    build: Callable[[Context, Given], Operation]
+    build: Callable[[Context, CallArguments], Operation]
     single: Mapping[str, object]
     next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep]
     enrich: Callable[[WriteResult, PlanStep], Data] | None = None
 
-    def run(self, context: Context, given: Given) -> Answer:
-        """Answer a call that is to change something. Raises WorkspaceError for a single one that cannot."""
-        given = without_nulls(given)
-        options = read(_Options, {key: value for key, value in given.items() if key in _Options.model_fields})
-        item = {key: value for key, value in given.items() if key not in _WRITE_FIELDS}
-        is_batch = OPERATIONS in given
+    def run(self, context: Context, arguments: CallArguments) -> Answer:
+        """Run a call that writes, and return its answer. Raises WorkspaceError for an invalid single call."""
+        arguments = without_nulls(arguments)
+        options = read(
+            _Options, {key: value for key, value in arguments.items() if key in _Options.model_fields}
+        )
+        item = {key: value for key, value in arguments.items() if key not in _WRITE_FIELDS}
+        is_batch = OPERATIONS in arguments
         if is_batch and item:
             fields = ", ".join(sorted(item)[:5])[:200]
             raise InvalidArguments(
                 f"both '{OPERATIONS}' and fields of a single operation ({fields}) are given",
-                fix=f"Put these fields into each of the '{OPERATIONS}', or leave '{OPERATIONS}' out.",
+                fix=f"Put these fields into each of the '{OPERATIONS}', or omit '{OPERATIONS}'.",
                 field=OPERATIONS,
             )
-        items = read_operations(given[OPERATIONS]) if is_batch else [item]
+        items = read_operations(arguments[OPERATIONS]) if is_batch else [item]
         request = None
         if (key := options.idempotency_key) is not None:
-            result = partial(self._replay_data, context.tools, is_batch)
-            request = make_request(key, self.tool(), given, items if is_batch else None, result)
-        # What a retry names may be gone since, and its first answer is given all the same.
+            replay_data = partial(self._replay_data, context.tools, is_batch)
+            request = make_request(key, self.tool(), arguments, items if is_batch else None, replay_data)
+        # A retry may name a document that was deleted since; it still gets its first answer.
         keeps_errors = is_batch or request is not None
-        home = WriteTarget(context, context)
+        target = WriteTarget(context, context)
         if options.proposal is not None:
-            home = target_proposal(context, options.proposal, None if options.dry_run else request)
+            target = target_proposal(context, options.proposal, None if options.dry_run else request)
         operations = [
-            self._operation(home.context, each, is_batch=is_batch, keeps_errors=keeps_errors)
-            for each in items
+            self._operation(target.context, operation, is_batch=is_batch, keeps_errors=keeps_errors)
+            for operation in items
         ]
-        home, written = self._commit(home, operations, options, request)
-        answer = self._build_answer(home, written, items, options, is_batch=is_batch)
-        return home.complete_answer(answer)
+        target, result = self._commit(target, operations, options, request)
+        answer = self._build_answer(target, result, items, options, is_batch=is_batch)
+        return target.complete_answer(answer)
 
     def _commit(
         self,
-        home: WriteTarget,
+        target: WriteTarget,
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
         request: Request | None,
     ) -> tuple[WriteTarget, WriteResult]:
-        """Return the operations committed where they are allowed: here, or in a proposal of their own."""
+        """Commit the operations to the target, or to a new proposal if a path is protected."""
         from workspace.policy.protection import Protected
         from workspace.writing.plan import Mode
 
-        if home.written is not None:
-            return home, home.written
-        context, tool = home.context, self.tool().name
+        if target.earlier_result is not None:
+            return target, target.earlier_result
+        context, tool = target.context, self.tool().name
         fields: dict[str, Any] = {
             "mode": Mode(options.mode),
             "message": options.message,
             "dry_run": options.dry_run,
             "base_commit": options.base_commit,
-            "sight": context.sight,
+            "seen_texts": context.seen_texts,
             "request": request,
         }
-        if home.proposal is None and not options.dry_run and was_redirected(context, request):
+        if target.proposal is None and not options.dry_run and was_redirected(context, request):
             return propose_write(context, (), operations, tool, fields)
         try:
-            written = context.workspace.write(
+            result = context.workspace.write(
                 operations, tool=tool, client=context.client, person=context.person, **fields
             )
         except Protected as error:
             return propose_write(context, error.paths, operations, tool, fields)
-        return home, written
+        return target, result
 
     def _build_answer(
         self,
-        home: WriteTarget,
-        written: WriteResult,
-        items: Sequence[Given],
+        target: WriteTarget,
+        result: WriteResult,
+        items: Sequence[CallArguments],
         options: _Options,
         *,
         is_batch: bool,
     ) -> Answer:
-        """Return the answer to what was written."""
+        """Return the answer for the result of a write."""
         from workspace.writing.plan import StepStatus
 
-        context = home.context
-        is_new = written.is_committed or written.repeated is not None
+        context = target.context
+        is_new = result.is_committed or result.repeated is not None
         if is_new:
-            note_commit(written.commit)
-        # A proposal is searched at its ref, beside the index.
-        hints = follow_commit(context, written.commit) if is_new and home.proposal is None else []
-        if written.repeated:
-            return replay(context, written.repeated, self.tool(), items, hints)
+            note_commit(result.commit)
+        # The index does not cover proposals; they are searched at their ref.
+        hints = follow_commit(context, result.commit) if is_new and target.proposal is None else []
+        if result.repeated:
+            return replay(context, result.repeated, self.tool(), items, hints)
         if is_batch:
-            data, is_error = self._batch(context, written, items, is_all=options.mode == "all")
+            data, is_error = self._batch(context, result, items, is_all=options.mode == "all")
         else:
-            data, is_error = self._single(context, written, items[0])
-        data["commit"] = written.commit
+            data, is_error = self._single(context, result, items[0])
+        data["commit"] = result.commit
         if options.dry_run:
-            data |= dry_run_data(home, written)
+            data |= dry_run_data(target, result)
             if not is_batch and "example" in data:
-                # Whoever only wanted to look, and copies it, must not find that it was done.
+                # A client that copies the example of a dry run must not commit.
                 data["example"] = {**data["example"], "dry_run": True}
-        done = [step for step in written.steps if step.status is StepStatus.DONE]
+        done = [step for step in result.steps if step.status is StepStatus.DONE]
         hints += _hints(done)
         if hints:
             data["hints"] = hints[:_MAX_HINTS]
@@ -238,19 +242,19 @@ class Writer:
             data["next_step"] = (
                 NextStep("Send the same call without dry_run: nothing was committed")
                 if options.dry_run
-                else self.next_step(context, written, done)
+                else self.next_step(context, result, done)
             )
         return Answer(data, is_error=is_error)
 
     def _operation(
-        self, context: Context, item: Given, *, is_batch: bool, keeps_errors: bool
+        self, context: Context, item: CallArguments, *, is_batch: bool, keeps_errors: bool
     ) -> Operation | WorkspaceError:
         try:
-            if is_batch and (misplaced := sorted(_WRITE_FIELDS & item.keys())):
+            if is_batch and (misplaced_fields := sorted(_WRITE_FIELDS & item.keys())):
                 raise InvalidArguments(
-                    f"'{misplaced[0]}' is for the whole call",
-                    fix=f"Put it beside '{OPERATIONS}', not into one of them.",
-                    field=misplaced[0],
+                    f"'{misplaced_fields[0]}' must not be in an operation: it applies to the whole call",
+                    fix=f"Move '{misplaced_fields[0]}' out of '{OPERATIONS}', to the top of the call.",
+                    field=misplaced_fields[0],
                 )
             return self.build(context, item)
         except WorkspaceError as error:
@@ -258,40 +262,48 @@ class Writer:
                 raise
             return error
 
-    def _single(self, context: Context, written: WriteResult, item: Given) -> tuple[Data, bool]:
-        [step] = written.steps
+    def _single(self, context: Context, result: WriteResult, item: CallArguments) -> tuple[Data, bool]:
+        [step] = result.steps
         if step.error:
             from tools.errors import TextBudget
 
             moves = context.workspace.moves
-            texts = TextBudget(context.sight, context.text_tokens)
-            return self._failure(context, step.error, item, written, texts, moves), True
-        return {**self.single, **self._answer(written, step)}, False
+            texts = TextBudget(context.seen_texts, context.text_tokens)
+            return self._failure(context, step.error, item, result, texts, moves), True
+        return {**self.single, **self._answer(result, step)}, False
 
     def _failure(
         self,
         context: Context,
         error: WorkspaceError,
-        item: Given,
-        written: WriteResult,
+        item: CallArguments,
+        result: WriteResult,
         texts: TextBudget,
         moves: Callable[[], Moves] | None,
     ) -> Data:
         from workspace.proposal_ids import parse_branch_id
 
-        snapshot, at = written.plan.snapshot, parse_branch_id(context.workspace.branch or "")
+        snapshot, at = result.plan.snapshot, parse_branch_id(context.workspace.branch or "")
         return error_response(
-            error, self.tool(), item, snapshot, texts, written.commit, moves, offered=context.tools, at=at
+            error,
+            self.tool(),
+            item,
+            snapshot,
+            texts,
+            result.commit,
+            moves,
+            offered_tools=context.tools,
+            proposal_id=at,
         )
 
-    def _answer(self, written: WriteResult, step: PlanStep) -> Data:
+    def _answer(self, result: WriteResult, step: PlanStep) -> Data:
         assert step.outcome is not None
-        extra = self.enrich(written, step) if self.enrich else {}
+        extra = self.enrich(result, step) if self.enrich else {}
         changed: Data = {} if step.outcome.is_change else {"changed": False}
-        return {**step.outcome.answer, **extra, **changed}
+        return {**step.outcome.result, **extra, **changed}
 
     def _replay_data(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
-        """Return what a retry of the call is told, if a plan of it is committed."""
+        """Return the data that is stored for a retry of the call if its plan is committed."""
         from workspace.writing.write import WriteResult
 
         answer = partial(self._answer, WriteResult(plan.snapshot.commit, False, plan))
@@ -304,37 +316,42 @@ class Writer:
         return {**data, "hints": hints} if hints else data
 
     def _batch(
-        self, context: Context, written: WriteResult, items: Sequence[Given], *, is_all: bool
+        self, context: Context, result: WriteResult, items: Sequence[CallArguments], *, is_all: bool
     ) -> tuple[Data, bool]:
         from tools.errors import TextBudget
         from workspace.writing.plan import StepStatus
 
-        texts = TextBudget(context.sight, context.text_tokens)
+        texts = TextBudget(context.seen_texts, context.text_tokens)
         results: list[Data] = []
-        taught: set[str] = set()
-        left = _MAX_MOVED
-        for step, item in zip(written.steps, items, strict=True):
+        explained: set[str] = set()
+        remaining_lookups = _MAX_MOVE_LOOKUPS
+        for step, item in zip(result.steps, items, strict=True):
             match step.status:
                 case StepStatus.DONE:
-                    results.append({"success": True, **self._answer(written, step)})
+                    results.append({"success": True, **self._answer(result, step)})
                 case StepStatus.FAILED:
                     assert step.error is not None
-                    moves = context.workspace.moves if left > 0 else None
-                    left -= 1
-                    told = self._failure(context, step.error, item, written, texts, moves)
-                    result = {"success": False, **told}
-                    lesson = f"{step.error.code} {result.get('usage')}"
-                    if lesson in taught:
-                        # One example of each error is enough for a whole batch.
-                        del result["example"]
-                    taught.add(lesson)
-                    results.append(result)
+                    moves = context.workspace.moves if remaining_lookups > 0 else None
+                    remaining_lookups -= 1
+                    failure = self._failure(context, step.error, item, result, texts, moves)
+                    entry = {"success": False, **failure}
+                    explanation = f"{step.error.code} {entry.get('usage')}"
+                    if explanation in explained:
+                        # A batch contains one example of each error.
+                        del entry["example"]
+                    explained.add(explanation)
+                    results.append(entry)
                 case StepStatus.UNDONE | StepStatus.NOT_RUN as status:
-                    why = _TAKEN_BACK if status is StepStatus.UNDONE else _NOT_RUN
-                    told = {"status": status.value, "error": why, "code": status.name, "fix": _SEND_AGAIN}
-                    results.append({"success": False, **told})
-        failed = [step for step in written.steps if step.status is StepStatus.FAILED]
-        is_error = bool(failed) if is_all else len(failed) == len(written.steps)
+                    reason = _ROLLED_BACK if status is StepStatus.UNDONE else _NOT_RUN
+                    failure = {
+                        "status": status.value,
+                        "error": reason,
+                        "code": status.name,
+                        "fix": _SEND_AGAIN,
+                    }
+                    results.append({"success": False, **failure})
+        failed = [step for step in result.steps if step.status is StepStatus.FAILED]
+        is_error = bool(failed) if is_all else len(failed) == len(result.steps)
         data: Data = {"batch_results": results}
         if is_error and is_all:
             data["error"] = "nothing was committed: mode is 'all', and an operation failed"
@@ -346,8 +363,8 @@ def _hints(steps: Sequence[PlanStep]) -> list[str]:
     return list(dict.fromkeys(hints))[:_MAX_HINTS]
 
 
-def arguments_of(item: Given, names: Sequence[str]) -> dict[str, Any]:
-    """Return the caller's own values for an example: those that are short and can be sent again."""
+def arguments_of(item: CallArguments, names: Sequence[str]) -> dict[str, Any]:
+    """Return the caller's values for an example: only those that are short and printable."""
     return {name: item[name] for name in names if _is_usable(item.get(name))}
 
 

@@ -29,7 +29,7 @@
     │                RemoteUnreachable, RemoteTooSlow, RemoteTooLarge, RemoteDenied, RemoteDamaged,
     │                HostNotTrusted, PushRejected (RemoteMoved), SyncConflict
     ├── forges       ForgeError (NotAForge, NoForgeToken, ForgeDenied, ForgeNotFound, ForgeConflict,
-    │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), NotAnnounced
+    │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), PullRequestFailed
     ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
     └── asking       InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,

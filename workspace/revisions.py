@@ -298,15 +298,15 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
     if id is None:
         return None
     discussion = EventLog(git).read()
-    words = replay_events(discussion.of(id).events)
+    words = replay_events(discussion.events_of(id).events)
     if words is None:
         return None
     tip = Tips(git).find(words.branch)
     if tip is not None:
         return tip
-    proposal = Proposals(git).one(discussion, id)
-    if proposal.landing is not None:
-        return proposal.landing.tip
+    proposal = Proposals(git).find(discussion, id)
+    if proposal.merge_record is not None:
+        return proposal.merge_record.tip
     state = (
         "is closed, and its branch is gone"
         if proposal.state is ProposalState.CLOSED
@@ -322,7 +322,7 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
 
 def list_open_proposals(git: GitReader) -> tuple[str, ...]:
     """Return the ids of the open proposals, the last opened first; at most some."""
-    found = EventLog(git).read_steadily(Proposals(git).all)
+    found = EventLog(git).read_consistently(Proposals(git).list_all)
     return tuple(one.id for one in found if one.is_open)[:_NAMED]
 
 

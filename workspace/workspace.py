@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.history.log import History
     from workspace.history.moves import Moves
     from workspace.policy.tokens import Person
-    from workspace.proposals.actions.actions import Announced, ProposalActions
+    from workspace.proposals.actions.actions import ProposalActions, PullRequestReport
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import ProposalReview
     from workspace.sync.status import TrackingStatus
@@ -36,9 +36,9 @@ class Workspace(Branch):
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)
-        self._standing: TrackingStatus | None = None
-        self.announcer: Callable[[Proposal], Announced | None] | None = None  # of who knows forges
-        self.guards["remote"] = lambda snapshot, changes: self.standing().guard(snapshot, changes)
+        self._sync_status: TrackingStatus | None = None
+        self.announcer: Callable[[Proposal], PullRequestReport | None] | None = None  # of who knows forges
+        self.guards["remote"] = lambda snapshot, changes: self.sync_status().check_writable(snapshot, changes)
 
     @classmethod
     def open(
@@ -89,14 +89,14 @@ class Workspace(Branch):
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
-        sight: SeenTexts | None = None,
+        seen_texts: SeenTexts | None = None,
         request: Request | None = None,
         person: Person | None = None,
     ) -> WriteResult:
         """Run operations over the tip and commits what they change, as one commit.
 
-        Words are overwritten only if they stood there in `base_commit`, or are in `sight`, the memory of the
-        client, in which what is committed is entered. Addresses mean what they mean in `base_commit`.
+        Words are overwritten only if they stood there in `base_commit`, or are in `seen_texts`, the memory of
+        the client, in which what is committed is entered. Addresses mean what they mean in `base_commit`.
 
         A `request` that this branch's history holds is not done again; its record is answered. A dry run
         neither looks for one nor leaves one. The author is the `person` that a token has proved, else Git's.
@@ -116,7 +116,7 @@ class Workspace(Branch):
                 message=message,
                 dry_run=dry_run,
                 base_commit=base_commit,
-                sight=sight,
+                seen_texts=seen_texts,
                 request=request,
                 person=person,
                 check_new=lambda request: self.proposing().check_not_proposed(request),
@@ -140,14 +140,14 @@ class Workspace(Branch):
 
         served = self.served
 
-        def announce(proposal: Proposal) -> Announced | None:
+        def announce(proposal: Proposal) -> PullRequestReport | None:
             return served.announcer(proposal) if served.announcer is not None else None
 
         return self.shared(ProposalActions, lambda: ProposalActions(served, announce))
 
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises what `Proposing.branch` raises."""
-        found = self.proposing().branch(name)
+        found = self.proposing().open_branch(name)
         assert isinstance(found, type(self))  # as `on` gives it
         return found
 
@@ -157,11 +157,11 @@ class Workspace(Branch):
 
         return reviewing(self)
 
-    def standing(self) -> TrackingStatus:
+    def sync_status(self) -> TrackingStatus:
         """How the branch stands to its remote, as that was last seen; made when it is first asked for."""
         from workspace.sync.status import TrackingStatus
 
         with self._lock:  # one only: who exchanges with the remote notes there how that went
-            if self._standing is None:
-                self._standing = TrackingStatus(self)
-            return self._standing
+            if self._sync_status is None:
+                self._sync_status = TrackingStatus(self)
+            return self._sync_status

@@ -69,7 +69,7 @@ class Report:
 
 def scanner(document: Document) -> Outcomes:
     """Return what the scanner saw; a document that it left to the parser is the same anyway."""
-    parsed = Document.by_parser(document.data, document.path)
+    parsed = Document.parse_fully(document.data, document.path)
     for name in ("title", "has_title", "front_matter", "front_matter_lines", "front_matter_end"):
         found, expected = getattr(document, name), getattr(parsed, name)
         yield None if found == expected else f"{name} is {found!r}, and {expected!r} by the parser"
@@ -178,7 +178,7 @@ def _spread(sections: Sequence[Section], count: int) -> Sequence[Section]:
 
 def _add_and_remove(document: Document, operation: AddSection) -> Document:
     edit = operation.edit(document, STYLE)
-    removal = RemoveSection(file=document.path, slug=str(edit.answer["slug"]))
+    removal = RemoveSection(file=document.path, slug=str(edit.result["slug"]))
     return _apply(apply_edit(document, edit), removal)
 
 

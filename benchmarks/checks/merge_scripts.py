@@ -30,7 +30,7 @@ from workspace.edits import (
     UpdateContent,
     UpdateTask,
 )
-from workspace.edits.section_place import find_place
+from workspace.edits.section_place import find_target_position
 from workspace.edits.transplant import is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
@@ -107,7 +107,7 @@ def move(slug: str, parent: str | None, before: str | None) -> Callable[[Documen
             None if name is None else map_address(base, document, name) for name in (slug, parent, before)
         )
         section = next(item for item in document.sections if item.key == key)
-        place = find_place(document, above, beside, None, section)
+        place = find_target_position(document, above, beside, None, section)
         if is_in_place(document, section, document, place) and place.level == section.level:
             return document
         form = document.form or STYLE.form

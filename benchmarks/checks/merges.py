@@ -53,7 +53,7 @@ def tree(document: Document) -> dict[str, tuple[object, ...]]:
             tuple(sorted(text[block.start : block.end].splitlines())) for block in parse_nested_blocks(text)
         )
         # New anchors have the form that most of a document's have by then.
-        heading = section.heading.text.words if section.heading else "", section.anchor
+        heading = section.heading.text.title if section.heading else "", section.anchor
         found[section.key] = (heading, section.level, parent, frozenset(blocks.items()))
     return found
 

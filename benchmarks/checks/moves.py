@@ -72,7 +72,7 @@ class Mover:
             return None
         if isinstance(operation, MoveDocument):
             self.called[operation.new_path] = self.called.pop(operation.file)
-        return outcome.answer
+        return outcome.result
 
     def _drawn(self) -> tuple[str, Document, Section] | None:
         snapshot = self.workspace.snapshot()
@@ -86,9 +86,9 @@ class Mover:
         if drawn is None:
             return None
         path, document, section = drawn
-        words = section.heading.text.words if section.heading else ""
+        title = section.heading.text.title if section.heading else ""
         try:
-            if check_title(words) != words or to_plain_text(words) != section.title:
+            if check_title(title) != title or to_plain_text(title) != section.title:
                 return None
         except WorkspaceError:
             return None
@@ -96,7 +96,7 @@ class Mover:
         if self.write(made) is None:
             return None
         mark = mark_of(document, section)
-        return Move(made, lambda: RenameSection(file=path, slug=self._address(path, mark), new_title=words))
+        return Move(made, lambda: RenameSection(file=path, slug=self._address(path, mark), new_title=title))
 
     def _within(self, number: int) -> Move | None:
         drawn = self._drawn()

@@ -38,7 +38,7 @@ from benchmarks.serving.stdio import Peer
 from benchmarks.timing import percentile, seconds
 from workspace.diff.formats import format_markdown
 from workspace.edits import AppendContent
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -78,7 +78,7 @@ def fill(workspace: Workspace, corpus: Corpus, count: int, chance: random.Random
         operations = [
             _addition(workspace, path, words, chance) for path in chance.sample(drawn, chance.randint(1, 3))
         ]
-        proposing.branch(opened.id).write(operations, mode=Mode.ALL, tool="check", client="benchmark")
+        proposing.open_branch(opened.id).write(operations, mode=Mode.ALL, tool="check", client="benchmark")
         proposing.submit(opened.id, _ACTOR)
         proposing.comment(opened.id, _ACTOR, "A remark.", file=operations[0].file, slug=operations[0].slug)
         ids.append(opened.id)
@@ -96,8 +96,8 @@ def _addition(workspace: Workspace, path: str, words: str, chance: random.Random
 
 def view(workspace: Workspace, name: str) -> int:
     """Return what a reviewer asks of a proposal; returns how many others overlap with it."""
-    every = workspace.proposing().all()
-    proposal = workspace.proposing().one(name)
+    every = workspace.proposing().list_all()
+    proposal = workspace.proposing().find(name)
     reviewing = workspace.reviewing()
     changes = reviewing.changes(proposal)
     format_markdown(changes.documents, _SHOWN)
@@ -115,9 +115,9 @@ def measure(workspace: Workspace, ids: Sequence[str], merges: int, chance: rando
     found = 0
     while waiting and len(times.synced) < merges:
         name, viewed = waiting.pop(), chance.choice(ids)
-        if reviewing.preview(proposing.one(name)).conflicts:
+        if reviewing.preview(proposing.find(name)).conflicts:
             continue
-        times.listed.append(seconds(proposing.all))
+        times.listed.append(seconds(proposing.list_all))
         times.view.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
         times.again.append(seconds(lambda: view(workspace, viewed)))  # noqa: B023
         found += view(workspace, viewed)

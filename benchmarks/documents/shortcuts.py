@@ -36,9 +36,9 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
     link, which is checked.
     """
     with ExitStack() as stack:
-        stack.enter_context(patch.object(build, "ALONE", 1_000_000))
+        stack.enter_context(patch.object(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1_000_000))
         if without == "scanner":
-            stack.enter_context(patch.object(Document, "parse", Document.by_parser))
+            stack.enter_context(patch.object(Document, "parse", Document.parse_fully))
         elif without == "linewise":
             stack.enter_context(patch.object(links, "read_links", links.read_by_parser))
         folder = stack.enter_context(TemporaryDirectory())

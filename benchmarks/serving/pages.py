@@ -39,7 +39,7 @@ from benchmarks.serving.stdio import Peer
 from benchmarks.timing import percentile, seconds
 from workspace.edits import AppendContent, UpdateContent
 from workspace.edits.operation import Operation
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
@@ -82,14 +82,14 @@ def fill(workspace: Workspace, corpus: Corpus, chance: random.Random) -> Made:
     plain = []
     for number, path in enumerate(drawn):
         opened = proposing.open(f"Proposal {number}", "What and why.", _ACTOR)
-        _write(proposing.branch(opened.id), _addition(workspace, path, f"Words {number}."))
+        _write(proposing.open_branch(opened.id), _addition(workspace, path, f"Words {number}."))
         proposing.submit(opened.id, _ACTOR)
         proposing.comment(opened.id, _ACTOR, "A remark.", file=path)
         plain.append(opened.id)
     wide = proposing.open("A hundred sections", "Herons are counted anew.", _ACTOR)
     told = "Now there are {} herons, and as many storks."
     _write(
-        proposing.branch(wide.id),
+        proposing.open_branch(wide.id),
         *(
             UpdateContent(file=_WIDE, slug=f"part-{number}", content=told.format(number))
             for number in range(_SECTIONS)
@@ -97,7 +97,9 @@ def fill(workspace: Workspace, corpus: Corpus, chance: random.Random) -> Made:
     )
     proposing.submit(wide.id, _ACTOR)
     disputed = proposing.open("In conflict", "Somebody else was first.", _ACTOR)
-    _write(proposing.branch(disputed.id), UpdateContent(file=_WIDE, slug="part-7", content="Seven egrets."))
+    _write(
+        proposing.open_branch(disputed.id), UpdateContent(file=_WIDE, slug="part-7", content="Seven egrets.")
+    )
     proposing.submit(disputed.id, _ACTOR)
     _write(workspace, UpdateContent(file=_WIDE, slug="part-7", content="Seven cranes."))
     return Made(aged, wide.id, disputed.id, plain)

@@ -1,18 +1,19 @@
-"""The command line: its group of commands, and what several commands share.
+"""The command line: its group of commands, and code that several commands share.
 
-addresses.py         which place of the repository a person means, whose paths may count from the …
-ci_workflows.py      what a forge runs on each pull request
-commits.py           commits as a person reads them
-completion.py        what a shell may complete a word of the command line to
-diff_ends.py         which two commits `docyard diff` compares, and what differs between them at a place
-fixes.py             `docyard fix` behind its options
-hosts.py             ready configuration for the MCP hosts that people use, as text to paste
-main.py              the command line
+addresses.py         addresses at the command line, relative to a folder or of a moved section
+ci_workflows.py      CI configuration that checks each pull request, for each kind of forge
+commits.py           commit logs: short id, time, author, subject and changes
+completion.py        shell completion of addresses, refs, proposals, types and toolsets
+diff_ends.py         the two commits that `docyard diff` compares, and their differences
+fixes.py             the work of `docyard fix`: fixes in a commit, in a work tree, or in a preview
+hosts.py             configuration text for common MCP hosts
+main.py              the group of commands, and the exit code of a run
 proposals/           proposals at a terminal
-reference.py         the references in `docs/`, made from the tools and the commands themselves
-reports/             reports of findings, for people and for programs
-shells.py            how bash, zsh and fish ask for completions, and how they are answered
-sites.py             site generators
-sync_report.py       what a synchronisation did, as data for programs and in words for people
-validate_sources.py  what `docyard validate` looks at
+recent_commits.py    the commits of a branch that changed documents
+reference.py         the reference pages in `docs/`, generated from the tools and the commands
+reports/             validation reports, for people and for programs
+shells.py            completion scripts for bash, zsh and fish
+sites.py             detection of site generators, and the settings that match them
+sync_report.py       the result of a synchronisation, as data for programs and as text for people
+validate_sources.py  the sources of `docyard validate`
 """

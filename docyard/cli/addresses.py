@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def resolve_relative_address(address: str, workspace: Workspace, snapshot: Snapshot, folder: Path) -> str:
-    """Return an address in the repository. It may be relative to a folder.
+    """Return the repository address of an address that may be relative to a folder.
 
-    The address is unchanged if neither reading names a file.
+    The address is unchanged if no file exists at either path.
     """
     from workspace.document.addresses import split_address
 
-    nearby = _PathLookup(workspace, snapshot, folder)
-    path, slug = split_address(address, nearby)
-    path = nearby.find(path) or path
+    lookup = _PathLookup(workspace, snapshot, folder)
+    path, slug = split_address(address, lookup)
+    path = lookup.find(path) or path
     return path if slug is None else f"{path}#{slug}"
 
 
 class _PathLookup:
-    """The repository's file paths, each found by itself or relative to a folder."""
+    """The repository's file paths; a lookup accepts a path from the root or relative to a folder."""
 
     def __init__(self, workspace: Workspace, snapshot: Snapshot, folder: Path) -> None:
         from workspace.texts.text_file import LazyFilePaths
@@ -54,7 +54,7 @@ class _PathLookup:
 def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str | None:
     """Return a path relative to the root of the repository; None if it is outside.
 
-    Links in the parent folders are resolved if needed.
+    Symbolic links in the parent folders are resolved if needed.
     """
     for folder in folders:
         path = Path(os.path.normpath(folder / name))
@@ -79,9 +79,9 @@ class ResolvedAddress(NamedTuple):
 
 
 def resolve_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> ResolvedAddress:
-    """Resolve an address, relative to a folder or not, to its current location.
+    """Resolve an address, from the root or relative to a folder, to its current location.
 
-    A section may be named by its number or heading, too; a task resolves to its section. Raises
+    A section may also be named by its number or heading; a task resolves to its section. Raises
     DocumentNotFound and SectionNotFound if the target no longer exists.
     """
     from tools.reading.texts import open_text
@@ -93,9 +93,9 @@ def resolve_address(workspace: Workspace, snapshot: Snapshot, address: str, fold
 
 
 def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> str:
-    """Return the repository address that an address has or had.
+    """Return the repository address of a current or former address.
 
-    If it never existed, it is taken as relative to the folder, as Git does.
+    An address that never existed is treated as relative to the folder, as Git does.
     """
     from tools.moved import find_moved
     from workspace.document.addresses import split_address
@@ -105,7 +105,10 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
     path, fragment = split_address(resolve_relative_address(address, workspace, snapshot, folder), files)
     if path not in files:
         paths = _list_candidate_paths(workspace, path, folder)
-        path = next((then for then in paths if find_moved(workspace.moves, snapshot, then, None)), paths[-1])
+        path = next(
+            (candidate for candidate in paths if find_moved(workspace.moves, snapshot, candidate, None)),
+            paths[-1],
+        )
     return path if fragment is None else f"{path}#{fragment}"
 
 
@@ -114,17 +117,16 @@ def list_possible_addresses(
 ) -> list[ResolvedAddress]:
     """Return the possible meanings of an unknown address: from the root, and from a folder."""
     path, slug = _split_address(address, snapshot)
-    return [ResolvedAddress(then, slug) for then in _list_candidate_paths(workspace, path, folder)]
+    return [ResolvedAddress(candidate, slug) for candidate in _list_candidate_paths(workspace, path, folder)]
 
 
 def _list_candidate_paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
     """Return a path as given and, if it is relative to the folder, its repository path."""
-
     root = workspace.git.worktree
-    near = (
+    nearby = (
         None if root is None else to_repository_path(root.resolve(), (folder, folder.resolve()), Path(path))
     )
-    return list(dict.fromkeys([path, near] if near is not None else [path]))
+    return list(dict.fromkeys([path, nearby] if nearby is not None else [path]))
 
 
 def print_moved_notice(moved_to: Mapping[str, str | None] | None) -> None:

@@ -17,15 +17,15 @@ from docyard.terminal.exits import CannotError
 
 KINDS = ("github", "gitlab", "gitea")
 REQUIREMENT = f"docyard=={__version__}"
-"""The default requirement to install: the version that wrote the file."""
+"""The default requirement to install: the version that writes the file."""
 
 MAX_SUMMARY_CHARS = 250_000
-"""Limit of a summary: in UTF-8 always below GitHub's limit of 1 MiB for a step."""
+"""Limit of a summary: in UTF-8 below GitHub's limit of 1 MiB for a step."""
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
 
 _ACTIONS = """\
-# Tells on each pull request what its documents change, section by section, and what it makes worse.
+# Summarises the document changes of each pull request by section, and reports new problems.
 # Written by `docyard init --workflow {kind}`; it is yours to edit.
 name: documents
 on:
@@ -44,7 +44,7 @@ jobs:
     steps:
       - uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683  # v4.2.2
         with:
-          fetch-depth: 0  # the history back to where the branch parted
+          fetch-depth: 0  # the history back to the merge base
           persist-credentials: false
       - uses: actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065  # v5.6.0
         with:
@@ -53,16 +53,16 @@ jobs:
         run: python -m pip install --disable-pip-version-check --quiet "$DOCYARD"
         env:
           DOCYARD: {requirement}
-      - name: Tell what changes
+      - name: Summarise the changes
         run: |
-          docyard diff --markdown --most {most} "origin/$BASE...HEAD" > "$RUNNER_TEMP/documents.md"
+          docyard diff --markdown --most {max_chars} "origin/$BASE...HEAD" > "$RUNNER_TEMP/documents.md"
           cat "$RUNNER_TEMP/documents.md" >> "$GITHUB_STEP_SUMMARY"
-      - name: Tell what it makes worse
+      - name: Report new problems
         run: docyard validate --ref HEAD --since "origin/$BASE" --format github
 """
 
 _GITLAB = """\
-# Tells on each merge request what its documents change, section by section, and what it makes worse.
+# Summarises the document changes of each merge request by section, and reports new problems.
 # Written by `docyard init --workflow gitlab`; it is yours to edit. Name it in .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/docyard.yml
@@ -73,19 +73,19 @@ documents:
   interruptible: true
   timeout: 15 minutes
   variables:
-    GIT_DEPTH: "0"  # the history back to where the branch parted
+    GIT_DEPTH: "0"  # the history back to the merge base
     DOCYARD: {requirement}
   script:
     - python -m pip install --disable-pip-version-check --quiet "$DOCYARD"
     - base="${{CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}}"
-    - docyard diff --markdown --most {most} "$base...HEAD" > documents.md
+    - docyard diff --markdown --most {max_chars} "$base...HEAD" > documents.md
     - cat documents.md
     - docyard validate --ref HEAD --since "$base"
   artifacts:
     when: always
     paths:
       - documents.md
-    expose_as: What the documents change
+    expose_as: Document changes
     expire_in: 30 days
 """
 
@@ -104,34 +104,36 @@ def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
     """
     if not _REQUIREMENT.fullmatch(requirement):
         raise CannotError(
-            "what is to be installed is no requirement that pip takes on one line",
-            fix=f"Name it such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+            f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
+            fix=f"Write one such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
         )
     quoted = f'"{requirement}"'
     if kind == "gitlab":
-        return Workflow(".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, most=MAX_SUMMARY_CHARS))
-    text = _ACTIONS.format(kind=kind, requirement=quoted, most=MAX_SUMMARY_CHARS)
+        return Workflow(
+            ".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, max_chars=MAX_SUMMARY_CHARS)
+        )
+    text = _ACTIONS.format(kind=kind, requirement=quoted, max_chars=MAX_SUMMARY_CHARS)
     return Workflow(f".{kind}/workflows/docyard.yml", text)
 
 
-def write_workflow(root: Path, made: Workflow) -> bool:
+def write_workflow(root: Path, workflow: Workflow) -> bool:
     """Write the file below a work tree's folder; return False if the same file exists already.
 
     Raises CannotError if another file is in its place, or if it cannot be written.
     """
-    file = root / made.path
-    data = made.text.encode()
+    file = root / workflow.path
+    data = workflow.text.encode()
     if not file.resolve().is_relative_to(root.resolve()):
         raise CannotError(
-            f"{made.path} leads out of the repository", fix="Remove the link that stands in its way."
+            f"{workflow.path} is outside the repository through a symbolic link", fix="Remove the link."
         )
     with suppress(OSError):
         if file.read_bytes() == data:
             return False
     if os.path.lexists(file):
         raise CannotError(
-            f"there is a {made.path} already, and it was left as it is",
-            fix="Edit it yourself, or move it away and run this again.",
+            f"{workflow.path} already exists, and was not changed",
+            fix="Edit it yourself, or move it away and run the command again.",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,7 @@ def write_workflow(root: Path, made: Workflow) -> bool:
             stream.write(data)
     except OSError as error:
         raise CannotError(
-            f"{made.path} cannot be written: {error.strerror or type(error).__name__}",
-            fix="Make its folder one that you may write to.",
+            f"{workflow.path} cannot be written: {error.strerror or type(error).__name__}",
+            fix=f"Make the folder {file.parent} writable.",
         ) from error
     return True

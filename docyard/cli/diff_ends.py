@@ -1,4 +1,4 @@
-"""The two commits that `docyard diff` compares, and their differences at a place."""
+"""The two commits that `docyard diff` compares, and their differences."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CommitRange(NamedTuple):
 def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with its parent, and one ref with the tip. Three dots begin at the merge
+    Without a ref the tip is compared with its parent, and one ref with the tip. Three dots start at the merge
     base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a common
-    commit, and what `Workspace.at` raises.
+    commit, and the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -43,31 +43,34 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
 
 
 def compare_range(
-    workspace: Workspace, between: CommitRange, place: str | None, folder: Path
+    workspace: Workspace, commits: CommitRange, address: str | None, folder: Path
 ) -> CommitChanges:
-    """Return what differs, all of it or at a place whose path may count from a folder. Raises CannotError."""
+    """Return the differences, limited to an address if one is given.
+
+    The address may be relative to `folder`. Raises CannotError.
+    """
     from docyard.cli.addresses import resolve_relative_address
     from docyard.cli.proposals.changes import select_changes
     from workspace.document.addresses import split_address
     from workspace.proposals.review.changes import compare_commits
     from workspace.texts.text_file import LazyFilePaths
 
-    changes = compare_commits(*between)
-    if place is None:
+    changes = compare_commits(*commits)
+    if address is None:
         return changes
-    for snapshot in (between.new, between.old):
+    for snapshot in (commits.new, commits.old):
         path, slug = split_address(
-            resolve_relative_address(place, workspace, snapshot, folder), LazyFilePaths(snapshot)
+            resolve_relative_address(address, workspace, snapshot, folder), LazyFilePaths(snapshot)
         )
         if path in changes.paths:
             break
     return select_changes(changes, path, slug, of="what was committed between them")
 
 
-def _split_range(words: str) -> tuple[str, str, str]:
-    """Split a range into two refs and its dots: no ref name holds two dots (git-check-ref-format)."""
-    dots = "..." if "..." in words else ".."
-    first, _, second = words.partition(dots)
+def _split_range(text: str) -> tuple[str, str, str]:
+    """Split a range into two refs and its dots: no ref name contains two dots (git-check-ref-format)."""
+    dots = "..." if "..." in text else ".."
+    first, _, second = text.partition(dots)
     return first, dots, second
 
 
@@ -78,7 +81,7 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
     parents = new.git.commit(new.commit or "").parents
     if parents and not new.git.has(parents[0]):
         raise CannotError(
-            "the commit before is not in this clone, which is shallow",
+            f"the parent of {new.commit} is missing, because this clone is shallow",
             fix="Fetch more of the history (git fetch --unshallow, in CI fetch-depth: 0).",
         )
     return new.at(parents[0]) if parents else Snapshot(new.git, None)
@@ -92,7 +95,7 @@ def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
     base = MergeBases(new.git, Graph(new.git)).find(old.commit or "", new.commit or "")
     if base is None:
         raise CannotError(
-            "the two have no commit in common, so there is no place where they part",
-            fix="Compare them as they are, with two dots: A..B.",
+            f"{old.commit} and {new.commit} have no common ancestor",
+            fix="Compare them directly, with two dots: A..B.",
         )
     return new.at(base)

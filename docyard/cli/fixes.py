@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from docyard.cli.validate_sources import Sources, collect_sources, process_in_blocks, select_documents
 from docyard.terminal.exits import CannotError
 from workspace.policy.protection import Protected
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.validation.files import list_commit
 from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 class Repair(NamedTuple):
-    """The fixes that were made, or would be: the changed documents, and the commit that holds them.
+    """The fixes, applied or previewed: the changed documents, and the commit that holds them.
 
-    `links` counts the links that were updated with the fixes, `left` lists the findings without a fix.
+    `links` counts the links that were updated with the fixes. `unfixed` lists the findings without a fix.
     `unwritten` counts the files that could not be written. `uncommitted` counts the documents with
     uncommitted changes that were not checked. `proposal` is the id of the proposal that holds the commit, if
     the policy protects these documents.
     """
 
     changes: Sequence[FixedBytes] = ()
-    left: Sequence[SkippedFix] = ()
+    unfixed: Sequence[SkippedFix] = ()
     links: int = 0
     commit: str | None = None
     unwritten: int = 0
@@ -62,9 +62,9 @@ class FixRequest:
     names: Sequence[Path]
     only: frozenset[str] | None
 
-    def documents(self, gathered: Sources) -> tuple[str, ...]:
+    def documents(self, sources: Sources) -> tuple[str, ...]:
         """Return the selected documents. Raises CannotError if a name matches nothing."""
-        return select_documents(gathered, self.folder, self.names)
+        return select_documents(sources, self.folder, self.names)
 
 
 def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
@@ -73,60 +73,60 @@ def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | Non
     return named or None
 
 
-def check_fixes(asked: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
+def check_fixes(request: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None) -> Repair:
     """Return the fixes for the work tree, Git's index, or a commit. Changes nothing."""
-    gathered = collect_sources(asked.folder, ref, staged)
-    return _fix_in_memory(asked, gathered, progress)
+    sources = collect_sources(request.folder, ref, staged)
+    return _fix_in_memory(request, sources, progress)
 
 
-def write_fixes(asked: FixRequest, progress: Progress | None) -> Repair:
+def write_fixes(request: FixRequest, progress: Progress | None) -> Repair:
     """Fix the files of the work tree in place."""
-    root = asked.workspace.git.worktree
+    root = request.workspace.git.worktree
     if root is None:
         raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
-    repair = _fix_in_memory(asked, collect_sources(asked.folder, None, False), progress)
-    done: list[FixedBytes] = []
-    refused: list[SkippedFix] = []
+    repair = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
+    written: list[FixedBytes] = []
+    unwritten: list[SkippedFix] = []
     for change in repair.changes:
-        left = write_file(root, change)
-        if left is None:
-            done.append(change)
+        failure = write_file(root, change)
+        if failure is None:
+            written.append(change)
         else:
-            refused.append(left)
-    return repair._replace(changes=done, left=(*repair.left, *refused), unwritten=len(refused))
+            unwritten.append(failure)
+    return repair._replace(changes=written, unfixed=(*repair.unfixed, *unwritten), unwritten=len(unwritten))
 
 
-def commit_fixes(asked: FixRequest, message: str | None, progress: Progress | None) -> Repair:
+def commit_fixes(request: FixRequest, message: str | None, progress: Progress | None) -> Repair:
     """Fix the documents of the served branch in one commit, or in a proposal if the policy requires it.
 
-    Raises what `Workspace.write` and `Proposing.propose` do.
+    Raises the errors of `Workspace.write` and `Proposing.propose`.
     """
-    git = asked.workspace.git
-    tip = asked.workspace.tip()
+    git = request.workspace.git
+    tip = request.workspace.tip()
     if tip is None:
-        return Repair(uncommitted=_count_uncommitted(asked, ()))
+        return Repair(uncommitted=_count_uncommitted(request, ()))
     paths: tuple[str, ...] = ()
-    if asked.names:
+    if request.names:
         root = (git.worktree or git.git_dir).resolve()
-        gathered = Sources(list_commit(git, tip), root, git, tip, "what is committed")
-        paths = asked.documents(gathered)
+        sources = Sources(list_commit(git, tip), root, git, tip, "what is committed")
+        paths = request.documents(sources)
         if not paths:
             return Repair()
 
-    mended: dict[str, Sequence[FixResult]] = {}
+    results: dict[str, Sequence[FixResult]] = {}
 
-    def mend(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
-        at = snapshot.commit
-        if at is None:
+    def fix(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
+        commit = snapshot.commit
+        if commit is None:
             return ()
-        if at not in mended:  # a proposal begins at the same commit
-            mended[at] = _fix_documents(asked, list_commit(git, at), snapshot, paths, progress)
-        return mended[at]
+        if commit not in results:  # a new proposal starts at the same commit
+            results[commit] = _fix_documents(request, list_commit(git, commit), snapshot, paths, progress)
+        return results[commit]
 
     repair = _build_commit_result(
-        *_write_operation(asked.workspace, FixDocuments(mend=mend, paths=paths), message)
+        *_write_operation(request.workspace, FixDocuments(mend=fix, paths=paths), message)
     )
-    return repair if repair.changes else repair._replace(uncommitted=_count_uncommitted(asked, paths))
+    return repair if repair.changes else repair._replace(uncommitted=_count_uncommitted(request, paths))
 
 
 def _write_operation(
@@ -139,41 +139,44 @@ def _write_operation(
     except Protected:
         actor = Actor(Author(*workspace.author(), KnownBy.GIT), tool, client)
         proposed = workspace.proposing().propose([operation], actor, mode=Mode.ALL, message=message)
-        return proposed.written, proposed.proposal
+        return proposed.result, proposed.proposal
 
 
-def _count_uncommitted(asked: FixRequest, paths: Sequence[str]) -> int:
-    """Return how many documents, of the work tree or of `paths`, differ from the served branch."""
-    git = asked.workspace.git
-    if git.worktree is None or git.head().branch != asked.workspace.branch:
+def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
+    """Return the number of documents, in the work tree or in `paths`, that differ from the served branch."""
+    git = request.workspace.git
+    if git.worktree is None or git.head().branch != request.workspace.branch:
         return 0
     changed = git.uncommitted()
-    return len(set(changed).intersection(paths or collect_sources(asked.folder, None, False).files.documents))
+    return len(
+        set(changed).intersection(paths or collect_sources(request.folder, None, False).files.documents)
+    )
 
 
-def _fix_in_memory(asked: FixRequest, gathered: Sources, progress: Progress | None) -> Repair:
-    snapshot = asked.workspace.snapshot(gathered.commit)
-    paths = asked.documents(gathered)
-    done = _fix_documents(asked, gathered.files, snapshot, paths, progress)
-    return Repair(*fix_files(done, snapshot, gathered.files))
+def _fix_in_memory(request: FixRequest, sources: Sources, progress: Progress | None) -> Repair:
+    snapshot = request.workspace.snapshot(sources.commit)
+    paths = request.documents(sources)
+    results = _fix_documents(request, sources.files, snapshot, paths, progress)
+    return Repair(*fix_files(results, snapshot, sources.files))
 
 
 def _fix_documents(
-    asked: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
+    request: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
 ) -> Sequence[FixResult]:
-    """Return the fixes in order of paths; `snapshot` is the commit below the files."""
-    selection = Selection(files.config.validation, asked.only)
-    history = MoveHistory(snapshot, asked.workspace.moves())
-    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if asked.only is None else asked.only)
+    """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
+    selection = Selection(files.config.validation, request.only)
+    history = MoveHistory(snapshot, request.workspace.moves())
+    needs_history = not LINKS.isdisjoint(FIXABLE_RULES if request.only is None else request.only)
     known = history.documents if needs_history else RenamedDocuments({})
     quick = FixFinder(files=files, selection=selection, elsewhere=known)
-    done = process_in_blocks(partial(fix_documents, quick), paths, "Mending documents", progress=progress)
-    # This process alone counts how often the history is asked, in the same order each time.
-    whole = FixFinder(files=files, selection=selection, elsewhere=history)
-    closed = fix_documents(whole, sorted(one.path for one in done if one.is_open))
+    results = process_in_blocks(partial(fix_documents, quick), paths, "Fixing documents", progress=progress)
+    # The history has a limit of lookups, so one process makes them all, in a fixed order.
+    full = FixFinder(files=files, selection=selection, elsewhere=history)
+    completed = fix_documents(full, sorted(result.path for result in results if result.is_open))
     if progress:
         progress(len(paths), len(paths), "Following links and writing")
-    return sorted([*(one for one in done if not one.is_open), *closed], key=lambda one: one.path)
+    finished = [result for result in results if not result.is_open]
+    return sorted([*finished, *completed], key=lambda result: result.path)
 
 
 def _build_commit_result(written: WriteResult, proposal: Proposal | None) -> Repair:
@@ -182,11 +185,11 @@ def _build_commit_result(written: WriteResult, proposal: Proposal | None) -> Rep
         raise step.error
     assert step.status is StepStatus.DONE
     assert step.outcome is not None
-    answer = step.outcome.answer
-    mends = cast("Mapping[str, FixedBytes]", answer["changes"])
+    answer = step.outcome.result
+    fixes = cast("Mapping[str, FixedBytes]", answer["changes"])
     snapshot = written.plan.snapshot
     changes = [
-        mends[path]._replace(after=data) if path in mends else FixedBytes(path, snapshot.read(path), data)
+        fixes[path]._replace(after=data) if path in fixes else FixedBytes(path, snapshot.read(path), data)
         for path, data in sorted(written.changes.items())
         if data is not None
     ]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HostConfiguration:
-    """The text to paste for one host, and its place.
+    """The text to paste for one host, and where to paste it.
 
     `place` is the usual path of a file, or "a terminal"; `language` is json, toml or console; `text` ends
     without a line break.

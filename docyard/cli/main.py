@@ -1,7 +1,7 @@
-"""The command line: one group, whose commands are imported when they are called.
+"""The command line: one group, which imports the module of a command on demand.
 
-Each agent session starts with `docyard serve`, so imports for other commands are late. For an unknown command
-the group suggests similar names.
+Each agent session starts `docyard serve`, so modules of other commands are not imported. For an unknown
+command the group suggests similar names.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from docyard.terminal.exits import Exit, print_error, suggest_fix
 from workspace.errors import WorkspaceError
 
 
-class NearestGroup(click.Group):
+class SuggestingGroup(click.Group):
     """A group whose error for an unknown command suggests similar names."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command. Raises click.UsageError."""
+        """Return the named command. Raises click.UsageError with similar names if it is unknown."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import find_nearest
 
             near = find_nearest(name, self.list_commands(ctx))
-            meant = f"; did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"no command '{name[:100]}'{meant}", ctx)
+            suggestion = f"; did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"no command '{name[:100]}'{suggestion}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -59,13 +59,13 @@ COMMANDS = (
     "doctor",
     "completion",
 )
-"""The commands in the order of the help; `docyard/commands/` has a module of each name."""
+"""The commands in the order of the help; `docyard/commands/` has a module with each name."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class LazyGroup(NearestGroup):
-    """A group that imports a command's module when the command is named."""
+class LazyGroup(SuggestingGroup):
+    """A group that imports a command's module on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -89,14 +89,14 @@ def docyard() -> None:
 
     \b
     Example:
-        docyard init            make the folder a workspace, and say how to connect
-        docyard serve           what an MCP host runs
-        docyard demo            see all of it in a temporary repository
+        docyard init            make the folder a workspace, and print how to connect
+        docyard serve           the server that an MCP host starts
+        docyard demo            watch an agent work in a temporary repository
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Return its exit code: 0 done, 1 found problems, 2 wrong usage, 3 cannot."""
+    """Run a command. Return its exit code: 0 done, 1 problems found, 2 wrong usage, 3 cannot run."""
     environment.disable_blas_threads()
     if environment.is_completion_request():
         from docyard.cli.shells import register_shells
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # an odd character must not end a command on a narrow terminal
+        if isinstance(stream, TextIOWrapper):  # escape characters that the encoding lacks
             stream.reconfigure(errors="backslashreplace")
     try:
         code = docyard.main(
@@ -117,7 +117,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         click.echo(error.format_message(), err=True)
         return Exit.USAGE
     except click.UsageError as error:
-        print_error(error.format_message().rstrip("."), _usage_fix(error))
+        print_error(error.format_message().rstrip("."), _suggest_help(error))
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.CANNOT
@@ -128,14 +128,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         print_error(error.message or "something went wrong")
         return Exit.CANNOT
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _NO_SPACE_ERRORS:
             raise
         console.discard_stdout()
-        print_error(f"not all could be written: {error.strerror}", "Free some space, then run it again.")
+        print_error(
+            f"the output is incomplete: {error.strerror}", "Free some space, then run the command again."
+        )
         return Exit.CANNOT
     return code if isinstance(code, int) else Exit.DONE
 
 
-def _usage_fix(error: click.UsageError) -> str:
+def _suggest_help(error: click.UsageError) -> str:
     context = error.ctx
     return f"Run `{context.command_path if context else 'docyard'} --help`."

@@ -21,30 +21,29 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def render_tools_page() -> str:
-    """Return the reference of every tool: what it does, its input, and how it is called."""
+    """Return the reference of every tool: its description, its input, and an example call."""
     from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
 
     lines = [
         "# Tools",
         "",
-        "Made from the tools themselves by `make docs`. "
-        "Fields that are not marked as required may be left out.",
+        "Generated from the tools by `make docs`. Fields that are not marked as required are optional.",
         f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
-        f"`{REVIEW_TOOLSET}` where `docyard.toml` protects documents, unless `--toolsets` says otherwise.",
-        "Every answer also has `commit`, the commit that was read or made, "
-        "and `next_step`, a call that follows from it.",
-        "Where the remote lacks commits, or stands apart, it has `unpushed` and `sync` too "
+        f"`{REVIEW_TOOLSET}` if `docyard.toml` protects documents, unless `--toolsets` selects others.",
+        "Every answer also has `commit`, the commit that was read or written, "
+        "and `next_step`, the call that is useful next.",
+        "If the remote lacks commits, or has diverged, it has `unpushed` and `sync` too "
         "([remotes.md](remotes.md)).",
-        "An error has `error`, `code`, `fix`, `usage` and an `example` that would have worked.",
+        "An error has `error`, `code`, `fix`, `usage` and a working `example`.",
     ]
     for toolset in TOOLSETS:
         lines += ["", f"## {toolset}"]
         for tool in family(toolset):
-            lines += ["", *_tool(tool)]
+            lines += ["", *_render_tool(tool)]
     return "\n".join(lines) + "\n"
 
 
-def _tool(tool: Tool) -> Iterator[str]:
+def _render_tool(tool: Tool) -> Iterator[str]:
     from tools.arguments import input_schema
 
     schema = input_schema(tool.arguments)
@@ -56,7 +55,7 @@ def _tool(tool: Tool) -> Iterator[str]:
     yield "|---|---|---|"
     for name, field in schema["properties"].items():
         required = " (required)" if name in schema.get("required", ()) else ""
-        yield f"| `{name}`{required} | {_type(field)} | {_meaning(field)} |"
+        yield f"| `{name}`{required} | {_format_type(field)} | {_format_meaning(field)} |"
     yield ""
     for name, usage in tool.usage({}).items():
         if isinstance(usage, str):
@@ -64,14 +63,14 @@ def _tool(tool: Tool) -> Iterator[str]:
         elif isinstance(usage, Mapping):
             yield f"- {name}:"
             for key, value in usage.items():
-                yield f"  - `{key}`: {_fields(value)}"
+                yield f"  - `{key}`: {_format_usage(value)}"
     yield ""
     yield "```json"
     yield json.dumps(tool.example({}), ensure_ascii=False)
     yield "```"
 
 
-def _type(field: Mapping[str, Any]) -> str:
+def _format_type(field: Mapping[str, Any]) -> str:
     if "enum" in field:
         return " or ".join(f"`{value}`" for value in field["enum"])
     if field["type"] == "array":
@@ -79,15 +78,15 @@ def _type(field: Mapping[str, Any]) -> str:
     return str(field["type"])
 
 
-def _meaning(field: Mapping[str, Any]) -> str:
+def _format_meaning(field: Mapping[str, Any]) -> str:
     limits = [f"at least {field['minimum']}"] if "minimum" in field else []
     limits += [f"at most {field['maximum']}"] if "maximum" in field else []
     limits += [f"default `{json.dumps(field['default'])}`"] if "default" in field else []
-    words = [field.get("description", "").rstrip("."), ", ".join(limits)]
-    return "; ".join(word for word in words if word).replace("|", "\\|")
+    parts = [field.get("description", "").rstrip("."), ", ".join(limits)]
+    return "; ".join(part for part in parts if part).replace("|", "\\|")
 
 
-def _fields(value: object) -> str:
+def _format_usage(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"`{key}`" for key in value)
     return str(value)
@@ -100,18 +99,20 @@ def render_commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves by `make docs`. "
-        "Exit codes: 0 done, 1 found problems, 2 wrong usage, 3 cannot, with the reason.",
+        "Generated from the commands by `make docs`. "
+        "Exit codes: 0 done, 1 problems found, 2 wrong usage, 3 cannot run, with the reason.",
     ]
     context = click.Context(docyard, info_name="docyard")
     for name in COMMANDS:
         command = docyard.get_command(context, name)
         assert command is not None
-        lines += _command(command, click.Context(command, info_name=name, parent=context), f"docyard {name}")
+        lines += _render_command(
+            command, click.Context(command, info_name=name, parent=context), f"docyard {name}"
+        )
     return "\n".join(lines) + "\n"
 
 
-def _command(command: click.Command, context: click.Context, title: str) -> Iterator[str]:
+def _render_command(command: click.Command, context: click.Context, title: str) -> Iterator[str]:
     context.max_content_width = 100
     yield ""
     yield f"## {title}"
@@ -123,8 +124,8 @@ def _command(command: click.Command, context: click.Context, title: str) -> Iter
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            below = click.Context(inner, info_name=name, parent=context)
-            yield from _command(inner, below, f"{title} {name}")
+            inner_context = click.Context(inner, info_name=name, parent=context)
+            yield from _render_command(inner, inner_context, f"{title} {name}")
 
 
 def render_pages() -> Mapping[str, str]:
@@ -144,10 +145,10 @@ def _has_text(path: Path, text: str) -> bool:
 def main() -> int:
     """Write the pages, or check them."""
     if "--check" in sys.argv[1:]:
-        old = find_stale_pages()
-        if old:
-            print(f"stale: {', '.join(old)}; run `make docs`", file=sys.stderr)
-        return 1 if old else 0
+        stale = find_stale_pages()
+        if stale:
+            print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
     for name, text in render_pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     return 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LINE = "_DOCYARD_LINE"
 _WORD = "_DOCYARD_WORD"
 
-# What a shell takes for itself stands behind a backslash; `#` and `~` only where a word begins with them.
+# Characters that the shell interprets are escaped; `#` and `~` only at the start of a word.
 _SPECIAL = re.compile(r"""[\s\\"'`$&|;<>()\[\]{}*?!]|^[#~]""")
 
 _BASH = """\
@@ -98,19 +98,19 @@ complete --command %(prog_name)s --no-files --arguments '(_docyard_completion)'
 """
 
 
-def _quiet(text: str) -> str:
-    """Return a help text of one line."""
+def _join_lines(text: str) -> str:
+    """Return a help text in one line."""
     return " ".join(text.split())
 
 
-def _behind_option(typed: str, value: str) -> str:
+def _add_option_prefix(typed: str, value: str) -> str:
     """Return the whole word for a value after `--option=`."""
     option, equals, _ = typed.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
 
 class Bash(ShellComplete):
-    """Bash, which takes words without the prefixes that it splits off (`COMP_WORDBREAKS`)."""
+    """Bash, which expects candidates without the prefixes that it splits off (`COMP_WORDBREAKS`)."""
 
     name: ClassVar[str] = "bash"
     source_template: ClassVar[str] = _BASH
@@ -123,16 +123,16 @@ class Bash(ShellComplete):
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return the kind and the value, quoted for bash and without the prefix that is typed already."""
+        """Return the kind and the value, quoted for bash and without the prefix that is already typed."""
         typed = _last_word(self._line())
         value = item.value
         if typed[:1] in ("'", '"'):
             typed = typed[1:]
         else:
-            value = _SPECIAL.sub(lambda found: f"\\{found[0]}", value)
-        value = _behind_option(typed, value)
-        kept = typed[: max(0, len(typed) - len(copy_variables().get(_WORD, typed)))]
-        return f"{item.type}\t{value.removeprefix(kept)}"
+            value = _SPECIAL.sub(lambda match: f"\\{match[0]}", value)
+        value = _add_option_prefix(typed, value)
+        prefix = typed[: max(0, len(typed) - len(copy_variables().get(_WORD, typed)))]
+        return f"{item.type}\t{value.removeprefix(prefix)}"
 
     def _line(self) -> str:
         return copy_variables().get(_LINE, "")
@@ -151,8 +151,8 @@ class Zsh(ShellComplete):
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the kind, the whole word and its help text."""
-        value = _behind_option(self.get_completion_args()[1], item.value)
-        return f"{item.type}\t{value}\t{_quiet(item.help or '')}"
+        value = _add_option_prefix(self.get_completion_args()[1], item.value)
+        return f"{item.type}\t{value}\t{_join_lines(item.help or '')}"
 
 
 class Fish(ShellComplete):
@@ -168,21 +168,21 @@ class Fish(ShellComplete):
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """Return the candidates; for a single file also its sections, so that fish adds no space."""
-        found = super().get_completions(args, incomplete)
-        if len(found) == 1 and found[0].type == PARTIAL and not found[0].value.endswith("/"):
-            return [*found, CompletionItem(f"{found[0].value}#", type=PARTIAL)]
-        return found
+        items = super().get_completions(args, incomplete)
+        if len(items) == 1 and items[0].type == PARTIAL and not items[0].value.endswith("/"):
+            return [*items, CompletionItem(f"{items[0].value}#", type=PARTIAL)]
+        return items
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the kind, the whole word and its help text."""
-        value = _behind_option(copy_variables().get(_WORD, ""), item.value)
-        return f"{item.type}\t{value}\t{_quiet(item.help or '')}".rstrip("\t")
+        value = _add_option_prefix(copy_variables().get(_WORD, ""), item.value)
+        return f"{item.type}\t{value}\t{_join_lines(item.help or '')}".rstrip("\t")
 
 
 def _last_word(line: str) -> str:
     """Return the last word of a line as typed, with its quotes and backslashes."""
     start, quote, skip = 0, "", False
-    for place, character in enumerate(line):
+    for position, character in enumerate(line):
         if skip:
             skip = False
         elif character == "\\" and quote != "'":
@@ -192,7 +192,7 @@ def _last_word(line: str) -> str:
         elif character in "'\"":
             quote = character
         elif character.isspace():
-            start = place + 1
+            start = position + 1
     return line[start:]
 
 

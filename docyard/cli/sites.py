@@ -25,8 +25,8 @@ _MAX_DEPTH = 3
 _MAX_BYTES = 1_000_000
 _NOT_A_SITE = frozenset({"node_modules", "vendor", "tests", "test", "fixtures", "examples"})
 
-# In the order in which they count where one folder has several of these files.
-_FILES = (
+# In order of precedence, for a folder with several of these files.
+_SETTINGS_FILES = (
     ("Docusaurus", re.compile(r"docusaurus\.config\.[cm]?[jt]s")),
     ("MkDocs", re.compile(r"mkdocs\.ya?ml")),
     ("Hugo", re.compile(r"hugo\.(?:toml|ya?ml|json)|config/_default/(?:hugo|config)\.(?:toml|ya?ml|json)")),
@@ -40,7 +40,7 @@ _FILES = (
 _DIALECTS = {"MkDocs": Dialect.MKDOCS, "Docusaurus": Dialect.DOCUSAURUS}
 
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-# The extension `extra` holds `attr_list`; `extra:` alone is a setting of its own.
+# The extension `extra` includes `attr_list`; `extra:` alone is another setting.
 _ATTR_LIST = re.compile(
     r"\battr_list\b|^[ \t]*-[ \t]*[\"']?(?:markdown\.extensions\.)?extra\b|\[[^\]]*\bextra\b[^\]]*\]",
     re.MULTILINE,
@@ -50,7 +50,7 @@ _SLUGIFY = re.compile(r"^[ \t]+slugify[ \t]*:", re.MULTILINE)
 _BASE_URL = re.compile(r"^[ \t{\"']*baseURL\b", re.MULTILINE | re.IGNORECASE)
 _JEKYLL_MARKDOWN = re.compile(r"^markdown[ \t]*:[ \t]*[\"']?(\w+)", re.MULTILINE)
 
-_SHOWN = {
+_FORM_EXAMPLES = {
     AnchorForm.BRACES: "{#id}",
     AnchorForm.SPACED: "{ #id }",
     AnchorForm.COLON: "{: #id }",
@@ -62,7 +62,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """The detected site: a `generator` and its `file`, both empty if none was found.
+    """The detected site: a `generator` and its `file`, both empty if none was detected.
 
     `dialect` and `anchors` are the settings that match. `headings` counts the documents' anchors by form.
     """
@@ -74,7 +74,7 @@ class SiteSettings:
     headings: Mapping[AnchorForm, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def settings(self, text: str) -> str:
+    def fill_in_settings(self, text: str) -> str:
         """Return the text of a docyard.toml with this site's settings that are not the defaults."""
         if self.dialect is not Dialect.GITHUB:
             text = text.replace('# dialect = "github"', f'dialect = "{self.dialect}"', 1)
@@ -82,13 +82,13 @@ class SiteSettings:
             text = text.replace('# anchors = "braces"', f'anchors = "{self.anchors}"', 1)
         return text
 
-    def report(self) -> list[str]:
-        """Return the result in lines for people; empty if nothing was found."""
+    def describe(self) -> list[str]:
+        """Return the site as lines of text; empty if no site was detected."""
         lines = (
             [f"The documents are published with {self.generator} ({self.file})."] if self.generator else []
         )
         for form, count in sorted(self.headings.items(), key=lambda item: -item[1]):
-            lines.append(f"{_counted(count)} an anchor as {_SHOWN[form]}.")
+            lines.append(f"{_format_heading_count(count)} an anchor as {_FORM_EXAMPLES[form]}.")
         lines += self.notes
         if lines:
             lines.append(f'Settings: anchors = "{self.anchors}", and [links] dialect = "{self.dialect}".')
@@ -97,11 +97,11 @@ class SiteSettings:
 
 def find_site(files: FileSet) -> SiteSettings:
     """Return the site of some files. Unreadable files are skipped."""
-    generator, file, text = _generator(files)
-    headings, below, is_partial = _count_forms(files)
+    generator, file, text = _find_generator(files)
+    headings, separate, is_partial = _count_forms(files)
     notes: list[str] = []
-    if below:
-        notes.append(f"{_counted(below)} it on the line below, as {{: #id }}.")
+    if separate:
+        notes.append(f"{_format_heading_count(separate)} it on the next line, as {{: #id }}.")
     anchors = AnchorForm.BRACES
     if generator == "MkDocs":
         settings = _COMMENT.sub("", text)
@@ -109,14 +109,12 @@ def find_site(files: FileSet) -> SiteSettings:
             anchors = AnchorForm.HTML
             notes.append("attr_list is not among its markdown_extensions, so it shows {#id} to readers.")
         if _SLUGIFY.search(settings):
-            notes.append(
-                "Its toc makes slugs in a way of its own: links by the words of a heading may differ."
-            )
+            notes.append("Its toc extension sets slugify, so links to the slug of a heading may differ.")
     elif generator == "Jekyll":
-        named = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
-        if named and named[1].lower() != "kramdown":
+        renderer = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
+        if renderer and renderer[1].lower() != "kramdown":
             anchors = AnchorForm.HTML
-            notes.append(f"It renders with {named[1]}, which shows {{#id}} to readers.")
+            notes.append(f"It renders with {renderer[1]}, which shows {{#id}} to readers.")
     if headings:
         anchors = max(headings, key=lambda form: headings[form])
     if is_partial:
@@ -125,26 +123,28 @@ def find_site(files: FileSet) -> SiteSettings:
     return SiteSettings(generator, file, dialect, anchors, headings, tuple(notes))
 
 
-def _generator(files: FileSet) -> tuple[str, str, str]:
-    """Return a generator, the path of its settings, and their text: the nearest to the root."""
-    found: list[tuple[int, int, str]] = []
+def _find_generator(files: FileSet) -> tuple[str, str, str]:
+    """Return the generator nearest to the root, the path of its settings, and their text."""
+    candidates: list[tuple[int, int, str]] = []
     for path in files.paths:
         folders = path.split("/")[:-1]
         if len(folders) > _MAX_DEPTH or any(name.startswith(".") or name in _NOT_A_SITE for name in folders):
             continue
         names = (path.rpartition("/")[2], "/".join(path.split("/")[-3:]))
-        for rank, (_, pattern) in enumerate(_FILES):
+        for rank, (_, pattern) in enumerate(_SETTINGS_FILES):
             if any(map(pattern.fullmatch, names)):
-                found.append((len(folders), rank, path))
-    for _, rank, path in sorted(found):
-        text = _text(files, path)
-        # Many programs have a config.toml.
-        if text is not None and (not _FILES[rank][1].fullmatch("config.toml") or _BASE_URL.search(text)):
-            return _FILES[rank][0], path, text
+                candidates.append((len(folders), rank, path))
+    for _, rank, path in sorted(candidates):
+        text = _read_settings(files, path)
+        # Other programs have a config.toml, too; only Hugo's has baseURL.
+        if text is not None and (
+            not _SETTINGS_FILES[rank][1].fullmatch("config.toml") or _BASE_URL.search(text)
+        ):
+            return _SETTINGS_FILES[rank][0], path, text
     return "", "", ""
 
 
-def _text(files: FileSet, path: str) -> str | None:
+def _read_settings(files: FileSet, path: str) -> str | None:
     from workspace.validation.files import UnreadableFile
 
     try:
@@ -155,21 +155,21 @@ def _text(files: FileSet, path: str) -> str | None:
         return None
 
 
-def _counted(count: int) -> str:
+def _format_heading_count(count: int) -> str:
     return "1 heading carries" if count == 1 else f"{count:,} headings carry"
 
 
 def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
-    """Count headings with an anchor, by form and on the line below; report whether more files exist.
+    """Count headings with an anchor by form; count those with the anchor on the next line separately.
 
-    At most MAX_DOCUMENTS documents are read.
+    At most MAX_DOCUMENTS documents are read. The last value is true if more documents exist.
     """
     from workspace.document.document import Document
     from workspace.errors import LimitExceeded
     from workspace.validation.files import UnreadableFile
 
     counts: Counter[AnchorForm] = Counter()
-    below = 0
+    separate = 0
     for path in files.documents[:MAX_DOCUMENTS]:
         try:
             if files.reader.size(path) > files.config.limits.document_bytes:
@@ -179,7 +179,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
             continue
         for section in document.sections:
             if section.heading and section.heading.below and not section.heading.text.name:
-                below += 1
+                separate += 1
             elif section.form:
                 counts[section.form] += 1
-    return dict(counts), below, len(files.documents) > MAX_DOCUMENTS
+    return dict(counts), separate, len(files.documents) > MAX_DOCUMENTS

@@ -41,11 +41,11 @@ class Sources(NamedTuple):
     root: Path
     git: GitReader | None
     commit: str | None
-    where: str
+    origin: str
 
 
 def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
-    """Return the files to check. Raises CannotError, and what opening and reading a repository raises."""
+    """Return the files to check. Raises CannotError, and the errors of opening and reading a repository."""
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -53,7 +53,7 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
             raise
         root = folder.resolve()
         if not root.is_dir():
-            raise CannotError("there is no such folder", fix="Name one that is there.") from None
+            raise CannotError(f"there is no folder {root}", fix="Name an existing folder.") from None
         return Sources(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
@@ -67,7 +67,7 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
 
 
 def find_commit(git: GitReader, name: str) -> str:
-    """Return the commit of a ref; its dates are those of the check-out. Raises what `resolve_ref` raises."""
+    """Return the commit of a ref; a date selects from HEAD's history. Raises the errors of `resolve_ref`."""
     return resolve_ref(git, name, git.head().commit)
 
 
@@ -78,30 +78,30 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
     return find_merge_base(git, start, end) or start if end else start
 
 
-def select_documents(gathered: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
+def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
     """Return the documents at or below the given names; all documents without a name.
 
     A file that is not a document is skipped: hooks pass every Markdown file. Raises CannotError for a name
     that matches nothing.
     """
-    documents = gathered.files.documents
+    documents = sources.files.documents
     if not names:
         return documents
-    # Resolved once for all names, of which a hook may give thousands.
+    # Resolved once, because a hook may pass thousands of names.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
-    wanted: set[str] = set()
+    selected: set[str] = set()
     for name in names:
-        path = to_repository_path(gathered.root, folders, name)
-        found = _select_at_path(documents, path) if path is not None else ()
-        if not found and path not in gathered.files.paths and path not in gathered.files.opaque:
-            shown = str(name)[:200] if str(name).isprintable() else "a path"
+        path = to_repository_path(sources.root, folders, name)
+        matches = _select_at_path(documents, path) if path is not None else ()
+        if not matches and path not in sources.files.paths and path not in sources.files.opaque:
+            label = str(name)[:200] if str(name).isprintable() else "a path"
             raise CannotError(
-                f"there is no document at '{shown}' in {gathered.where}",
-                fix="Name a .md file or a folder that holds some; `root` and `exclude` in docyard.toml say "
-                "which count, and what Git ignores does not.",
+                f"there is no document at '{label}' in {sources.origin}",
+                fix="Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
+                "`exclude` in docyard.toml include.",
             )
-        wanted.update(found)
-    return tuple(sorted(wanted))
+        selected.update(matches)
+    return tuple(sorted(selected))
 
 
 def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
@@ -111,7 +111,7 @@ def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
     first = bisect_left(documents, path)
     if first < len(documents) and documents[first] == path:
         return documents[first : first + 1]
-    # "0" follows "/", so these enclose all that begins with the folder.
+    # "0" is the character after "/", so the two positions enclose all paths in the folder.
     return documents[bisect_left(documents, f"{path}/") : bisect_left(documents, f"{path}0")]
 
 
@@ -126,59 +126,61 @@ BlockFunction = Callable[[Sequence[str]], Sequence[T]]
 MIN_PARALLEL_DOCUMENTS = 600
 """With fewer documents, starting another process takes longer than it saves."""
 
-_MOST = 8
-_LARGEST_BLOCK = 256
-_BLOCKS = 16  # for each process at least, so that none is done long before the others
-_COLLECTED = 100_000  # objects that are made between two collections of garbage
+_MAX_PROCESSES = 8
+_MAX_BLOCK = 256
+_MIN_BLOCKS = 16  # for each process, so that all end at about the same time
+_GC_THRESHOLD = 100_000  # new objects between two garbage collections
 
 
 def process_in_blocks(
     work: BlockFunction[T],
     paths: Sequence[str],
-    doing: str,
+    label: str,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Yield the result of each block of documents, in any order; `doing` labels the progress.
+    """Return the results of all blocks of documents, in any order; `label` names the work in the progress.
 
     `jobs` is the number of processes; None lets the size decide. Raises what `work` raises.
     """
-    count = jobs or _jobs(len(paths))
-    # Neighbours lead to the same documents, which a process so reads once.
-    size = max(1, min(_LARGEST_BLOCK, len(paths) // (count * _BLOCKS)))
+    count = jobs or _choose_process_count(len(paths))
+    # Neighbouring documents link to the same documents, which one process then reads once.
+    size = max(1, min(_MAX_BLOCK, len(paths) // (count * _MIN_BLOCKS)))
     blocks = iter([(first, min(first + size, len(paths))) for first in range(0, len(paths), size)])
-    found: list[T] = []
+    results: list[T] = []
     done = 0
-    others = count if count > 1 else 0
-    for block, new in process_map(partial(_process_block, work, paths), blocks, others, _collect_rarely):
-        found += new
+    processes = count if count > 1 else 0
+    for block, new in process_map(
+        partial(_process_block, work, paths), blocks, processes, _reduce_garbage_collection
+    ):
+        results += new
         done += block[1] - block[0]
         if progress:
-            progress(done, len(paths), doing)
-    return found
+            progress(done, len(paths), label)
+    return results
 
 
 def _process_block(work: BlockFunction[T], paths: Sequence[str], block: DocumentBlock) -> Sequence[T]:
     return work(paths[slice(*block)])
 
 
-def _collect_rarely() -> None:
-    # Documents hold no cycles, and are kept: the collector would walk them again and again.
-    gc.set_threshold(_COLLECTED)
+def _reduce_garbage_collection() -> None:
+    # Documents have no reference cycles and stay in memory, so frequent collections waste time.
+    gc.set_threshold(_GC_THRESHOLD)
 
 
-def _jobs(documents: int) -> int:
+def _choose_process_count(documents: int) -> int:
     if documents < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
         return 1
-    return min(_MOST, os.cpu_count() or 1)
+    return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
 
 def collect_findings(
     validator: Validator, paths: Sequence[str], jobs: int | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """Return the findings in some documents, in order of paths and places.
+    """Return the findings in some documents, in order of paths and positions.
 
     `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
     """
-    found = process_in_blocks(validator.check, paths, "Validating documents", jobs, progress)
-    return sorted(found, key=lambda one: (one.path, one.line, one.column))
+    findings = process_in_blocks(validator.check, paths, "Validating documents", jobs, progress)
+    return sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))

@@ -1,4 +1,4 @@
-"""The commands, one module each, imported when the command is called.
+"""The commands, one module each, imported on demand.
 
 Each module holds a click command named `command`.
 
@@ -15,7 +15,7 @@ Each module holds a click command named `command`.
     links.py       `docyard links`
     log.py         `docyard log`
     metadata.py    `docyard metadata`
-    options.py     options that several commands share, and what they open
+    options.py     options that several commands share, and the objects that they open
     proposals/     `docyard proposals`
     read.py        `docyard read`
     search.py      `docyard search`

@@ -1,4 +1,4 @@
-"""`docyard blame`: who last changed each line of a document or section."""
+"""`docyard blame`: the last change of each line of a document or section."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
-_AUTHOR = 6  # an author's name takes no more than one column in so many
-_LEAST_AUTHOR = 8
-_PAGE = 50_000  # characters of lines that are read at once
+_AUTHOR_SHARE = 6  # an author's name takes at max_width this fraction of the terminal's width
+_MIN_AUTHOR_WIDTH = 8
+_PAGE_CHARS = 50_000
 
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
@@ -38,8 +38,8 @@ _PAGE = 50_000  # characters of lines that are read at once
 def command(address: str, ref: str | None, repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Show who last changed each line of a document or section, and when.
 
-    Lines are followed across renames and moves. A ^ marks lines that may be older than could be looked at.
-    Dates are in UTC, and paths may count from the current folder.
+    Lines are followed across renames and moves. A ^ marks lines that may be older than the history that was
+    read. Dates are in UTC, and paths may be relative to the current folder.
 
     \b
     Example:
@@ -50,72 +50,75 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
     snapshot = workspace.at(ref)
     history = workspace.history()
     with console.show_progress("Reading the history") as progress:
-        followed = resolve_address(workspace, snapshot, address, find_folder(repo))
-        lines = history.blame(snapshot, followed.path, followed.slug, progress=progress)
-    print_moved_notice(followed.moved_to)
+        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
+        lines = history.blame(snapshot, resolved.path, resolved.slug, progress=progress)
+    print_moved_notice(resolved.moved_to)
     if as_json:
-        console.print_json({**followed.data, **_data(history, lines), "commit": snapshot.commit})
+        console.print_json({**resolved.data, **_blame_to_data(history, lines), "commit": snapshot.commit})
     elif is_terminal(sys.stdout):
         _print_runs(history, lines)
     else:
-        _print(history, lines)
+        _print_rows(history, lines)
     return Exit.DONE
 
 
-def _data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
-    """Return what the pages of view_history say, in one."""
+def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
+    """Return the data of all pages of view_history together."""
     from tools.history.descriptions import blame_data
 
-    shown: list[Any] = []
+    blamed: list[Any] = []
     commits: dict[str, Any] = {}
-    rest: str | None = "0"
-    while rest is not None:
-        page, rest = blame_data(history, lines, int(rest), _PAGE)
-        shown += page["lines"]
+    next_page: str | None = "0"
+    while next_page is not None:
+        page, next_page = blame_data(history, lines, int(next_page), _PAGE_CHARS)
+        blamed += page["lines"]
         commits |= page["commits"]
-    return {"lines": shown, "commits": commits}
+    return {"lines": blamed, "commits": commits}
 
 
-def _print(history: History, lines: Sequence[BlamedLine]) -> None:
+def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
     """Print a line of tab-separated cells for each line."""
     from tools.errors import escape_invisible
 
-    told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
+    commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     for line in lines:
-        commit = told[line.commit]
+        commit = commits[line.commit]
         name = escape_invisible(" ".join(commit.author_name.split()))
-        print(f"{_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{escape_invisible(_text(line))}")
+        print(
+            f"{_format_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{escape_invisible(_decode_line(line))}"
+        )
 
 
 def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
-    """Print consecutive lines of one commit in its colour, with its name on the first of them."""
+    """Print the lines of each commit in its colour, with commit and author on the first line of a block."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
 
     screen = console.create_console()
-    told = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
-    colours = {id: _COLOURS[at % len(_COLOURS)] for at, id in enumerate(told)}
-    names = {id: Text(escape_invisible(commit.author_name)) for id, commit in told.items()}
-    most = max(screen.width // _AUTHOR, _LEAST_AUTHOR)
-    width = min(max((name.cell_len for name in names.values()), default=0), most)
+    commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
+    colours = {id: _COLOURS[index % len(_COLOURS)] for index, id in enumerate(commits)}
+    names = {id: Text(escape_invisible(commit.author_name)) for id, commit in commits.items()}
+    max_width = max(screen.width // _AUTHOR_SHARE, _MIN_AUTHOR_WIDTH)
+    width = min(max((name.cell_len for name in names.values()), default=0), max_width)
     for name in names.values():
         name.truncate(width, overflow="ellipsis", pad=True)
-    mark = max((len(_id(line)) for line in lines), default=0)
+    id_width = max((len(_format_id(line)) for line in lines), default=0)
     digits = len(str(lines[-1].line)) if lines else 0
-    before: tuple[str, bool] | None = None
+    previous: tuple[str, bool] | None = None
     for line in lines:
         run = (line.commit, line.is_boundary)
-        who = f"{_id(line):>{mark}}  {names[line.commit].plain}  {told[line.commit].time:%Y-%m-%d}"
-        head = Text(who if run != before else " " * Text(who).cell_len, colours[line.commit])
+        date = f"{commits[line.commit].time:%Y-%m-%d}"
+        label = f"{_format_id(line):>{id_width}}  {names[line.commit].plain}  {date}"
+        head = Text(label if run != previous else " " * Text(label).cell_len, colours[line.commit])
         number = Text(f"  {line.line:>{digits}}", "dim")
-        print_hanging(screen, Text.assemble(head, number), Text(_text(line)))
-        before = run
+        print_hanging(screen, Text.assemble(head, number), Text(_decode_line(line)))
+        previous = run
 
 
-def _id(line: BlamedLine) -> str:
+def _format_id(line: BlamedLine) -> str:
     return f"{'^' if line.is_boundary else ''}{shorten_id(line.commit)}"
 
 
-def _text(line: BlamedLine) -> str:
+def _decode_line(line: BlamedLine) -> str:
     return line.text.decode("utf-8", "replace").rstrip("\r\n")

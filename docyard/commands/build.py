@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from index.artifacts.build import ArtifactBuild
-    from index.artifacts.contents import Choice, Contents
+    from index.artifacts.contents import Contents, Selection
     from workspace.globs import Glob
 
 
@@ -34,22 +34,25 @@ if TYPE_CHECKING:
 @click.option(
     "--description",
     metavar="TEXT",
-    help="What the documents are about, which hosts are told. [default: as docyard.toml says, else the name]",
+    help="The subject of the documents, for MCP hosts. [default: that of docyard.toml, else the name]",
 )
 @click.option(
     "--taxonomy",
     metavar="KEY[=TEXT]",
     multiple=True,
-    help="A key of front matter to filter by, and what it means; beside those of docyard.toml.",
+    help="A key of front matter to filter by, and its meaning; in addition to those of docyard.toml.",
 )
-@click.option("--include", metavar="GLOB", multiple=True, help="Take only the documents that these match.")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out the documents that this matches.")
+@click.option(
+    "--include", metavar="GLOB", multiple=True, help="Include only the documents that match one of these."
+)
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out the documents that match.")
 @click.option(
     "--key",
     "key_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Seal the artifact with this key, made if it is missing, so that who has it can open it at once.",
+    help="Seal the artifact with this key, so that a server with the key opens it without rebuilding its "
+    "index. The file is created if it is missing.",
 )
 @options.as_json
 def command(
@@ -66,9 +69,9 @@ def command(
 ) -> int:
     """Build an artifact of the documents below DIR: index, texts and metadata.json in one folder.
 
-    `docyard serve --index OUT --read-only` serves it with no repository beside it. In a Git work tree the
-    commit is built, not the files; another folder is built as it is. What did not change since the last
-    artifact in OUT is taken over from it, and a server that serves OUT goes on to the new one by itself.
+    `docyard serve --index OUT --read-only` serves it without a repository. In a Git work tree the commit is
+    built, not the files; any other folder is built as it is. Unchanged documents are copied from the last
+    artifact in OUT, and a server that serves OUT switches to the new artifact.
 
     \b
     Example:
@@ -76,20 +79,20 @@ def command(
     """
     from index.artifacts.build import build
 
-    place = find_folder(folder if repo is None else repo / folder)
-    if not place.is_dir():
+    source = find_folder(folder if repo is None else repo / folder)
+    if not source.is_dir():
         raise click.BadParameter("there is no such folder", param_hint="DIR")
     target = find_folder(out)
-    key = _key(find_folder(key_file), target) if key_file else None
+    key = _load_key(find_folder(key_file), target) if key_file else None
     started = time.monotonic()
     warnings: list[str] = []
-    contents = _contents(place, ref, include, exclude, warnings)
-    with console.show_progress("Indexing") as progress, _naming_options(description, taxonomy):
+    contents = _read_contents(source, ref, include, exclude, warnings)
+    with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
         built = build(
             contents,
             target,
             description=description,
-            taxonomy=dict(map(_declared, taxonomy)),
+            taxonomy=dict(map(_parse_taxonomy, taxonomy)),
             key=key,
             progress=progress,
         )
@@ -97,42 +100,42 @@ def command(
     return Exit.DONE
 
 
-def _contents(
-    place: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
+def _read_contents(
+    source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: of a commit in a repository, else its files."""
-    from index.artifacts.contents import Choice, contents_of_commit, contents_of_folder
+    from index.artifacts.contents import Selection, contents_of_commit, contents_of_folder
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
     from workspace.workspace import Workspace
 
-    choice = Choice("", _globs(include, "--include"), _globs(exclude, "--exclude"))
+    choice = Selection("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
     try:
-        git = GitReader(place)
+        git = GitReader(source)
     except NotARepository:
         if ref is not None:
             raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
-        return contents_of_folder(place.resolve(), choice)
-    if git.worktree is not None and place.resolve().is_relative_to(git.worktree.resolve()):
-        below = place.resolve().relative_to(git.worktree.resolve()).as_posix()
-        choice = choice._replace(below="" if below == "." else below)
+        return contents_of_folder(source.resolve(), choice)
+    if git.worktree is not None and source.resolve().is_relative_to(git.worktree.resolve()):
+        folder_in_repository = source.resolve().relative_to(git.worktree.resolve()).as_posix()
+        choice = choice._replace(below="" if folder_in_repository == "." else folder_in_repository)
     head = git.head().commit
     commit = head if ref is None else resolve_ref(git, ref, head)
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
     contents = contents_of_commit(git, commit, Workspace(git).name, choice)
-    if ref is None and (changed := _uncommitted(git.uncommitted(), contents, choice)):
-        warnings.append(f"not committed, and so not built as the files are: {format_some(changed)}")
+    if ref is None and (changed := _list_uncommitted(git.uncommitted(), contents, choice)):
+        warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
     return contents
 
 
-def _uncommitted(paths: tuple[str, ...], contents: Contents, choice: Choice) -> list[str]:
+def _list_uncommitted(paths: tuple[str, ...], contents: Contents, choice: Selection) -> list[str]:
     config = contents.config
     return [path for path in paths if config.is_document(path) and choice.includes(path, config.root)]
 
 
-def _globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
+def _parse_globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
     from workspace.globs import Glob, find_problem
 
     for text in texts:
@@ -141,12 +144,12 @@ def _globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
     return tuple(map(Glob.compile, texts))
 
 
-def _declared(text: str) -> tuple[str, str | None]:
+def _parse_taxonomy(text: str) -> tuple[str, str | None]:
     key, _, description = text.partition("=")
     return key.strip(), description.strip() or None
 
 
-def _key(file: Path, out: Path) -> bytes:
+def _load_key(file: Path, out: Path) -> bytes:
     """Return the key in a file; create the file if it is missing.
 
     Raises InvalidKeyFile, and BadParameter if it is inside OUT.
@@ -154,17 +157,20 @@ def _key(file: Path, out: Path) -> bytes:
     from index.storage.keys import load_or_create_key, read_key
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(out)):
-        raise click.BadParameter("a key in OUT would be shipped with the artifact", param_hint="--key")
+        raise click.BadParameter("a key file in OUT would be published with the artifact", param_hint="--key")
     is_new = not file.exists()
     key = load_or_create_key(file) or read_key(file)
     if is_new:
-        click.echo("A new key was made: servers that have it open what it seals at once.", err=True)
+        click.echo(
+            "Created a new key: servers with this key open the artifact without rebuilding its index.",
+            err=True,
+        )
     return key
 
 
 @contextmanager
-def _naming_options(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
-    """Name the option of an invalid setting: those of files were read before."""
+def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
+    """Raise BadParameter with the option's name for an invalid setting: the files were checked before."""
     from workspace.config.toml import CONFIG_PATH
     from workspace.errors import InvalidConfig
 
@@ -181,14 +187,14 @@ def _report(
 ) -> None:
     stats = built.metadata.stats
     if contents.left_out:
-        warnings.append(f"left out for their size or their names: {format_some(contents.left_out)}")
+        warnings.append(f"left out because of their size or their names: {format_some(contents.left_out)}")
     if built.silent:
         warnings.append(
             f"{built.silent} documents have no text to search: they are empty, larger than "
-            "limits.document_bytes, or pointers of Git LFS"
+            "limits.document_bytes, or Git LFS pointers"
         )
     if built.unlisted:
-        warnings.append(f"too many values to list them all: {', '.join(built.unlisted)}")
+        warnings.append(f"too many values to list all of them: {', '.join(built.unlisted)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -204,8 +210,8 @@ def _report(
         }
         console.print_json(facts)
         return
-    source = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
+    origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
-        f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {source} "
-        f"in {seconds:.1f} s; {built.indexed} were read, the others taken over."
+        f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {origin} "
+        f"in {seconds:.1f} s; {built.indexed} were read, the others copied."
     )

@@ -1,4 +1,4 @@
-"""`docyard completion`: the script by which a shell completes addresses, refs and options."""
+"""`docyard completion`: the script with which a shell completes addresses, refs and options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def command(shell: str) -> int:
     \b
     Example:
         eval "$(docyard completion bash)"      in ~/.bashrc
-        eval "$(docyard completion zsh)"       in ~/.zshrc, behind compinit
+        eval "$(docyard completion zsh)"       in ~/.zshrc, after compinit
         docyard completion fish > ~/.config/fish/completions/docyard.fish
     """
     from docyard.cli.main import docyard

@@ -1,4 +1,4 @@
-"""`docyard diff`: what changed between two versions, section by section and word by word."""
+"""`docyard diff`: the changes between two versions, section by section and word by word."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="diff", short_help="Show what changed between two versions, word by word.")
+@click.command(name="diff", short_help="Show the changes between two versions, word by word.")
 @click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completion.complete_refs)
 @click.option(
     "--path",
-    "place",
+    "address",
     metavar="FILE[#SECTION]",
     shell_complete=completion.complete_addresses,
-    help="Only what changed in this document or section.",
+    help="Show only the changes in this document or section.",
 )
-@click.option("--markdown", is_flag=True, help="As Markdown, to be pasted elsewhere.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
 @click.option(
     "--most",
+    "max_chars",
     metavar="N",
     type=click.IntRange(1_000),
-    help="Tell it in about N characters, and count what is left out.",
+    help="Print about N characters at most, and count the changes that are left out.",
 )
 @options.repository
 @options.branch
 @options.as_json
 def command(
     refs: tuple[str, ...],
-    place: str | None,
+    address: str | None,
     markdown: bool,
-    most: int | None,
+    max_chars: int | None,
     repo: Path | None,
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Show what changed between two versions: sections, tasks, front matter, and the words in them.
+    """Show the changes between two versions: sections, tasks, front matter, and their words.
 
-    Without BASE the branch's last commit is told, without HEAD all that came since BASE. BASE..HEAD means the
-    same as BASE HEAD; BASE...HEAD begins where the two part, as a pull request does. Without colours,
-    [-words-] went and {+words+} came. Only commits are read; git diff shows what is not committed.
+    Without BASE the branch's last commit is shown, without HEAD all changes since BASE. BASE..HEAD means the
+    same as BASE HEAD; BASE...HEAD starts at the merge base, as a pull request does. Without colours,
+    [-words-] were removed and {+words+} added. Only commits are read; git diff shows uncommitted changes.
 
     \b
     Example:
@@ -55,10 +56,10 @@ def command(
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
-    if as_json and most:
-        raise click.UsageError("--most and --json exclude each other: data is told whole")
+    if as_json and max_chars:
+        raise click.UsageError("--most and --json exclude each other: JSON is never shortened")
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
-        raise click.UsageError("there are too many refs: name at most two, or one such as main...HEAD")
+        raise click.UsageError("too many refs: name at most two, or one range such as main...HEAD")
     from docyard.cli.diff_ends import compare_range, resolve_range
     from docyard.cli.proposals.changes import (
         MAX_CHANGES_CHARS,
@@ -71,15 +72,17 @@ def command(
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):
-        between = resolve_range(workspace, refs)
-        found = compare_range(workspace, between, place, find_folder(repo))
-    is_empty = not found.documents and not found.files
+        commits = resolve_range(workspace, refs)
+        changes = compare_range(workspace, commits, address, find_folder(repo))
+    is_empty = not changes.documents and not changes.files
     if as_json:
-        console.print_json({**changes_to_data(found), "commit": found.tip})
+        console.print_json({**changes_to_data(changes), "commit": changes.tip})
     elif is_empty:
-        click.echo("No document differs." if not found.reason else f"Not all is told: {found.reason}.")
+        click.echo(
+            "No document differs." if not changes.reason else f"Some changes are not shown: {changes.reason}."
+        )
     elif markdown:
-        click.echo(escape_invisible(changes_to_markdown(found, most or MAX_CHANGES_CHARS)))
+        click.echo(escape_invisible(changes_to_markdown(changes, max_chars or MAX_CHANGES_CHARS)))
     else:
-        print_changes(Paper(), found, most=most or MAX_CHANGES_CHARS)
+        print_changes(Paper(), changes, most=max_chars or MAX_CHANGES_CHARS)
     return Exit.DONE

@@ -1,4 +1,4 @@
-"""`docyard doctor`: what is wrong with this repository, this index, this environment, and what to type."""
+"""`docyard doctor`: problems of this repository, its index and the environment, with their fixes."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FixReport:
-    """The fixes that were made, and those that failed, as text."""
+    """The applied fixes and the failed fixes, as text."""
 
     done: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
 
-@click.command(name="doctor", short_help="Say what is wrong, and what to type.")
+@click.command(name="doctor", short_help="Report problems and how to fix them.")
 @options.repository
 @options.branch
-@click.option("--fix", is_flag=True, help="Mend what is safe to mend, and say what was done.")
+@click.option("--fix", is_flag=True, help="Fix the problems that are safe to fix, and report the fixes.")
 @options.as_json
 def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> int:
-    """Say what is wrong with this repository, its index and this environment, and what to type.
+    """Report problems of this repository, its index and the environment, and how to fix them.
 
-    Errors keep something from working, warnings are worth mending, notes need nothing. Without --fix nothing
-    is changed. With it, what a crash or a loss of power left is mended: locks of a docyard that died, broken
-    objects, torn branches, a damaged index. A branch whose commit was pruned is rebuilt. What is replaced is
-    kept; the locks of other programs, your files and your settings are not touched.
+    Errors prevent something from working, warnings should be fixed, notes need no action. Without --fix
+    nothing is changed. With --fix, damage by a crash or a power loss is repaired: locks of a dead docyard
+    process, broken objects, invalid branch files, a damaged index. A branch whose commit was pruned is
+    rebuilt. Replaced files are preserved. Other programs' locks, your files and your settings do not change.
 
-    Exits with 1 if an error or a warning is left, with 3 if the repository cannot be opened.
+    Exits with 1 if an error or a warning remains, with 3 if the repository cannot be opened.
 
     \b
     Example:
@@ -50,29 +50,29 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
     """
     folder = find_folder(repo)
     with console.show_progress("Checking documents") as progress:
-        look = partial(list_findings, folder, branch, progress)
-        findings, mended = fix_findings(look) if fix else (look(), FixReport())
+        run_checks = partial(list_findings, folder, branch, progress)
+        findings, report = fix_findings(run_checks) if fix else (run_checks(), FixReport())
     problems = [finding for finding in findings if finding.is_problem]
     if as_json:
         console.print_json(
             {
                 "healthy": not problems,
                 "findings": [finding.data() for finding in findings],
-                "fixed": mended.done,
-                "not_fixed": mended.failed,
+                "fixed": report.done,
+                "not_fixed": report.failed,
             }
         )
     else:
-        for words in mended.done:
-            click.echo(f"fixed: {words}")
-        for words in mended.failed:
-            click.echo(f"not fixed: {words}")
+        for message in report.done:
+            click.echo(f"fixed: {message}")
+        for message in report.failed:
+            click.echo(f"not fixed: {message}")
         for finding in findings:
             click.echo(f"{finding.severity} ({finding.area}): {finding.message}")
             if finding.fix:
                 click.echo(f"  fix: {finding.fix}")
         click.echo("Nothing is wrong." if not problems else f"Problems found: {len(problems)}.")
-    if any(finding.ends_it for finding in findings):
+    if any(finding.is_fatal for finding in findings):
         return Exit.CANNOT
     return Exit.PROBLEMS if problems else Exit.DONE
 
@@ -84,33 +84,33 @@ def list_findings(
     return list(dict.fromkeys(check_all(folder, branch, progress)))
 
 
-def fix_findings(look: Callable[[], list[Finding]]) -> tuple[list[Finding], FixReport]:
+def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding], FixReport]:
     """Fix the findings one by one, each once; return the remaining findings and the fixes.
 
     The checks run again after each fix, because it may remove other findings or uncover new ones.
     """
-    mended, tried = FixReport(), set[str]()
+    report, tried = FixReport(), set[str]()
     while True:
-        findings = look()
-        finding = next((one for one in findings if one.mend and one.message not in tried), None)
-        if finding is None or finding.mend is None:
-            return findings, mended
+        findings = run_checks()
+        finding = next((item for item in findings if item.apply_fix and item.message not in tried), None)
+        if finding is None or finding.apply_fix is None:
+            return findings, report
         tried.add(finding.message)
         try:
-            words = finding.mend()
+            description = finding.apply_fix()
         except WorkspaceError as error:
-            mended.failed.append(f"{finding.message}: {error.message}")
+            report.failed.append(f"{finding.message}: {error.message}")
         except OSError as error:
-            mended.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
+            report.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
         else:
-            mended.done += [words] if words else []
+            report.done += [description] if description else []
 
 
 def check_all(
     folder: Path, branch: str | None, progress: console.Progress | None = None
 ) -> Iterator[Finding]:
     """Yield every finding, in the order repository, index, environment."""
-    from docyard.doctor.environment import check_surroundings
+    from docyard.doctor.environment import check_environment
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
     from docyard.doctor.repository import build_unreadable_finding, check_repository
@@ -119,13 +119,13 @@ def check_all(
     try:
         workspace = open_workspace(folder, branch)
     except WorkspaceError as error:
-        yield build_unreadable_finding(error, ends_it=True)
-        yield from check_surroundings(None, None)
+        yield build_unreadable_finding(error, is_fatal=True)
+        yield from check_environment(None, None)
         return
-    told = set()
+    subjects = set()
     for part in (
-        check_damage(workspace, partial(_writable, folder, branch)),
-        check_repository(workspace, partial(_writable, folder, branch), progress),
+        check_damage(workspace, partial(_open_writable, folder, branch)),
+        check_repository(workspace, partial(_open_writable, folder, branch), progress),
         check_proposals(workspace.git),
         check_approvals(workspace),
         check_remote(workspace),
@@ -133,19 +133,19 @@ def check_all(
     ):
         try:
             for finding in part:
-                told.add(finding.subject)
+                subjects.add(finding.subject)
                 yield finding
-        except WorkspaceError as error:  # such as an object that is missing: it ends this part only
-            if not told & {error.details.get("ref"), error.details.get("id")}:
+        except WorkspaceError as error:  # such as a missing object: it ends only this part
+            if not subjects & {error.details.get("ref"), error.details.get("id")}:
                 yield build_unreadable_finding(error)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             name = Path(str(error.filename or "a file")).name
             yield Finding(
-                Severity.ERROR, "repository", f"{name} cannot be read: {reason}", "Mend its permissions."
+                Severity.ERROR, "repository", f"{name} cannot be read: {reason}", "Fix its permissions."
             )
-    yield from check_surroundings(workspace.git.common_dir, workspace.git.worktree)
+    yield from check_environment(workspace.git.common_dir, workspace.git.worktree)
 
 
-def _writable(folder: Path, branch: str | None) -> Workspace:
+def _open_writable(folder: Path, branch: str | None) -> Workspace:
     return open_workspace(folder, branch, read_only=False)

@@ -1,4 +1,4 @@
-"""`docyard eval`: how well the search finds what people asked for."""
+"""`docyard eval`: the quality of search, measured with known questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
+def _read_gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
     from docyard.eval.report import read_gate
 
     try:
@@ -35,7 +35,7 @@ def _gates(context: click.Context, parameter: click.Parameter, values: Sequence[
         raise click.BadParameter(str(error), context, parameter) from None
 
 
-def _plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
+def _check_plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
     from docyard.eval.plot import SUFFIXES
 
     if file is not None and file.suffix.lower() not in SUFFIXES:
@@ -43,31 +43,43 @@ def _plot_file(context: click.Context, parameter: click.Parameter, file: Path | 
     return file
 
 
-@click.command(name="eval", short_help="Measure how well search finds what people asked for.")
+@click.command(name="eval", short_help="Measure search quality with known questions.")
 @click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_FILE)
 @options.repository
 @options.branch
 @options.artifact
-@click.option("--queries", metavar="FILE", type=_FILE, help="The queries of CASES that are TREC judgements.")
-@click.option("--limit", type=click.IntRange(min=1), help="Ask only the first so many cases.")
+@click.option("--queries", metavar="FILE", type=_FILE, help="The queries, if CASES are TREC judgements.")
+@click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option(
-    "--top", type=click.IntRange(10, 1000), default=50, show_default=True, help="Sections in a judged list."
+    "--top",
+    type=click.IntRange(10, 1000),
+    default=50,
+    show_default=True,
+    help="Number of sections in a judged list.",
 )
 @click.option("--report", metavar="FILE", type=_NEW_FILE, help="Write a report in Markdown.")
-@click.option("--runs", metavar="DIR", type=_FOLDER, help="Keep this run there, and compare with the last.")
-@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead.")
 @click.option(
-    "--plot", metavar="FILE", type=_NEW_FILE, callback=_plot_file, help="Draw all runs of --runs (svg, png)."
+    "--runs", metavar="DIR", type=_FOLDER, help="Save this run there, and compare it with the last."
+)
+@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead of the last.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=_NEW_FILE,
+    callback=_check_plot_file,
+    help="Plot all runs of --runs (svg, png).",
 )
 @click.option(
     "--fail-under",
     "gates",
     metavar="MEASURE=NUMBER",
     multiple=True,
-    callback=_gates,
-    help="Exit with 1 below this mean, such as ndcg@10=.45 or chunk.mrr=.5; may be repeated.",
+    callback=_read_gates,
+    help="Exit with 1 if a mean is below this, such as ndcg@10=.45 or chunk.mrr=.5. Can be repeated.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 if a case expects what the commit does not have.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 if a case expects an address that the commit does not have."
+)
 @options.as_json
 def command(
     files: tuple[Path, ...],
@@ -86,10 +98,10 @@ def command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Measure how well search finds what people asked for.
+    """Measure search quality with known questions.
 
-    CASES are files of questions whose answers are known: YAML, JSONL, or TREC judgements with --queries.
-    Printed are nDCG, MRR and recall by page and by section, and the time that a search took.
+    CASES are files of questions with known answers: YAML, JSONL, or TREC judgements with --queries. The
+    output is nDCG, MRR and recall by page and by section, and the search time.
     docs/search.md describes the files and the measures.
 
     Exits with 1 if a measure is below --fail-under, or with --strict if an expected address is unknown; with
@@ -103,31 +115,33 @@ def command(
     """
     from docyard.eval.cases import InvalidCases, is_qrels
     from docyard.eval.plot import check_plotting, draw
-    from docyard.eval.report import render_report as written
+    from docyard.eval.report import render_report
     from docyard.eval.run import Parameters, read_runs, save_run
 
     judgements = next((file for file in files if is_qrels(file)), None)
     if judgements is not None and queries is None:
-        raise click.UsageError(f"{judgements.name} is read as TREC judgements: name their --queries")
+        raise click.UsageError(
+            f"{judgements.name} contains TREC judgements: name their queries with --queries"
+        )
     if plot is not None:
         if runs is None:
-            raise click.UsageError("--plot draws the runs that are kept: add --runs DIR")
+            raise click.UsageError("--plot needs saved runs: add --runs DIR")
         check_plotting()
     try:
-        cases = _cases(files, queries)[:limit]
+        cases = _read_cases(files, queries)[:limit]
     except InvalidCases as error:
         print_error(error.message, error.fix)
         return Exit.USAGE
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
-    difference_to = _earlier(against, runs, name, parameters)
-    run = _run(options.open_index(repo, branch, artifact, key), cases, name, parameters)
-    difference = _difference(difference_to, run)
-    missed = [reason for gate in gates if (reason := gate.missed(run))]
+    earlier = _read_earlier_run(against, runs, name, parameters)
+    run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
+    difference = _compare_with_earlier(earlier, run)
+    missed = [reason for gate in gates if (reason := gate.describe_miss(run))]
     with _write_outputs():
         if runs is not None:
             save_run(runs, run)
         if report is not None:
-            report.write_text(written(run, difference), encoding="utf-8")
+            report.write_text(render_report(run, difference), encoding="utf-8")
         if plot is not None and runs is not None:
             draw(read_runs(runs, name, parameters), plot)
     if as_json:
@@ -137,7 +151,7 @@ def command(
     return Exit.PROBLEMS if missed or (strict and run.problems) else Exit.DONE
 
 
-def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
+def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
     from docyard.eval.cases import read_cases
 
     try:
@@ -146,26 +160,28 @@ def _cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
         raise CannotError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
 
 
-def _earlier(against: Path | None, runs: Path | None, name: str, parameters: Parameters) -> EvalRun | None:
+def _read_earlier_run(
+    against: Path | None, runs: Path | None, name: str, parameters: Parameters
+) -> EvalRun | None:
     from docyard.eval.run import read_run, read_runs
 
     try:
         if against is not None:
             return read_run(against)
-        kept = read_runs(runs, name, parameters) if runs is not None else []
+        saved = read_runs(runs, name, parameters) if runs is not None else []
     except OSError as error:
         raise CannotError(f"earlier runs cannot be read: {error.strerror or type(error).__name__}") from error
-    return kept[-1] if kept else None
+    return saved[-1] if saved else None
 
 
-def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> EvalRun:
-    from docyard.eval.run import EvalRun, ask_all
+def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> EvalRun:
+    from docyard.eval.run import EvalRun, run_cases
 
     try:
         with console.show_progress("Indexing") as progress:
             commit = index.follow(progress)
-        with console.show_progress("Asking") as progress:
-            asked = ask_all(
+        with console.show_progress("Searching") as progress:
+            outcome = run_cases(
                 index, index.workspace.snapshot(commit), cases, top=parameters.top, progress=progress
             )
         metadata = index.metadata()
@@ -178,12 +194,12 @@ def _run(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Param
         version=__version__,
         parameters=parameters,
         metadata=metadata.model_dump(mode="json") if metadata else None,
-        problems=tuple(str(problem) for problem in asked.problems),
-        cases=asked.outcomes,
+        problems=tuple(str(problem) for problem in outcome.problems),
+        cases=outcome.outcomes,
     )
 
 
-def _difference(earlier: EvalRun | None, run: EvalRun) -> Difference | None:
+def _compare_with_earlier(earlier: EvalRun | None, run: EvalRun) -> Difference | None:
     from docyard.eval.report import compare_runs
 
     return compare_runs(earlier, run) if earlier is not None else None
@@ -197,7 +213,7 @@ def _write_outputs() -> Iterator[None]:
         name = Path(str(error.filename or "a file")).name
         raise CannotError(
             f"{name} cannot be written: {error.strerror or type(error).__name__}",
-            fix="Name a place where you may write.",
+            fix="Name a file in a writable folder.",
         ) from error
 
 
@@ -218,14 +234,14 @@ def _print_json(run: EvalRun, difference: Difference | None, missed: Sequence[st
 
 
 def _print_tables(run: EvalRun, difference: Difference | None, missed: Sequence[str]) -> None:
-    from docyard.eval.cases import SHOWN
+    from docyard.eval.cases import MAX_LISTED_PROBLEMS
     from docyard.eval.report import HEADINGS, format_measure_cells, format_time_cells
 
     console.print_table(HEADINGS, format_measure_cells(run, difference))
     console.print_table(("", ""), format_time_cells(run, difference))
-    for problem in run.problems[:SHOWN]:
+    for problem in run.problems[:MAX_LISTED_PROBLEMS]:
         click.echo(f"warning: {problem}", err=True)
-    if len(run.problems) > SHOWN:
-        click.echo(f"warning: and {len(run.problems) - SHOWN:,} more", err=True)
+    if len(run.problems) > MAX_LISTED_PROBLEMS:
+        click.echo(f"warning: and {len(run.problems) - MAX_LISTED_PROBLEMS:,} more", err=True)
     for reason in missed:
         click.echo(f"missed: {reason}", err=True)

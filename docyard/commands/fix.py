@@ -1,4 +1,4 @@
-"""`docyard fix`: what is wrong in documents and safe to mend, mended in one commit, or shown."""
+"""`docyard fix`: safe fixes of findings in documents, in one commit or as a preview."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from docyard.cli.fixes import Repair
     from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
-_SHOWN_LEFT = 20
-# As `workspace.validation.fixes.fix.FIXABLE_RULES` has them, which is not imported for --help.
+_MAX_UNFIXED = 20
+# The same as `workspace.validation.fixes.fix.FIXABLE_RULES`, which is not imported for --help.
 RULES = (
     "broken-fragment",
     "broken-image",
@@ -38,23 +38,25 @@ RULES = (
 @click.command(
     cls=CommittingCommand,
     name="fix",
-    short_help="Mend what is safe to mend, in one commit; --anchors adopts a folder.",
+    short_help="Fix what is safe to fix, in one commit; --anchors adds anchors to headings.",
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
 @options.branch
 @click.option("--anchors", is_flag=True, help="Write each section's address into its heading.")
-@click.option("--check", is_flag=True, help="Only show what would be mended in the work tree; 1 if anything.")
-@click.option("--write", is_flag=True, help="Mend the files of the work tree, and make no commit.")
-@click.option("--staged", is_flag=True, help="With --check: of what is staged.")
-@options.ref("With --check: of a branch, tag, commit or @{date}.")
+@click.option(
+    "--check", is_flag=True, help="Only show the fixes for the work tree; exit with 1 if there are any."
+)
+@click.option("--write", is_flag=True, help="Fix the files of the work tree, without a commit.")
+@click.option("--staged", is_flag=True, help="With --check: read the staged files.")
+@options.ref("With --check: read a branch, tag, commit or @{date}.")
 @click.option(
     "--rule",
     "rules",
     metavar="RULE",
     multiple=True,
     type=click.Choice(RULES),
-    help="Mend what this rule finds only; it may be given several times.",
+    help="Fix only the findings of this rule. Can be repeated.",
 )
 @click.option("--message", "-m", metavar="TEXT", help="The message of the commit.")
 @click.option(
@@ -63,7 +65,7 @@ RULES = (
     type=click.IntRange(0),
     default=400,
     show_default=True,
-    help="How many lines of the diff are shown at most; 0 shows none.",
+    help="The maximum number of lines of the diff; 0 shows no diff.",
 )
 @options.as_json
 def command(
@@ -80,12 +82,12 @@ def command(
     lines: int,
     as_json: bool,
 ) -> int:
-    """Mend what `docyard validate` finds and what is safe to mend, in the documents at PATHS or in all.
+    """Fix findings of `docyard validate` that are safe to fix, in the documents at PATHS or in all.
 
-    The mends are applied to the served branch, and become one commit; a file with changes of your own among
-    them refuses it. Where only a proposal may change them, the commit is in one that is opened for it. Words,
-    titles and levels stay. --anchors adds an explicit anchor to each heading that has none, so that its
-    address stays when its words change.
+    The fixes become one commit on the served branch. They are refused if one of the files has uncommitted
+    changes. If a document is protected, the commit is on a new proposal. Words, titles and levels do not
+    change. --anchors adds an explicit anchor to each heading without one, so that its address does not change
+    with its title.
 
     \b
     Example:
@@ -98,19 +100,19 @@ def command(
 
     only = fixes.select_rules(rules, anchors=anchors)
     workspace = open_workspace(repo, branch, read_only=check)
-    asked = fixes.FixRequest(workspace, find_folder(repo), paths, only)
+    request = fixes.FixRequest(workspace, find_folder(repo), paths, only)
     with console.show_progress("Reading documents") as progress:
         if check:
-            repair = fixes.check_fixes(asked, staged=staged, ref=ref, progress=progress)
+            repair = fixes.check_fixes(request, staged=staged, ref=ref, progress=progress)
         elif write:
-            repair = fixes.write_fixes(asked, progress)
+            repair = fixes.write_fixes(request, progress)
         else:
-            repair = fixes.commit_fixes(asked, message, progress)
+            repair = fixes.commit_fixes(request, message, progress)
     with console.ignore_broken_pipe():
         if as_json:
-            console.print_json(_data(repair))
+            console.print_json(_repair_to_data(repair))
         else:
-            _print(repair, lines, is_done=not check)
+            _print_repair(repair, lines, is_done=not check)
     if repair.unwritten:
         return Exit.CANNOT
     return Exit.PROBLEMS if check and repair.changes else Exit.DONE
@@ -125,14 +127,14 @@ def _check_options(
     if staged and ref is not None:
         raise click.UsageError("--staged and --ref exclude each other")
     if (staged or ref is not None) and not check:
-        raise click.UsageError("--staged and --ref only show what would be mended: add --check")
+        raise click.UsageError("--staged and --ref only preview fixes: add --check")
     if (check or write) and message is not None:
-        raise click.UsageError("--message is for the commit, and neither --check nor --write makes one")
+        raise click.UsageError("--message needs a commit, and neither --check nor --write makes one")
     if (check or write) and branch is not None:
-        raise click.UsageError("--branch is for the commit; --check reads another one by --ref")
+        raise click.UsageError("--branch needs a commit; name the branch to check with --ref")
 
 
-def _data(repair: Repair) -> dict[str, object]:
+def _repair_to_data(repair: Repair) -> dict[str, object]:
     """Return the repair as data for programs."""
     return {
         "commit": repair.commit,
@@ -140,69 +142,69 @@ def _data(repair: Repair) -> dict[str, object]:
         "documents": [
             {
                 "path": change.path,
-                "mends": [{"rule": mend.rule, "line": mend.line} for mend in change.mends],
+                "mends": [{"rule": fix.rule, "line": fix.line} for fix in change.mends],
             }
             for change in repair.changes
         ],
-        "mends": dict(sorted(_counts(repair).items())),
+        "mends": dict(sorted(_count_by_rule(repair).items())),
         "links_rewritten": repair.links,
-        "left": [left._asdict() for left in repair.left],
+        "left": [skipped._asdict() for skipped in repair.unfixed],
     }
 
 
-def _counts(repair: Repair) -> Counter[str]:
-    return Counter(mend.rule for change in repair.changes for mend in change.mends)
+def _count_by_rule(repair: Repair) -> Counter[str]:
+    return Counter(fix.rule for change in repair.changes for fix in change.mends)
 
 
-def _print(repair: Repair, most: int, *, is_done: bool) -> None:
+def _print_repair(repair: Repair, max_lines: int, *, is_done: bool) -> None:
     from tools.errors import escape_invisible
 
-    diff = _diff(repair.changes)
-    for line in islice(diff, most):
+    diff = _format_diff(repair.changes)
+    for line in islice(diff, max_lines):
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
-    if most and next(diff, None) is not None:
-        click.echo("The rest of the diff is not shown; --lines shows more of it.")
-    for words in _describe_unfixed(repair.left):
-        click.echo(escape_invisible(words), err=True)
-    click.echo(_summary(repair, is_done=is_done))
+    if max_lines and next(diff, None) is not None:
+        click.echo("The diff is cut; --lines shows more of it.")
+    for line in _describe_unfixed(repair.unfixed):
+        click.echo(escape_invisible(line), err=True)
+    click.echo(_summarize(repair, is_done=is_done))
 
 
-def _diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
+def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
     from workspace.validation.fixes.change import format_unified_diff
 
     for change in changes:
         yield from format_unified_diff(change)
 
 
-def _describe_unfixed(left: Sequence[SkippedFix]) -> Iterator[str]:
-    for one in left[:_SHOWN_LEFT]:
-        place = f"{one.path}:{one.line}" if one.line else one.path
-        yield f"left: {place}: {one.reason} [{one.rule}]"
-    if len(left) > _SHOWN_LEFT:
-        yield f"left: {len(left) - _SHOWN_LEFT:,} more, which --json lists"
+def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
+    for skipped in unfixed[:_MAX_UNFIXED]:
+        position = f"{skipped.path}:{skipped.line}" if skipped.line else skipped.path
+        yield f"not fixed: {position}: {skipped.reason} [{skipped.rule}]"
+    if len(unfixed) > _MAX_UNFIXED:
+        yield f"not fixed: {len(unfixed) - _MAX_UNFIXED:,} more, which --json lists"
 
 
-def _summary(repair: Repair, *, is_done: bool) -> str:
+def _summarize(repair: Repair, *, is_done: bool) -> str:
     if repair.unwritten and not repair.changes:
         return "Nothing could be written."
     if repair.uncommitted:
         return (
-            "There is nothing to mend in what is committed. Documents with changes that are not committed: "
-            f"{repair.uncommitted:,}; `docyard fix --write` mends the files."
+            "There is nothing to fix in the commit. Documents with uncommitted changes: "
+            f"{repair.uncommitted:,}; `docyard fix --write` fixes the files."
         )
     if not repair.changes:
-        return "There is nothing to mend."
-    counts = _counts(repair)
-    told = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
+        return "There is nothing to fix."
+    counts = _count_by_rule(repair)
+    parts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
     if repair.links:
-        told.append(f"{repair.links:,} link{'' if repair.links == 1 else 's'} to them")
+        parts.append(f"{repair.links:,} link{'' if repair.links == 1 else 's'} to them")
     files = f"{len(repair.changes):,} document{'' if len(repair.changes) == 1 else 's'}"
-    where = f" (commit {repair.commit[:12]})" if repair.commit else ""
-    done = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(told)}{where}."
+    commit = f" (commit {repair.commit[:12]})" if repair.commit else ""
+    result = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(parts)}{commit}."
     if repair.proposal is None:
-        return done
+        return result
     return (
-        f"{done}\nOnly a proposal may change some of it, so all of it is in the proposal {repair.proposal}: "
-        f"`docyard proposals submit {repair.proposal}` asks for a review."
+        f"{result}\nSome documents are protected, so all fixes are in the proposal {repair.proposal}: "
+        f"`docyard proposals submit {repair.proposal}` requests a review."
     )

@@ -1,4 +1,4 @@
-"""`docyard index`: what the search index stands for, and how to build it anew."""
+"""`docyard index`: the state of the search index, and how to rebuild it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.group(name="index", short_help="Look at the search index, or build it anew.")
+@click.group(name="index", short_help="Show the state of the search index, or rebuild it.")
 def command() -> None:
-    """Look at the search index, or build it anew.
+    """Show the state of the search index, or rebuild it.
 
-    The index follows the commits by itself, and can always be rebuilt from Git.
+    The index is updated automatically after commits, and can always be rebuilt from Git.
 
     \b
     Example:
@@ -38,11 +38,11 @@ def command() -> None:
 @options.branch
 @options.as_json
 def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """Say which commit the index stands for, and how large it is. Changes nothing.
+    """Show the commit and the size of the index. Changes nothing.
 
-    Every checksum is tested. unreadable are the documents that Git could not read, invalid_manifests the
-    .taxonomy.toml files that are left out, leftovers what a process that died left behind; writing means that
-    one is at work. Exits with 1 if the index is damaged.
+    Every checksum is checked. unreadable lists documents that Git cannot read. invalid_manifests lists
+    .taxonomy.toml files that are ignored. leftovers counts files of a dead process. writing is true while a
+    process writes the index. Exits with 1 if the index is damaged.
 
     \b
     Example:
@@ -51,29 +51,29 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     from index.service import SearchIndex
 
     workspace = open_workspace(repo, branch)
-    found = SearchIndex(workspace).status()
-    state = found.state
+    index = SearchIndex(workspace).status()
+    state = index.state
     facts: dict[str, object] = {
-        "state": _word(found),
-        "tip": found.tip,
+        "state": _format_state(index),
+        "tip": index.tip,
         "commit": state.commit if state else None,
         "documents": state.files if state else 0,
         "chunks": state.chunks if state else 0,
         "indexed_at": state.indexed_at if state else None,
-        "schema": found.schema,
-        "segments": found.segments,
-        "bytes": found.size,
+        "schema": index.schema,
+        "segments": index.segments,
+        "bytes": index.size,
         "unreadable": sorted(state.unreadable) if state else [],
         "invalid_manifests": _invalid_manifests(workspace),
-        "leftovers": len(found.leftovers),
-        "writing": found.busy,
-        "folder": str(found.folder) if found.folder else None,
+        "leftovers": len(index.leftovers),
+        "writing": index.busy,
+        "folder": str(index.folder) if index.folder else None,
     }
     if as_json:
         console.print_json(facts)
     else:
-        console.print_table(("index", ""), [(name, _words(fact)) for name, fact in facts.items()])
-    return Exit.PROBLEMS if found.damaged else Exit.DONE
+        console.print_table(("index", ""), [(name, _format_fact(fact)) for name, fact in facts.items()])
+    return Exit.PROBLEMS if index.damaged else Exit.DONE
 
 
 @command.command(name="rebuild")
@@ -81,7 +81,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
 @options.branch
 @options.as_json
 def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """Build the index anew from the commit of the branch. The old one serves until it is done.
+    """Rebuild the index from the branch's commit. The old index serves until the new one is complete.
 
     Exits with 1 if Git could not read every document.
 
@@ -112,18 +112,18 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     else:
         click.echo(f"Indexed {facts['documents']} documents, {facts['chunks']} sections, in {seconds:.1f} s.")
         if facts["unreadable"]:
-            click.echo(f"Left out, since Git cannot read them: {_words(facts['unreadable'])}.")
+            click.echo(f"Left out, because Git cannot read them: {_format_fact(facts['unreadable'])}.")
     return Exit.PROBLEMS if facts["unreadable"] else Exit.DONE
 
 
 def _invalid_manifests(workspace: Workspace) -> list[str]:
     try:
         return [error.message for error in workspace.snapshot().manifest_problems()]
-    except WorkspaceError:  # the settings or the repository cannot be read, which is told elsewhere
+    except WorkspaceError:  # the settings or the repository cannot be read, which `docyard doctor` reports
         return []
 
 
-def _words(fact: object) -> str:
+def _format_fact(fact: object) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     if isinstance(fact, list):
@@ -131,7 +131,7 @@ def _words(fact: object) -> str:
     return "none" if fact is None else str(fact)
 
 
-def _word(status: Status) -> str:
+def _format_state(status: Status) -> str:
     if status.damaged:
         return "damaged"
     if status.state is None:

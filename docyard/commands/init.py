@@ -1,4 +1,4 @@
-"""`docyard init`: make a folder a workspace, and say how to connect an agent to it."""
+"""`docyard init`: a new workspace in a folder, and the configuration that connects an agent to it."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ SETTINGS = """\
 # Folders and globs that hold no documents. Folders that begin with a dot never do.
 # exclude = ["vendor", "*/CHANGELOG.md"]
 
-# How a new heading's address is written: "braces" is {#address}, "spaced" { #address },
+# The form of a new heading's anchor: "braces" is {#address}, "spaced" { #address },
 # "colon" {: #address }, "comment" {/* #address */}, "angle" <#address>, "html" <a id="address"></a>.
 # anchors = "braces"
 
-# "seen": text is replaced only by an agent that has seen it. "any": by every agent.
+# "seen": an agent may replace only text that it has read. "any": an agent may replace any text.
 # overwrite = "seen"
 
-# Wait for the disk after each commit.
+# Flush each commit to the disk.
 # fsync = true
 
-# "off": write unsigned commits where the repository's configuration asks for signed ones.
+# "off": write unsigned commits even if the repository's configuration requires signed ones.
 # signing = "required"
 
 [corpus]
-# What the documents are about, in a few words; agents read it in the description of search_docs.
+# The subject of the documents in a few words; agents read it in the description of search_docs.
 # description = "the platform team's specifications"
 
 [taxonomy]
-# Keys of front matter to filter searches by, beside type and tags. Where a document has none of its own, a
-# .taxonomy.toml in its folder or above may give its values.
+# Keys of front matter to filter searches by, in addition to type and tags. For documents without such a
+# key, a .taxonomy.toml in the same folder or above may set the values.
 # language.description = "Filter results by programming language."
 
 [limits]
@@ -62,37 +62,37 @@ SETTINGS = """\
 # text_tokens = 25000
 
 [links]
-# Whose rules make a heading's fragment and say which file a link means: "github", "mkdocs", "docusaurus".
+# The rules for heading fragments and link targets: "github", "mkdocs", "docusaurus".
 # dialect = "github"
 
 # true: [[Page#Heading]] is a link.
 # wiki = false
 
-# The folder that a link like /page.md counts from.
+# The folder to which a link like /page.md is relative.
 # root = ""
 
-# Globs of destinations that something else serves, and that are not looked for.
+# Globs of link destinations that are not checked.
 # ignore = ["/api", "*.html"]
 
 [validate.rules]
-# How bad what a rule finds is: "error", "warning", "note" or "off". docs/validate.md lists the rules.
+# The severity of a rule's findings: "error", "warning", "note" or "off". docs/validate.md lists the rules.
 # missing-anchor = "off"
 
-# Other levels where a glob matches stand below [[validate.override]]; docs/validate.md shows how.
+# The table [[validate.override]] sets other severities for some files; docs/validate.md shows how.
 
 [remote]
-# How often a server fetches from the remote and pushes to it: "30s", "5m", "1h". Unless it is set: never.
+# How often a server fetches from the remote and pushes to it: "30s", "5m", "1h". The default is never.
 # every = "5m"
 
-# "commit": a server pushes after each commit. docs/remotes.md says how a remote is reached.
+# "commit": a server pushes after each commit. docs/remotes.md describes authentication.
 # push = "commit"
 
-# Where this table stands, a proposal that is submitted becomes a pull request on the forge of the remote:
-# "github", "gitlab" or "gitea". docs/forges.md says more.
+# With this table, a submitted proposal becomes a pull request on the remote's forge:
+# "github", "gitlab" or "gitea". docs/forges.md describes it.
 # [forge]
 # kind = "github"
 
-# What changes only by a proposal that people approve; docs/policy.md has all that a rule can say.
+# Protected paths, which change only by an approved proposal; docs/policy.md describes the rules.
 # [[protect]]
 # paths = ["specs/**"]
 # approvals = 1
@@ -100,23 +100,21 @@ SETTINGS = """\
 """
 
 
-@click.command(name="init", short_help="Make a folder a workspace, and say how to connect an agent.")
+@click.command(name="init", short_help="Make a folder a workspace, and print how to connect an agent.")
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
 @options.repository
 @click.option(
     "--anchors",
     type=click.Choice([form.value for form in AnchorForm]),
-    help="How new anchors are written. [default: as the documents have them, else braces]",
+    help="The form of new anchors. [default: the form in the documents, else braces]",
 )
-@click.option("--branch", metavar="NAME", help="The branch of a new repository, or the one to write to.")
-@click.option(
-    "--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent; change nothing."
-)
+@click.option("--branch", metavar="NAME", help="The branch of a new repository, or the branch to write to.")
+@click.option("--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent.")
 @click.option(
     "--workflow",
     "forge",
     type=click.Choice(KINDS),
-    help="Only write the file by which a forge checks pull requests, to be looked at and committed.",
+    help="Only write a CI file that checks pull requests, without a commit.",
 )
 @click.option(
     "--docyard",
@@ -124,7 +122,7 @@ SETTINGS = """\
     metavar="REQUIREMENT",
     default=REQUIREMENT,
     show_default=True,
-    help="What that file installs, as pip takes it.",
+    help="The pip requirement that the CI file installs.",
 )
 @options.as_json
 def command(
@@ -139,9 +137,9 @@ def command(
 ) -> int:
     """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
 
-    A folder without a repository gets one. What is there stays as it is. Where a site generator publishes the
-    documents, its dialect and the form of their anchors are found and set. Afterwards the configuration of
-    common MCP hosts is printed.
+    A folder without a repository gets one. Existing files are not changed. If a site generator publishes the
+    documents, its dialect and the form of the anchors are detected and set. Then the configuration of common
+    MCP hosts is printed.
 
     \b
     Example:
@@ -151,15 +149,19 @@ def command(
         docyard init --workflow github
     """
     if anchors is not None and (only_hosts or forge):
-        raise click.UsageError("--anchors is for the docyard.toml that --hosts and --workflow do not write")
+        raise click.UsageError(
+            "--anchors needs a new docyard.toml, which --hosts and --workflow do not write"
+        )
     if only_hosts and forge:
         raise click.UsageError("--hosts and --workflow exclude each other: run them one after the other")
     folder = find_folder(path or repo)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
     created = False if only_hosts else create_repository(folder, branch)
-    site = None if only_hosts else _site(folder, branch)
-    commit = commit_settings(folder, branch, site.settings(_settings(anchors))) if site else None
+    site = None if only_hosts else _detect_site(folder, branch)
+    commit = (
+        commit_settings(folder, branch, site.fill_in_settings(_build_settings(anchors))) if site else None
+    )
     hosts = build_host_configurations(environment.build_own_command("serve", "-C", str(folder.resolve())))
     if as_json:
         result = {
@@ -174,7 +176,7 @@ def command(
     return Exit.DONE
 
 
-def _site(folder: Path, branch: str | None) -> SiteSettings:
+def _detect_site(folder: Path, branch: str | None) -> SiteSettings:
     """Return the site of a repository's documents: those of its work tree, else of its branch."""
     from docyard.cli.sites import SiteSettings, find_site
     from workspace.validation.files import UnreadableFile, list_commit, list_folder
@@ -189,8 +191,8 @@ def _site(folder: Path, branch: str | None) -> SiteSettings:
     return find_site(list_commit(workspace.git, commit)) if commit else SiteSettings()
 
 
-def _settings(anchors: str | None) -> str:
-    """Return the commented settings, with a form of anchors if one was selected."""
+def _build_settings(anchors: str | None) -> str:
+    """Return the commented settings, with the selected form of anchors."""
     if anchors is None:
         return SETTINGS
     return SETTINGS.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
@@ -199,24 +201,24 @@ def _settings(anchors: str | None) -> str:
 def create_repository(folder: Path, branch: str | None) -> bool:
     """Create a repository in a folder without one; return True if it was created.
 
-    Errors: CannotError if the folder is inside a repository, or cannot be written.
+    Raises CannotError if the folder is inside a repository, or cannot be written.
     """
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository, initialise
 
     try:
-        found = GitReader(folder)
+        repository = GitReader(folder)
     except NotARepository:
         try:
             initialise(folder, branch)
         except OSError as error:
             raise CannotError(
-                "a repository cannot be made there", fix="Name a folder that you may write to."
+                f"a repository cannot be created in {folder}", fix="Name a writable folder."
             ) from error
         return True
-    if found.worktree is not None and found.worktree.resolve() != folder.resolve():
+    if repository.worktree is not None and repository.worktree.resolve() != folder.resolve():
         raise CannotError(
-            "this folder is inside a Git repository, and docyard.toml belongs at its top",
+            f"{folder} is inside a Git repository, and docyard.toml belongs in the repository's top folder",
             fix="Run `docyard init` in the repository's top folder, or `git init` here first.",
         )
     return False
@@ -226,7 +228,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     """Commit `settings` as docyard.toml and return the commit.
 
     If the repository requires signed commits and the settings allow no others, the file is only written, and
-    the result is None. Errors: CannotError if the file exists, or there is no branch to write to.
+    the result is None. Raises CannotError if the file exists, or there is no branch to write to.
     """
     from workspace.config.config import WorkspaceConfig
     from workspace.config.toml import CONFIG_PATH
@@ -240,7 +242,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     file = git.worktree / CONFIG_PATH if git.worktree is not None else None
     if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):
         raise CannotError(
-            f"there is a {CONFIG_PATH} already, and it was left as it is",
+            f"{CONFIG_PATH} already exists, and was not changed",
             fix="Edit and commit it yourself; `docyard init --hosts` prints how to connect an agent.",
         )
     if workspace.branch is None or not isinstance(git, GitStore):
@@ -251,7 +253,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(data).signing != "off":
         if file is None:
             raise CannotError(
-                "the repository asks for signed commits", fix=f"Commit a {CONFIG_PATH} yourself."
+                "the repository requires signed commits", fix=f"Commit a {CONFIG_PATH} yourself."
             )
         file.write_bytes(data)
         return None
@@ -271,17 +273,17 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
     root = GitReader(folder).worktree
     if root is None:
         raise CannotError(
-            "a bare repository has no files to write to", fix="Run this in a clone of it, and push."
+            "a bare repository has no work tree to write to", fix="Run this in a clone of it, and push."
         )
-    made = build_workflow(forge, requirement)
-    is_new = write_workflow(root, made)
+    workflow = build_workflow(forge, requirement)
+    is_new = write_workflow(root, workflow)
     if as_json:
-        console.print_json({"workflow": made.path, "written": is_new})
+        console.print_json({"workflow": workflow.path, "written": is_new})
     elif is_new:
-        click.echo(f"Wrote {made.path}. Look at it, then:")
-        click.echo(f'    git add {made.path} && git commit -m "Check documents in pull requests"')
+        click.echo(f"Wrote {workflow.path}. Look at it, then:")
+        click.echo(f'    git add {workflow.path} && git commit -m "Check documents in pull requests"')
     else:
-        click.echo(f"{made.path} says this already; it was left as it is.")
+        click.echo(f"{workflow.path} has this content already.")
     return Exit.DONE
 
 
@@ -289,22 +291,22 @@ def _print_result(
     created: bool, site: SiteSettings | None, commit: str | None, hosts: tuple[HostConfiguration, ...]
 ) -> None:
     if created:
-        click.echo("Made a Git repository.")
+        click.echo("Created a Git repository.")
     if site is not None:
-        for line in site.report():
+        for line in site.describe():
             click.echo(line)
         click.echo(
             f"Committed docyard.toml ({commit[:12]})."
             if commit
-            else "Wrote docyard.toml. This repository asks for signed commits, so commit it yourself:\n"
+            else "Wrote docyard.toml. This repository requires signed commits, so commit it yourself:\n"
             "    git add docyard.toml && git commit"
         )
         click.echo(
-            "Are there documents already? `docyard validate` says what is wrong with them, "
-            "`docyard fix --check` what of it can be mended."
+            "For existing documents: `docyard validate` reports problems, "
+            "`docyard fix --check` previews their fixes."
         )
         click.echo()
-    click.echo("Connect an agent by one of these:")
+    click.echo("Connect an agent with one of these:")
     for host in hosts:
         click.echo()
         click.secho(f"{host.host}: {host.place}", bold=True)

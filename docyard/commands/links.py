@@ -1,4 +1,4 @@
-"""`docyard links`: what a document links to, what links to it, and which links lead nowhere."""
+"""`docyard links`: the links from a document, the links to it, and the broken links."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
-@click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links that stand in it.")
-@click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links that lead to it.")
-@click.option("--broken", "kind", flag_value="broken", help="Only the links in it that lead nowhere.")
+@click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links in it.")
+@click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links to it.")
+@click.option("--broken", "kind", flag_value="broken", help="Only the broken links in it.")
 @options.repository
 @options.branch
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
@@ -42,10 +42,10 @@ def command(
     ref: str | None,
     as_json: bool,
 ) -> int:
-    """List links from and to a document or section, as they are committed.
+    """List links from and to a document or section, in the committed text.
 
-    Without FILE, the links of every document, of which --broken alone is often what is meant. A section
-    counts with its subsections, and paths may count from the current folder.
+    Without FILE, the links of all documents are listed; --broken selects the broken ones. A section includes
+    its subsections, and paths may be relative to the current folder.
 
     \b
     Example:
@@ -53,77 +53,79 @@ def command(
         docyard links --broken --json
     """
     if address is None and kind == "backlinks":
-        raise click.UsageError("--backlinks needs a FILE: name the document that is linked to")
+        raise click.UsageError("--backlinks needs a FILE: name the document whose backlinks to list")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    followed = None
+    resolved = None
     if address is None:
         with console.show_progress("Reading links") as progress:
-            outgoing = list(_all(snapshot, progress))
-        found = {"outgoing": outgoing}
+            outgoing = list(_iterate_all_links(snapshot, progress))
+        links_by_kind = {"outgoing": outgoing}
     else:
-        followed = resolve_address(workspace, snapshot, address, find_folder(repo))
-        found = _of_one(workspace, snapshot, followed, kind)
-        print_moved_notice(followed.moved_to)
+        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
+        links_by_kind = _collect_links(workspace, snapshot, resolved, kind)
+        print_moved_notice(resolved.moved_to)
     if kind == "broken":
-        found = {"broken": [link for link in found["outgoing"] if _leads_nowhere(link)]}
+        links_by_kind = {"broken": [link for link in links_by_kind["outgoing"] if _is_broken(link)]}
     if as_json:
-        console.print_json(_answer(followed, found, snapshot.commit))
+        console.print_json(_links_to_data(resolved, links_by_kind, snapshot.commit))
     else:
-        _show(found)
+        _print_links(links_by_kind)
     return Exit.DONE
 
 
-def _leads_nowhere(link: DocumentLink) -> bool:
+def _is_broken(link: DocumentLink) -> bool:
     from workspace.links.resolver import LinkStatus
 
     return link.is_broken or link.status is LinkStatus.OUTSIDE
 
 
-def _all(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
+def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
     """Yield the links of every document that can be read."""
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError
     from workspace.links.world import OverlayFileTree
 
-    world = OverlayFileTree(snapshot)
+    file_tree = OverlayFileTree(snapshot)
     for done, path in enumerate(snapshot.documents):
         if progress:
             progress(done, len(snapshot.documents), None)
         try:
             document = snapshot.document(path)
         except WorkspaceError as error:
-            click.echo(f"{path} is left out: {error.message}", err=True)
+            click.echo(f"{path} is skipped: {error.message}", err=True)
             continue
-        yield from resolve_outgoing(world, document)
+        yield from resolve_outgoing(file_tree, document)
 
 
-def _of_one(
-    workspace: Workspace, snapshot: Snapshot, followed: ResolvedAddress, kind: str | None
+def _collect_links(
+    workspace: Workspace, snapshot: Snapshot, resolved: ResolvedAddress, kind: str | None
 ) -> dict[str, list[DocumentLink]]:
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
     from workspace.links.world import OverlayFileTree
 
-    world = OverlayFileTree(snapshot)
-    document = snapshot.document(followed.path)
+    file_tree = OverlayFileTree(snapshot)
+    document = snapshot.document(resolved.path)
     keys = None
-    if followed.slug is not None:
-        section = resolve_section(document, followed.slug)
+    if resolved.slug is not None:
+        section = resolve_section(document, resolved.slug)
         keys = {section.key, *(child.key for child in document.descendants(section))}
-    found: dict[str, list[DocumentLink]] = {}
+    links_by_kind: dict[str, list[DocumentLink]] = {}
     if kind != "backlinks":
-        leaving = resolve_outgoing(world, document)
-        found["outgoing"] = [link for link in leaving if keys is None or link.section in keys]
+        outgoing = resolve_outgoing(file_tree, document)
+        links_by_kind["outgoing"] = [link for link in outgoing if keys is None or link.section in keys]
     if kind in (None, "backlinks"):
         preamble = document.preamble.key if document.preamble else None
-        coming = _backlinks(workspace, snapshot, world, document)
-        found["backlinks"] = [link for link in coming if keys is None or (link.to or preamble) in keys]
-    return found
+        backlinks = _collect_backlinks(workspace, snapshot, file_tree, document)
+        links_by_kind["backlinks"] = [
+            link for link in backlinks if keys is None or (link.to or preamble) in keys
+        ]
+    return links_by_kind
 
 
-def _backlinks(
-    workspace: Workspace, snapshot: Snapshot, world: OverlayFileTree, document: Document
+def _collect_backlinks(
+    workspace: Workspace, snapshot: Snapshot, file_tree: OverlayFileTree, document: Document
 ) -> list[DocumentLink]:
     from index.link_graph.backlinks import resolve_backlinks
     from index.service import SearchIndex
@@ -132,35 +134,35 @@ def _backlinks(
     try:
         with console.show_progress("Reading links") as progress:
             return resolve_backlinks(
-                world, document, index.links.all_records(snapshot, document.path, progress)
+                file_tree, document, index.links.all_records(snapshot, document.path, progress)
             )
     finally:
         index.close()
 
 
-def _answer(
-    followed: ResolvedAddress | None, found: dict[str, list[DocumentLink]], commit: str | None
+def _links_to_data(
+    resolved: ResolvedAddress | None, links_by_kind: dict[str, list[DocumentLink]], commit: str | None
 ) -> dict[str, Any]:
-    data: dict[str, Any] = {"commit": commit, **(followed.data if followed else {})}
-    for name, links in found.items():
-        data |= {name: [_data(link) for link in links], f"{name}_total": len(links)}
+    data: dict[str, Any] = {"commit": commit, **(resolved.data if resolved else {})}
+    for name, links in links_by_kind.items():
+        data |= {name: [_link_to_data(link) for link in links], f"{name}_total": len(links)}
     return data
 
 
-def _show(found: dict[str, list[DocumentLink]]) -> None:
-    for name, links in found.items():
+def _print_links(links_by_kind: dict[str, list[DocumentLink]]) -> None:
+    for name, links in links_by_kind.items():
         rows = [
             (
                 f"{link.source_address}:{link.line}",
                 link.address,
-                "broken" if _leads_nowhere(link) else link.kind,
+                "broken" if _is_broken(link) else link.kind,
             )
             for link in links
         ]
         console.print_table((f"{name} ({len(links):,})", "leads to", ""), rows)
 
 
-def _data(link: DocumentLink) -> dict[str, Any]:
+def _link_to_data(link: DocumentLink) -> dict[str, Any]:
     return {
         "from": link.source_address,
         "line": link.line,

@@ -1,4 +1,4 @@
-"""`docyard log`: the commits that changed a document or section, or any document at all."""
+"""`docyard log`: the commits that changed a document or section, or any document."""
 
 from __future__ import annotations
 
@@ -23,38 +23,41 @@ from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:
-    from docyard.cli.commits import RecentCommit
+    from docyard.cli.recent_commits import RecentCommit
     from workspace.history.commits import CommitChange
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_LIMIT = 20
-_PAGE = 100
-_MOST_SHOWN = 10_000_000  # characters of one diff: all of it
+_DEFAULT_LIMIT = 20
+_PAGE_COMMITS = 100
+_MAX_DIFF_CHARS = 10_000_000
 
 
 class AddressHistory(NamedTuple):
-    """The changes of a document or section, whether more exist, and unreadable commits."""
+    """The changes of a document or section, and notes about unreadable commits.
 
-    followed: ResolvedAddress
+    `has_more` is true if the limit cut the list.
+    """
+
+    resolved: ResolvedAddress
     changes: Sequence[CommitChange]
-    more: bool
+    has_more: bool
     notes: Sequence[str]
 
 
-@click.command(name="log", short_help="Show which commits changed a document or section.")
+@click.command(name="log", short_help="Show the commits that changed a document or section.")
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
-@click.option("-p", "--diff", "patch", is_flag=True, help="With what each commit changed of it.")
+@click.option("-p", "--diff", "patch", is_flag=True, help="Show the diff of each commit.")
 @click.option(
     "--limit",
     type=click.IntRange(0),
-    default=_LIMIT,
+    default=_DEFAULT_LIMIT,
     show_default=True,
-    help="How many commits at most; 0 for all.",
+    help="The maximum number of commits; 0 for all.",
 )
-@options.ref("The branch, tag, commit or @{date} to begin at. [default: the branch's tip]")
+@options.ref("The branch, tag, commit or @{date} to start at. [default: the branch's tip]")
 @options.repository
 @options.branch
 @options.as_json
@@ -67,10 +70,10 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Show which commits changed a document or section, newest first, across renames and moves.
+    """Show the commits that changed a document or section, newest first, across renames and moves.
 
-    Without FILE, the commits that changed any document. What was removed is named by the address that it
-    had. Dates are in UTC, and paths may count from the current folder.
+    Without FILE, all commits that changed a document are shown. Removed sections have their last address.
+    Dates are in UTC, and paths may be relative to the current folder.
 
     \b
     Example:
@@ -86,14 +89,14 @@ def command(
         _log_all(snapshot, limit, as_json=as_json)
         return Exit.DONE
     with console.show_progress("Reading the history") as progress:
-        past = _read_history(workspace, snapshot, address, find_folder(repo), limit, progress)
-    print_moved_notice(past.followed.moved_to)
+        history = _read_history(workspace, snapshot, address, find_folder(repo), limit, progress)
+    print_moved_notice(history.resolved.moved_to)
     if as_json:
-        history = [_change_data(change, patch=patch) for change in past.changes]
-        _print_json(snapshot, past.followed.data | {"history": history}, past.more, past.notes)
+        changes = [_change_to_data(change, patch=patch) for change in history.changes]
+        _print_json(snapshot, history.resolved.data | {"history": changes}, history.has_more, history.notes)
         return Exit.DONE
-    print_log([_entry(change, patch=patch) for change in past.changes], of_one=True)
-    _print_rest(len(past.changes), past.more, past.notes)
+    print_log([_to_log_entry(change, patch=patch) for change in history.changes], is_single=True)
+    _print_omissions(len(history.changes), history.has_more, history.notes)
     return Exit.DONE
 
 
@@ -105,96 +108,98 @@ def _read_history(
     limit: int,
     progress: console.Progress | None,
 ) -> AddressHistory:
-    """Return the changes of a current or former address. Raises what resolving it raises."""
+    """Return the changes of a current or former address. Raises DocumentNotFound and SectionNotFound."""
     from workspace.document.addresses import SectionNotFound
     from workspace.snapshot.snapshot import DocumentNotFound
 
     try:
-        return _pages(
+        return _read_pages(
             workspace, snapshot, resolve_address(workspace, snapshot, address, folder), limit, progress
         )
     except (DocumentNotFound, SectionNotFound) as error:
-        for followed in list_possible_addresses(workspace, snapshot, address, folder):
+        for resolved in list_possible_addresses(workspace, snapshot, address, folder):
             try:
-                past = _pages(workspace, snapshot, followed, limit, progress)
+                history = _read_pages(workspace, snapshot, resolved, limit, progress)
             except (DocumentNotFound, SectionNotFound):
                 continue
-            if past.changes:
-                return past
+            if history.changes:
+                return history
         raise error
 
 
-def _pages(
+def _read_pages(
     workspace: Workspace,
     snapshot: Snapshot,
-    followed: ResolvedAddress,
+    resolved: ResolvedAddress,
     limit: int,
     progress: console.Progress | None,
 ) -> AddressHistory:
-    found: list[CommitChange] = []
+    changes: list[CommitChange] = []
     after: str | None = None
     while True:
-        wanted = min(limit - len(found), _PAGE) if limit else _PAGE
+        page_size = min(limit - len(changes), _PAGE_COMMITS) if limit else _PAGE_COMMITS
         page = workspace.history().changes(
-            snapshot, followed.path, followed.slug, after=after, limit=wanted, progress=progress
+            snapshot, resolved.path, resolved.slug, after=after, limit=page_size, progress=progress
         )
-        found += page.entries
+        changes += page.entries
         after = page.next
-        if after is None or (limit and len(found) >= limit):
-            return AddressHistory(followed, found, after is not None, page.notes)
+        if after is None or (limit and len(changes) >= limit):
+            return AddressHistory(resolved, changes, after is not None, page.notes)
 
 
-def _entry(change: CommitChange, *, patch: bool) -> LogEntry:
-    address, old = _address(change.path, change.fragment), None
+def _to_log_entry(change: CommitChange, *, patch: bool) -> LogEntry:
+    address, old = _join_address(change.path, change.fragment), None
     if change.old_path is not None and change.kind not in ("changed", "removed"):
-        old = _address(change.old_path, change.old_fragment)
-    done = CommitAction(change.kind, address, old if old != address else None)
-    return LogEntry(change.told, [done], "\n".join(_diff(change).values()) if patch else None)
+        old = _join_address(change.old_path, change.old_fragment)
+    action = CommitAction(change.kind, address, old if old != address else None)
+    return LogEntry(change.info, [action], "\n".join(_diff_to_data(change).values()) if patch else None)
 
 
-def _change_data(change: CommitChange, *, patch: bool) -> dict[str, Any]:
+def _change_to_data(change: CommitChange, *, patch: bool) -> dict[str, Any]:
     from tools.history.descriptions import change_data
 
-    return change_data(change, None) | (_diff(change) if patch else {})
+    return change_data(change, None) | (_diff_to_data(change) if patch else {})
 
 
-def _diff(change: CommitChange) -> dict[str, str]:
-    """Return the field `diff`, or else `hint`."""
+def _diff_to_data(change: CommitChange) -> dict[str, str]:
+    """Return the field `diff`, or `hint` if there is no diff."""
     from tools.history.descriptions import diff_data
 
-    return diff_data(change, _MOST_SHOWN)
+    return diff_data(change, _MAX_DIFF_CHARS)
 
 
-def _address(path: str, fragment: str | None) -> str:
+def _join_address(path: str, fragment: str | None) -> str:
     return path if fragment is None else f"{path}#{fragment}"
 
 
 def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
     """Print the commits that changed any document."""
-    from docyard.cli.commits import RecentCommits
+    from docyard.cli.recent_commits import RecentCommits
 
     if snapshot.commit is None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")
     with console.show_progress("Reading the history") as progress:
         commits = RecentCommits(snapshot, progress)
-        found = list(islice(commits, limit or None))
+        recent = list(islice(commits, limit or None))
     notes = []
     if commits.unread:
         is_shallow = snapshot.git.is_shallow
         notes.append(
-            "the clone is shallow, and what is older was not fetched; git fetch --unshallow brings it"
+            "the clone is shallow, and older commits are missing; git fetch --unshallow fetches them"
             if is_shallow
-            else "some commits cannot be read, and are left out; git fsck names them"
+            else "some commits cannot be read and are skipped; git fsck lists them"
         )
     if as_json:
-        _print_json(snapshot, {"history": [_data(item) for item in found]}, not commits.is_done, notes)
+        _print_json(
+            snapshot, {"history": [_commit_to_data(item) for item in recent]}, not commits.is_done, notes
+        )
         return
-    entries = [LogEntry(item.info, [CommitAction(*change) for change in item.changes]) for item in found]
-    print_log(entries, of_one=False)
-    _print_rest(len(found), not commits.is_done, notes)
+    entries = [LogEntry(item.info, [CommitAction(*change) for change in item.changes]) for item in recent]
+    print_log(entries, is_single=False)
+    _print_omissions(len(recent), not commits.is_done, notes)
 
 
-def _data(item: RecentCommit) -> dict[str, Any]:
+def _commit_to_data(item: RecentCommit) -> dict[str, Any]:
     from tools.history.descriptions import commit_data
 
     documents = [
@@ -204,14 +209,14 @@ def _data(item: RecentCommit) -> dict[str, Any]:
     return {"commit": item.info.commit, **commit_data(item.info), "documents": documents}
 
 
-def _print_json(snapshot: Snapshot, data: dict[str, Any], more: bool, notes: Sequence[str]) -> None:
+def _print_json(snapshot: Snapshot, data: dict[str, Any], has_more: bool, notes: Sequence[str]) -> None:
     hints = {"hints": list(notes)} if notes else {}
-    console.print_json({**data, "complete": not more, **hints, "commit": snapshot.commit})
+    console.print_json({**data, "complete": not has_more, **hints, "commit": snapshot.commit})
 
 
-def _print_rest(shown: int, more: bool, notes: Sequence[str]) -> None:
-    """Print on standard error what the log omits."""
+def _print_omissions(shown: int, has_more: bool, notes: Sequence[str]) -> None:
+    """Print on standard error that the log omits commits, and the reasons."""
     for note in notes:
         click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
-    if more:
-        click.echo(f"The last {shown:,}; --limit 0 shows all.", err=True)
+    if has_more:
+        click.echo(f"The last {shown:,} commits; --limit 0 shows all.", err=True)

@@ -1,4 +1,4 @@
-"""`docyard metadata`: the content of a `metadata.json`, and whether it is valid."""
+"""`docyard metadata`: the content of a `metadata.json`, and its problems."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from index.storage.metadata import Metadata, Problem
 
 _FILE = "metadata.json"
-_MOST = 1 << 26  # bytes; what the limits of the contract allow is far below
+_MAX_BYTES = 1 << 26  # far above the size that the limits of the contract allow
 _ARTIFACT = "artifact"
 
 
 class _MetadataCheck(NamedTuple):
-    """The metadata, if they can be read, and all problems."""
+    """The metadata, None if they cannot be read, and all problems."""
 
     metadata: Metadata | None
     problems: list[Problem]
@@ -37,16 +37,16 @@ class _MetadataCheck(NamedTuple):
     "key_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The key that an artifact must be sealed with.",
+    help="The key with which the artifact must be sealed.",
 )
 @options.as_json
 def command(
     path: Path | None, repo: Path | None, branch: str | None, key_file: Path | None, as_json: bool
 ) -> int:
-    """Print a metadata.json, and check it: the search index's own, or that of PATH.
+    """Print and check a metadata.json: that of the search index, or that of PATH.
 
-    PATH is a file, or the folder of an artifact, whose other files are checked too. Exits with 1 if
-    something is wrong; each problem is named by its field.
+    PATH is a file, or the folder of an artifact, whose other files are checked too. Each problem is listed
+    with its field. Exits with 1 if there is a problem.
 
     \b
     Example:
@@ -56,26 +56,26 @@ def command(
     if path is not None:
         path = find_folder(path)
     if key_file is not None and (path is None or not path.is_dir()):
-        raise click.BadParameter("it is for the folder of an artifact", param_hint="--key")
+        raise click.BadParameter("--key needs PATH to be the folder of an artifact", param_hint="--key")
     if path is None:
-        look = _check_data(_read(_of_index(repo, branch)))
+        check = _check_data(_read_file(_find_index_metadata(repo, branch)))
     elif path.is_dir():
-        look = _check_artifact(path, key_file)
+        check = _check_artifact(path, key_file)
     else:
-        look = _check_data(_read(path))
+        check = _check_data(_read_file(path))
     if as_json:
         console.print_json(
             {
-                "metadata": json.loads(look.metadata.as_bytes()) if look.metadata else None,
-                "problems": [problem._asdict() for problem in look.problems],
+                "metadata": json.loads(check.metadata.as_bytes()) if check.metadata else None,
+                "problems": [problem._asdict() for problem in check.problems],
             }
         )
     else:
-        _print(look)
-    return Exit.PROBLEMS if look.problems else Exit.DONE
+        _print_check(check)
+    return Exit.PROBLEMS if check.problems else Exit.DONE
 
 
-def _of_index(repo: Path | None, branch: str | None) -> Path:
+def _find_index_metadata(repo: Path | None, branch: str | None) -> Path:
     from index.service import SearchIndex
 
     index = SearchIndex(open_workspace(repo, branch))
@@ -84,31 +84,31 @@ def _of_index(repo: Path | None, branch: str | None) -> Path:
     finally:
         index.close()
     if folder is None or not (folder / _FILE).is_file():
-        raise CannotError("there is no index of this branch yet", fix="Run `docyard index rebuild`.")
+        raise CannotError("the branch has no index yet", fix="Run `docyard index rebuild`.")
     return folder / _FILE
 
 
-def _read(file: Path) -> bytes:
+def _read_file(file: Path) -> bytes:
     try:
         if file.exists() and not file.is_file():
             raise CannotError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
         with file.open("rb") as stream:
-            data = stream.read(_MOST + 1)
+            data = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise CannotError(
             f"{file.name} cannot be read: {error.strerror or type(error).__name__}",
-            fix="Name a metadata.json, the folder of an artifact, or nothing for the index of a repository.",
+            fix="Name a metadata.json or an artifact's folder; leave PATH out for the repository's index.",
         ) from error
-    if len(data) > _MOST:
-        raise CannotError(f"{file.name} is over 64 MiB", fix="Name a metadata.json.")
+    if len(data) > _MAX_BYTES:
+        raise CannotError(f"{file.name} is larger than {_MAX_BYTES >> 20} MiB", fix="Name a metadata.json.")
     return data
 
 
 def _check_data(data: bytes) -> _MetadataCheck:
     from index.storage.metadata import find_problems, parse_metadata
 
-    found = find_problems(data)
-    return _MetadataCheck(None if found else parse_metadata(data), found)
+    problems = find_problems(data)
+    return _MetadataCheck(None if problems else parse_metadata(data), problems)
 
 
 def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
@@ -117,19 +117,19 @@ def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     from index.storage.metadata import Problem
 
     key = read_key(find_folder(key_file)) if key_file else None
-    look = _check_data(_read(folder / _FILE))
-    if look.problems:
-        return look
+    check = _check_data(_read_file(folder / _FILE))
+    if check.problems:
+        return check
     return _MetadataCheck(
-        look.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)]
+        check.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)]
     )
 
 
-def _print(look: _MetadataCheck) -> None:
-    if look.metadata is not None:
-        _print_metadata(look.metadata)
-    if look.problems:
-        console.print_table(("field", "problem"), look.problems)
+def _print_check(check: _MetadataCheck) -> None:
+    if check.metadata is not None:
+        _print_metadata(check.metadata)
+    if check.problems:
+        console.print_table(("field", "problem"), check.problems)
 
 
 def _print_metadata(metadata: Metadata) -> None:

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _OnePath(click.Path):
-    """A path that may be given once; a path in the environment is used whole, colons included."""
+    """A path from an option or a variable; a colon does not separate several paths in the variable."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:
         """Return the variable's value as the only path."""
@@ -29,16 +29,16 @@ class _OnePath(click.Path):
 def _reject_repeated(
     context: click.Context, parameter: click.Parameter, values: Sequence[Path]
 ) -> Path | None:
-    """Return the value of an option. Raises UsageError if it is repeated: no value may win silently."""
+    """Return the value of an option. Raises UsageError if it is repeated, because the choice is ambiguous."""
     if len(values) > 1:
         raise click.UsageError(
-            f"{' / '.join(parameter.opts)} is given {len(values)} times, and a command has one repository"
+            f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
         )
     return values[0] if values else None
 
 
 def repository(command: F) -> F:
-    """`-C PATH`, also `--repo PATH`: the parameter `repo`, None for the current folder."""
+    """Add `-C PATH`, also `--repo PATH`: the parameter `repo`, None for the current folder."""
     return click.option(
         "-C",
         "--repo",
@@ -54,29 +54,32 @@ def repository(command: F) -> F:
 
 
 def branch(command: F) -> F:
-    """`--branch NAME`: the parameter `branch`, None for the branch that is checked out."""
+    """Add `--branch NAME`: the parameter `branch`, None for the branch that is checked out."""
     return click.option(
         "--branch",
         metavar="NAME",
         shell_complete=completion.complete_branches,
         envvar=environment.BRANCH,
         show_envvar=True,
-        help="The branch to read and write. [default: the one checked out]",
+        help="The branch to read and write. [default: the branch that is checked out]",
     )(command)
 
 
 def ref(purpose: str) -> Callable[[F], F]:
-    """`--ref REF`: the parameter `ref`, None for the branch's tip; `purpose` is what its help says."""
+    """Return a decorator that adds `--ref REF`: the parameter `ref`, None for the branch's tip.
+
+    `purpose` is the help text.
+    """
     return click.option("--ref", metavar="REF", shell_complete=completion.complete_refs, help=purpose)
 
 
 def as_json(command: F) -> F:
-    """`--json`: the parameter `as_json`."""
+    """Add `--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)
 
 
 def artifact(command: F) -> F:
-    """`--index OUT` and `--key FILE`: the parameters `artifact` and `key`, None for a repository's index."""
+    """Add `--index OUT` and `--key FILE`: the parameters `artifact` and `key`, None for a repository."""
     command = click.option(
         "--key", metavar="FILE", type=click.Path(path_type=Path), help="The key that OUT was built with."
     )(command)
@@ -85,14 +88,14 @@ def artifact(command: F) -> F:
         "artifact",
         metavar="OUT",
         type=click.Path(path_type=Path),
-        help="Search what `docyard build --out OUT` made, without a repository.",
+        help="Search an artifact that `docyard build --out OUT` built, without a repository.",
     )(command)
 
 
 def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
     """Open the index of an artifact if one is named, else that of a repository.
 
-    Raises UsageError for options that exclude each other, and WorkspaceError for what cannot be opened.
+    Raises UsageError for options that exclude each other, and WorkspaceError if opening fails.
     """
     from index.service import SearchIndex
 
@@ -108,9 +111,9 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     from index.artifacts.frozen import FrozenIndex
     from index.storage.keys import read_key
 
-    found = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
-    if found.problem is not None:
+    opened = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
+    if opened.problem is not None:
         click.echo(
-            f"warning: metadata.json is invalid at {found.problem.field}: {found.problem.reason}", err=True
+            f"warning: metadata.json is invalid at {opened.problem.field}: {opened.problem.reason}", err=True
         )
-    return FrozenIndex(found)
+    return FrozenIndex(opened)

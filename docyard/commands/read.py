@@ -1,4 +1,4 @@
-"""`docyard read`: a document, a section or a task, as it is committed."""
+"""`docyard read`: the committed text of a document, a section or a task."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class ReadRange(NamedTuple):
 @click.command(name="read", short_help="Read a document, a section or a task.")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
-@click.option("--raw", is_flag=True, help="The source as it is, byte by byte, on a terminal too.")
-@click.option("--summary", "form", flag_value="summary", help="A summary of the file.")
-@click.option("--sections", "form", flag_value="sections", help="The addresses of its sections.")
-@click.option("--pager", is_flag=True, help="Show it a screen at a time.")
+@click.option("--raw", is_flag=True, help="Print the exact source bytes, on a terminal too.")
+@click.option("--summary", "form", flag_value="summary", help="Print a summary of the file.")
+@click.option("--sections", "form", flag_value="sections", help="Print the addresses of its sections.")
+@click.option("--pager", is_flag=True, help="Use a pager.")
 @options.repository
 @options.branch
 @options.as_json
@@ -51,10 +51,10 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Read a document, a section or a task, as it is committed.
+    """Read the committed text of a document, a section or a task.
 
-    On a terminal Markdown is rendered; elsewhere its source is printed. A section is named by its
-    address, its number, its heading or how that begins. Paths may count from the current folder.
+    On a terminal Markdown is rendered; otherwise its source is printed. A section is named by its address,
+    its number, its heading or the beginning of its heading. Paths may be relative to the current folder.
 
     \b
     Example:
@@ -63,29 +63,29 @@ def command(
         docyard read 'plan.md#tasks[0]' --json
     """
     if raw and (as_json or form):
-        raise click.UsageError("--raw is the source itself: leave out --json, --summary and --sections")
+        raise click.UsageError("--raw excludes --json, --summary and --sections: leave them out")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     address = locate_address(workspace, snapshot, address, find_folder(repo))
     if as_json or form:
-        answer = _call_read_tool(workspace, snapshot, address, ref, form)
-        print_moved_notice(answer.get("moved_to"))
-        _print_answer(answer, form, as_json=as_json, pager=pager)
+        response = _call_read_tool(workspace, snapshot, address, ref, form)
+        print_moved_notice(response.get("moved_to"))
+        _print_response(response, form, as_json=as_json, pager=pager)
         return Exit.DONE
-    place = _find(workspace, snapshot, address)
-    print_moved_notice(place.moved_to)
+    target = _find_range(workspace, snapshot, address)
+    print_moved_notice(target.moved_to)
     if raw or not is_terminal(sys.stdout):
         sys.stdout.flush()
-        sys.stdout.buffer.write(place.text.data[place.start : place.end])
+        sys.stdout.buffer.write(target.text.data[target.start : target.end])
         sys.stdout.buffer.flush()
     else:
         from docyard.terminal.console import print_text
 
-        print_text(place.text, place.start, place.end, pager=pager)
+        print_text(target.text, target.start, target.end, pager=pager)
     return Exit.DONE
 
 
-def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadRange:
+def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadRange:
     """Return the bytes of an address: a section includes its subsections, the preamble does not."""
     from tools.reading.texts import open_text
     from workspace.document.addresses import read_fragment, resolve_task, split_address
@@ -108,7 +108,7 @@ def _find(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadRange:
 def _call_read_tool(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """Return the answer of the tool that agents use for this. Raises its errors."""
+    """Call the read tool of agents and return its response. Raises its errors."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from tools.toolsets import all_tools
@@ -130,35 +130,35 @@ def _call_read_tool(
     index = SearchIndex(workspace)
     try:
         context = Toolbox(workspace, index, None, True).context("docyard")
-        asked = next(known for known in all_tools() if known.name == tool)
-        answer = asked.run(context, arguments).data
-        while "cursor" in answer:  # pages are for agents, whose room is small
-            page = asked.run(context, {**arguments, "cursor": answer["cursor"]}).data
+        requested = next(candidate for candidate in all_tools() if candidate.name == tool)
+        response = requested.run(context, arguments).data
+        while "cursor" in response:  # pages are for agents, whose context is limited
+            page = requested.run(context, {**arguments, "cursor": response["cursor"]}).data
             for name in ("sections", "outline"):
-                page[name] = answer[name] + page[name]
-            page.pop("note", None)  # of which sections it is a page
-            answer = page
-        if (step := answer.get("next_step")) is not None:
-            answer["next_step"] = step.text()
-        return answer
+                page[name] = response[name] + page[name]
+            page.pop("note", None)  # the note describes one page
+            response = page
+        if (step := response.get("next_step")) is not None:
+            response["next_step"] = step.text()
+        return response
     finally:
         index.close()
 
 
-def _print_answer(answer: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
+def _print_response(response: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
     if as_json:
-        console.print_json(answer)
-        if answer.get("truncated"):
-            click.echo("'content' is cut; --raw prints all of it.", err=True)
+        console.print_json(response)
+        if response.get("truncated"):
+            click.echo("'content' is truncated; --raw prints all of it.", err=True)
     elif form == "sections":
         rows = [
             (item["address"], item["title"], f"{item['lines'][0]}-{item['lines'][1]}", f"{item['tokens']:,}")
-            for item in answer["outline"]
+            for item in response["outline"]
         ]
         console.print_table(("section", "title", "lines", "tokens"), rows)
     elif is_terminal(sys.stdout):
         from docyard.terminal.console import print_markdown
 
-        print_markdown(answer["content"], pager=pager)
+        print_markdown(response["content"], pager=pager)
     else:
-        click.echo(answer["content"])
+        click.echo(response["content"])

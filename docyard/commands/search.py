@@ -1,4 +1,4 @@
-"""`docyard search`: search_docs for a person."""
+"""`docyard search`: a search of the committed documents, like the tool `search_docs`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from index.hints import Hint
 
 
-@click.command(name="search", short_help="Search the committed documents, as an agent would.")
-@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@click.command(name="search", short_help="Search the committed documents.")
+@click.argument("terms", metavar="QUERY...", nargs=-1, required=True)
 @options.repository
 @options.branch
 @options.artifact
 @click.option(
-    "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="How many hits at most."
+    "--limit", type=click.IntRange(1, 50), default=10, show_default=True, help="The maximum number of hits."
 )
 @click.option(
     "--type",
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 @click.option("--tag", metavar="TAG", help="Only documents with this tag.")
 @click.option(
     "--filter",
-    "others",
+    "other_filters",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Only documents with this value of a key that docyard.toml declares; may be given again.",
+    help="Only documents with this value of a key that docyard.toml declares. Can be repeated.",
 )
-@click.option("--path", metavar="GLOB", help="Only this folder, document or glob.")
-@options.ref("The documents as they were: a branch, a tag, a commit or @{2026-01-31}.")
+@click.option("--path", metavar="GLOB", help="Search only this folder, document or glob.")
+@options.ref("Search an earlier state: a branch, a tag, a commit or @{2026-01-31}.")
 @options.as_json
 def command(
-    words: tuple[str, ...],
+    terms: tuple[str, ...],
     repo: Path | None,
     branch: str | None,
     artifact: Path | None,
@@ -53,14 +53,14 @@ def command(
     limit: int,
     doc_type: str | None,
     tag: str | None,
-    others: tuple[str, ...],
+    other_filters: tuple[str, ...],
     path: str | None,
     ref: str | None,
     as_json: bool,
 ) -> int:
-    """Search the committed documents, as an agent would.
+    """Search the committed documents, with the same results as the tool search_docs.
 
-    Exits with 1 if nothing was found.
+    Exits with 1 if there are no hits.
 
     \b
     Example:
@@ -69,12 +69,12 @@ def command(
         docyard search retries --ref v1.2
         docyard search retries --index site-index
     """
-    filters = _filters((("type", doc_type), ("tags", tag)), others)
+    filters = _parse_filters((("type", doc_type), ("tags", tag)), other_filters)
     index = options.open_index(repo, branch, artifact, key)
     try:
         with console.show_progress("Indexing") as progress:
             page = index.search(
-                " ".join(words), limit=limit, filters=filters, path=path, ref=ref, progress=progress
+                " ".join(terms), limit=limit, filters=filters, path=path, ref=ref, progress=progress
             )
     finally:
         index.close()
@@ -97,21 +97,23 @@ def command(
     else:
         from tools.errors import escape_invisible
 
-        for line in _advice(page.hint):
+        for line in _format_hint(page.hint):
             click.echo(escape_invisible(line), err=True)
     if not as_json and page.stale:
-        click.echo(f"The index is behind the branch: this is from commit {page.commit}.", err=True)
+        click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
     if not as_json and page.partial:
-        click.echo("Only the 500 best sections with these words were read for the phrase.", err=True)
+        click.echo("The phrase was searched only in the 500 best sections with its words.", err=True)
     if not as_json and page.unreadable:
-        click.echo("Git cannot read every document: docyard doctor names those left out.", err=True)
+        click.echo(
+            "Git cannot read every document: `docyard doctor` lists those that are left out.", err=True
+        )
     return Exit.DONE if page.hits else Exit.PROBLEMS
 
 
-def _advice(hint: Hint | None) -> Iterator[str]:
-    """Yield advice for a search without hits."""
+def _format_hint(hint: Hint | None) -> Iterator[str]:
+    """Yield the hint of a search without hits, with the suggested filters and queries."""
     if hint is None:
-        yield "Nothing was found."
+        yield "There are no hits."
         return
     yield hint.message
     for key, values in hint.suggested_filters.items():
@@ -120,19 +122,19 @@ def _advice(hint: Hint | None) -> Iterator[str]:
         yield f"  query: {query}"
 
 
-def _filters(named: Iterable[tuple[str, str | None]], others: Iterable[str]) -> dict[str, str]:
+def _parse_filters(named: Iterable[tuple[str, str | None]], other_filters: Iterable[str]) -> dict[str, str]:
     """Return the value of each key.
 
     Raises BadParameter for text without KEY=VALUE, and for a repeated key.
     """
     filters = {key: value for key, value in named if value}
-    for text in others:
+    for text in other_filters:
         key, _, value = (part.strip() for part in text.partition("="))
         if not (key and value):
             raise click.BadParameter("write KEY=VALUE, such as language=go", param_hint="--filter")
         if key in filters:
             raise click.BadParameter(
-                f"{key!r} is given twice, and a search takes one value of each key", param_hint="--filter"
+                f"{key!r} is given twice, but a search accepts one value of each key", param_hint="--filter"
             )
         filters[key] = value
     return filters

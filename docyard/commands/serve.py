@@ -1,4 +1,4 @@
-"""`docyard serve`: a repository or an artifact, over standard input and output, or over HTTP with pages."""
+"""`docyard serve`: a server of a repository or an artifact, over stdio, or over HTTP with web pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from docyard.service import Service
 
 
-_OF_HTTP = {
+_HTTP_OPTIONS = {
     "allow_hosts": "--allow-host",
     "token_file": "--token-file",
     "no_token": "--no-token",
@@ -30,7 +30,7 @@ _OF_HTTP = {
 }
 
 
-@click.command(name="serve", short_help="Serve a repository to an MCP host, or to people as pages.")
+@click.command(name="serve", short_help="Serve a repository to an MCP host, or as web pages.")
 @options.repository
 @options.branch
 @click.option(
@@ -38,7 +38,7 @@ _OF_HTTP = {
     is_flag=True,
     envvar=environment.READ_ONLY,
     show_envvar=True,
-    help="Offer only tools that never write, whatever else is said.",
+    help="Offer only tools that never write, regardless of other options.",
 )
 @click.option(
     "--toolsets",
@@ -46,8 +46,8 @@ _OF_HTTP = {
     shell_complete=completion.complete_toolsets,
     envvar=environment.TOOLSETS,
     show_envvar=True,
-    help="Which tools to offer. [default: documents,tasks,search, and proposals where docyard.toml protects "
-    "documents; with --read-only: to search and view]",
+    help="The tools to offer. [default: documents,tasks,search, and proposals if docyard.toml protects "
+    "documents; with --read-only: the tools that search and view]",
 )
 @click.option(
     "--text-tokens",
@@ -55,36 +55,35 @@ _OF_HTTP = {
     type=click.IntRange(200, 1_000_000),
     envvar=environment.TEXT_TOKENS,
     show_envvar=True,
-    help="Cut texts of more tokens in an answer. [default: limits.text_tokens of docyard.toml, 25000]",
+    help="Truncate longer texts in an answer. [default: limits.text_tokens of docyard.toml, 25000]",
 )
 @click.option(
     "--no-fsync",
     is_flag=True,
-    help="Do not wait for the disk after a commit: faster, and a power loss may undo the last ones.",
+    help="Do not flush commits to the disk: faster, but a power loss may undo the last commits.",
 )
 @click.option(
     "--no-sync",
     is_flag=True,
-    help="Do not speak with the remote, whatever docyard.toml says; `docyard sync` still does.",
+    help="Do not synchronise with the remote, even if docyard.toml enables it.",
 )
 @click.option(
     "--index",
     "artifact",
     metavar="OUT",
     type=click.Path(path_type=Path),
-    help="Serve what `docyard build --out OUT` made, without a repository; with --read-only.",
+    help="Serve an artifact that `docyard build --out OUT` built, without a repository. Needs --read-only.",
 )
 @click.option(
     "--key",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The key that OUT was built with. Without it, its index is built from its documents at the first "
-    "start.",
+    help="The key that OUT was built with. Without it, the first start builds an index of its documents.",
 )
 @click.option(
     "--http",
     metavar="HOST:PORT",
-    help="Serve pages for people, and MCP at /mcp, over HTTP. Port 0 is any that is free. [default: MCP over "
+    help="Serve web pages, and MCP at /mcp, over HTTP. Port 0 selects a free port. [default: MCP over "
     "standard input and output]",
 )
 @click.option(
@@ -92,26 +91,26 @@ _OF_HTTP = {
     "allow_hosts",
     metavar="NAME[:PORT]",
     multiple=True,
-    help="Another name by which the server is reached, such as a proxy's. Can be repeated.",
+    help="Another host name of the server, such as a proxy's. Can be repeated.",
 )
 @click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A file of mode 600 with the token that lets somebody in. [default: another token for each start]",
+    help="A file of mode 600 with the token that clients must send. [default: a new token for each start]",
 )
 @click.option(
     "--no-token",
     is_flag=True,
-    help="Let everybody in: on this machine alone, or with --read-only.",
+    help="Accept requests without a token. Needs an address of this machine, or --read-only.",
 )
 @click.option(
     "--mermaid",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Draw diagrams on pages with this script, a mermaid.min.js of your own. [default: shown as text]",
+    help="Draw diagrams on web pages with this copy of mermaid.min.js. [default: diagrams are text]",
 )
-@click.option("--math", is_flag=True, help="Set formulas on pages. [default: shown as text]")
+@click.option("--math", is_flag=True, help="Render formulas on web pages. [default: formulas are text]")
 @click.pass_context
 def command(
     context: click.Context,
@@ -133,11 +132,11 @@ def command(
 ) -> int:
     """Serve a repository to an MCP host over standard input and output, or over HTTP.
 
-    A host starts this command; `docyard init --hosts` prints what to put into its configuration. Only the
-    protocol goes to standard output; what happens is logged to standard error.
+    An MCP host starts this command; `docyard init --hosts` prints the configuration of hosts. Standard output
+    carries only the protocol; the log goes to standard error.
 
-    With --http it serves pages on which people read, review and merge, and MCP at /mcp. The address to open
-    is printed as soon as it listens; it carries the token of this start.
+    With --http it serves web pages for reading, review and merging, and MCP at /mcp. When the server listens,
+    it prints the URL to open, which contains the token of this start.
 
     \b
     Example:
@@ -152,86 +151,86 @@ def command(
     from tools.toolsets import ToolsetUnknown, choose_toolsets
 
     try:
-        chosen = choose_toolsets(toolsets, read_only=read_only)
+        selected = choose_toolsets(toolsets, read_only=read_only)
     except ToolsetUnknown as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
-    settings = _http_settings(context)
+    settings = _build_settings(context)
     from docyard.service import build_artifact_service, build_repository_service
 
     if artifact is not None:
         key = find_folder(key) if key else None
-        served = build_artifact_service(find_folder(artifact), key, chosen, text_tokens=text_tokens)
+        service = build_artifact_service(find_folder(artifact), key, selected, text_tokens=text_tokens)
     else:
         durable = False if no_fsync else None
         workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
-        served = build_repository_service(
-            workspace, chosen, read_only=read_only, syncs=syncs, text_tokens=text_tokens
+        service = build_repository_service(
+            workspace, selected, read_only=read_only, syncs=syncs, text_tokens=text_tokens
         )
     try:
         if settings is None:
-            _over_stdio(served)
+            _serve_stdio(service)
         else:
-            _over_http(served, settings, mermaid, math=math)
+            _serve_http(service, settings, mermaid, math=math)
     finally:
-        served.close()
+        service.close()
     return Exit.DONE
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raise click.UsageError for options that exclude each other. Unused variables are allowed."""
-    given = {
+    """Raise click.UsageError for options that exclude each other. Environment variables may be unused."""
+    options_given = {
         name
         for name in context.params
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
     if context.params["http"] is None:
-        for name, flag in _OF_HTTP.items():
-            if name in given:
-                raise click.UsageError(f"{flag} belongs to --http HOST:PORT: a host over stdio needs none")
+        for name, flag in _HTTP_OPTIONS.items():
+            if name in options_given:
+                raise click.UsageError(f"{flag} needs --http HOST:PORT")
     if context.params["artifact"] is None:
-        if "key" in given:
+        if "key" in options_given:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
         return
     if not context.params["read_only"]:
-        raise click.UsageError("--index needs --read-only: nothing can be written to an artifact")
+        raise click.UsageError("--index needs --read-only: an artifact cannot be written")
     for name, flag in (
         ("repo", "-C"),
         ("branch", "--branch"),
         ("no_fsync", "--no-fsync"),
         ("no_sync", "--no-sync"),
     ):
-        if name in given:
+        if name in options_given:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
 
 
-def _http_settings(context: click.Context) -> HttpSettings | None:
+def _build_settings(context: click.Context) -> HttpSettings | None:
     """Return the HTTP settings; None over stdio. Raises click.UsageError, CannotError."""
-    given = context.params
-    if given["http"] is None:
+    options_given = context.params
+    if options_given["http"] is None:
         return None
     from docyard.http.settings import InvalidOptions, build_http_settings
 
-    file = given["token_file"]
+    file = options_given["token_file"]
     try:
         return build_http_settings(
-            given["http"],
-            given["allow_hosts"],
+            options_given["http"],
+            options_given["allow_hosts"],
             None if file is None else find_folder(file),
-            no_token=given["no_token"],
-            read_only=given["read_only"],
+            no_token=options_given["no_token"],
+            read_only=options_given["read_only"],
         )
     except InvalidOptions as error:
         raise click.UsageError(str(error)) from None
 
 
-def _over_http(served: Service, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
+def _serve_http(service: Service, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
     from docyard.http.server import start_server
 
-    start_server(served, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
+    start_server(service, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
 
 
-def _over_stdio(served: Service) -> None:
+def _serve_stdio(service: Service) -> None:
     from docyard.mcp_server.server import run_stdio
 
     if is_terminal(sys.stdin):
@@ -240,4 +239,4 @@ def _over_stdio(served: Service) -> None:
             "prints how to connect one)",
             err=True,
         )
-    run_stdio(served.toolbox, version=__version__, warm=served.warm)
+    run_stdio(service.toolbox, version=__version__, warm=service.warm)

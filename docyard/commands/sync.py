@@ -1,4 +1,4 @@
-"""`docyard sync`: the served branch and the proposals are fetched from a remote and pushed to it."""
+"""`docyard sync`: synchronisation of the served branch and the proposals with a remote."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.merge.trees import FileConflict, Resolutions
-    from workspace.sync.sync import Choose
+    from workspace.sync.sync import ChooseResolutions
 
 
 @click.command(name="sync", short_help="Fetch the branch and the proposals from a remote, and push them.")
 @options.repository
 @options.branch
-@click.option("--fetch", is_flag=True, help="Only fetch, and follow or join what was fetched.")
+@click.option("--fetch", is_flag=True, help="Only fetch, and fast-forward or merge.")
 @click.option("--push", is_flag=True, help="Only push.")
 @click.option(
     "--remote",
     metavar="NAME",
-    help="A remote of the repository. [default: remote.name of docyard.toml, the branch's own, origin]",
+    help="A remote of the repository. [default: remote.name of docyard.toml, the branch's upstream, origin]",
 )
 @click.option(
     "--ours",
     multiple=True,
     metavar="CONFLICT",
-    help="Decide this for ours: a conflict's name, or a file for all in it. May be repeated.",
+    help="Take our side of a conflict, or of all conflicts in a file. Can be repeated.",
 )
 @click.option(
     "--theirs",
     multiple=True,
     metavar="CONFLICT",
-    help="Decide this for theirs: a conflict's name, or a file for all in it. May be repeated.",
+    help="Take their side of a conflict, or of all conflicts in a file. Can be repeated.",
 )
 @click.option(
     "--resolve",
     metavar="FILE",
-    help="Decide conflicts as a file says: what --json prints under conflicts, each with its choice.",
+    help="Read decisions from a file: the field conflicts of --json, each with a choice.",
 )
 @options.as_json
 def command(
@@ -60,14 +60,13 @@ def command(
     resolve: str | None,
     as_json: bool,
 ) -> int:
-    """Fetch the served branch and the proposals, follow the remote, and push what it lacks.
+    """Fetch and push the served branch and the proposals.
 
-    Nothing is ever forced, here or there. Files with changes of your own are not touched: they refuse the
-    step. Where both sides have commits that the other lacks, they are merged, section by section; where both
-    changed the same differently, and where the remote has taken commits back, nothing is moved and the exit
-    code is 1. Tokens come from DOCYARD_REMOTE_TOKEN or a credential file, keys from the SSH agent. With
-    [forge] in docyard.toml, what happened to pull requests there is followed; the token for that is
-    DOCYARD_FORGE_TOKEN.
+    Neither side is ever force-pushed or reset. The command fails if a file with uncommitted changes would
+    change. If both sides have new commits, they are merged section by section. After a conflict, or a force
+    push of the remote, no branch is changed and the exit code is 1. Tokens come from DOCYARD_REMOTE_TOKEN or
+    a credential file, keys from the SSH agent. With [forge] in docyard.toml, events of pull requests are
+    imported with the token DOCYARD_FORGE_TOKEN.
 
     \b
     Example:
@@ -81,36 +80,40 @@ def command(
     from workspace.sync.sync import sync
 
     if push and not fetch and (ours or theirs or resolve):
-        raise click.UsageError("--push fetches nothing, so there is nothing to decide")
+        raise click.UsageError(
+            "--push fetches nothing, so there are no conflicts: leave out --ours, --theirs and --resolve"
+        )
     workspace = open_workspace(repo, branch, read_only=False)
-    choose = _chooser(ours, theirs, resolve)
-    is_both = fetch == push
-    with console.show_progress("Talking to the remote") as progress:
-        found = sync(
+    choose = _build_conflict_resolver(ours, theirs, resolve)
+    both = fetch == push
+    with console.show_progress("Synchronising with the remote") as progress:
+        result = sync(
             workspace,
             environment.read_remote_access(),
             remote=remote,
-            fetch=fetch or is_both,
-            push=push or is_both,
+            fetch=fetch or both,
+            push=push or both,
             choose=choose,
             progress=progress,
         )
         rounds = ForgeRounds(workspace, environment.read_forge_access)
-        followed = rounds.follow(found) if found.fetched and remote is None else None
-        if followed is not None and followed.wrote and (push or is_both):
-            # What was said on the forge is said here now, and others are to read it too.
+        forge_round = rounds.follow(result) if result.fetched and remote is None else None
+        if forge_round is not None and forge_round.wrote_events and (push or both):
+            # Push the events that were imported from the forge.
             sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)
     if as_json:
-        console.print_json(sync_to_data(found) | {"forge": round_to_data(followed)})
+        console.print_json(sync_to_data(result) | {"forge": round_to_data(forge_round)})
     else:
-        print_sync(found, remote)
-        for line in format_round(followed) if followed is not None else ():
+        print_sync(result, remote)
+        for line in format_round(forge_round) if forge_round is not None else ():
             click.echo(escape_invisible(line))
-    failed = followed is not None and followed.error is not None
-    return Exit.PROBLEMS if needs_decision(found) or failed else Exit.DONE
+    failed = forge_round is not None and forge_round.error is not None
+    return Exit.PROBLEMS if needs_decision(result) or failed else Exit.DONE
 
 
-def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None) -> Choose | None:
+def _build_conflict_resolver(
+    ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
+) -> ChooseResolutions | None:
     """Return a function that decides conflicts by the options; None without them. Raises CannotError."""
     if not (ours or theirs or resolve):
         return None
@@ -118,11 +121,11 @@ def _chooser(ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
     from docyard.cli.proposals.conflicts import check_versions, parse_decisions, resolve_choices
 
     text = read_text_file(resolve) if resolve else None
-    given = parse_decisions(text) if text is not None else {}
+    decisions = parse_decisions(text) if text is not None else {}
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if text is not None:
             check_versions(text, conflicts)
-        return resolve_choices(conflicts, given, ours, theirs)
+        return resolve_choices(conflicts, decisions, ours, theirs)
 
     return choose

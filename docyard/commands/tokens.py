@@ -1,4 +1,4 @@
-"""`docyard tokens`: who may approve and merge what is protected."""
+"""`docyard tokens`: the tokens with which people approve and merge protected changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.main import NearestGroup
+from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 @click.group(
-    cls=NearestGroup, name="tokens", short_help="Make and revoke the tokens by which people are known."
+    cls=SuggestingGroup, name="tokens", short_help="Create and revoke the tokens that identify people."
 )
 def command() -> None:
-    """Make and revoke the tokens by which people are known.
+    """Create and revoke the tokens that identify people.
 
-    Approving a proposal, and merging one that changes what is protected, needs a person's token. Tokens are
-    kept with this repository alone: no clone, fetch or push carries them.
+    Approving a proposal, and merging one that changes protected paths, needs a person's token. Tokens are
+    stored only in this repository: no clone, fetch or push transfers them.
 
     \b
     Example:
@@ -37,18 +37,18 @@ def command() -> None:
     """
 
 
-@command.command(name="add", short_help="Make a token, and print its secret.")
+@command.command(name="add", short_help="Create a token, and print its secret.")
 @click.argument("token", metavar="NAME")
 @click.option("--name", metavar="NAME", help="The person's name. [default: Git's user.name]")
-@click.option("--email", metavar="ADDRESS", help="Their address. [default: Git's user.email]")
+@click.option("--email", metavar="ADDRESS", help="The person's address. [default: Git's user.email]")
 @options.repository
 @options.as_json
 def add(token: str, name: str | None, email: str | None, repo: Path | None, as_json: bool) -> int:
-    """Make a token, and print its secret: once, since it is kept nowhere.
+    """Create a token, and print its secret once: the secret is not stored.
 
-    NAME is what docyard.toml calls it (approvers, merge): lower-case letters, digits, '.' and '-'. Without
-    --name and --email it is for the person of Git's settings. Tokens of one address are one person, who
-    approves once.
+    NAME is the name in docyard.toml (approvers, merge): lower-case letters, digits, '.' and '-'. Without
+    --name and --email the token is for the person of Git's settings. Tokens with the same address belong to
+    one person, who approves once.
 
     \b
     Example:
@@ -58,83 +58,87 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     from workspace.policy.tokens import is_same
 
     workspace = open_workspace(repo)
-    name, email = _identity(workspace, name, email)
-    tokens = _tokens(workspace)
+    name, email = _resolve_identity(workspace, name, email)
+    tokens = _open_tokens(workspace)
     secret = tokens.add(token, name, email)
     person = tokens.person(secret)
     if as_json:
-        console.print_json({**_data(person), "secret": secret})
+        console.print_json({**_person_to_data(person), "secret": secret})
         return Exit.DONE
-    others = [one.token for one in tokens.list() if is_same(one, person) and one != person]
-    _say(
+    other_tokens = [known.token for known in tokens.list() if is_same(known, person) and known != person]
+    _print_lines(
         secret,
         "",
-        f"This is the token of {_format_person(person)}. It is not shown again: keep it where "
-        "only they can read it.",
-        *([f"They have {', '.join(others)} too; all of them together give one approval."] if others else []),
-        f"  next: set {environment.TOKEN} to it, or write it to a file of mode 600 for --token-file",
+        f"This is the token of {_format_person(person)}. It is not shown again: store it where "
+        "only this person can read it.",
+        *(
+            [f"This person also has {', '.join(other_tokens)}; together they count as one approval."]
+            if other_tokens
+            else []
+        ),
+        f"  next: set {environment.TOKEN} to the token, or write it to a file of mode 600 for --token-file",
     )
     return Exit.DONE
 
 
-@command.command(name="list", short_help="List the tokens that this repository knows.")
+@command.command(name="list", short_help="List the tokens of this repository.")
 @options.repository
 @options.as_json
-def listing(repo: Path | None, as_json: bool) -> int:
-    """List the tokens that this repository knows: their names, and whose they are.
+def list_tokens(repo: Path | None, as_json: bool) -> int:
+    """List the tokens of this repository, with their names and owners.
 
     \b
     Example:
         docyard tokens list --json
     """
-    people = _tokens(open_workspace(repo)).list()
+    people = _open_tokens(open_workspace(repo)).list()
     if as_json:
-        console.print_json({"tokens": [_data(person) for person in people]})
+        console.print_json({"tokens": [_person_to_data(person) for person in people]})
     elif not people:
-        _say("There are no tokens.", "  next: docyard tokens add NAME")
+        _print_lines("There are no tokens.", "  next: docyard tokens add NAME")
     else:
         console.print_table(("token", "name", "address"), people)
     return Exit.DONE
 
 
-@command.command(name="revoke", short_help="Take a token away.")
+@command.command(name="revoke", short_help="Revoke a token.")
 @click.argument("token", metavar="NAME")
 @options.repository
 @options.as_json
 def revoke(token: str, repo: Path | None, as_json: bool) -> int:
-    """Take a token away. Approvals that were given with it no longer count, where nothing was merged yet.
+    """Revoke a token. Its approvals no longer count, except in merged proposals.
 
     \b
     Example:
         docyard tokens revoke ana
     """
-    person = _tokens(open_workspace(repo)).revoke(token)
+    person = _open_tokens(open_workspace(repo)).revoke(token)
     if as_json:
-        console.print_json({**_data(person), "revoked": True})
+        console.print_json({**_person_to_data(person), "revoked": True})
     else:
-        _say(f"Revoked the token {person.token} of {_format_person(person)}.")
+        _print_lines(f"Revoked the token {person.token} of {_format_person(person)}.")
     return Exit.DONE
 
 
-@command.command(name="trust", short_help="Let a token that was made elsewhere count here too.")
+@command.command(name="trust", short_help="Trust a token that was created in another copy.")
 @click.argument("token", metavar="NAME")
 @click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help=f"A file with the token, of mode 600. [default: {environment.TOKEN}, or asked for]",
+    help=f"A file with the token, of mode 600. [default: {environment.TOKEN}, or a prompt]",
 )
 @click.option("--name", metavar="NAME", required=True, help="The person's name.")
-@click.option("--email", metavar="ADDRESS", required=True, help="Their address.")
+@click.option("--email", metavar="ADDRESS", required=True, help="The person's address.")
 @options.repository
 @options.as_json
 def trust(
     token: str, token_file: Path | None, name: str, email: str, repo: Path | None, as_json: bool
 ) -> int:
-    """Let a token that was made with another copy of the repository count here too.
+    """Trust a token that was created in another copy of the repository.
 
-    What was approved with it there, and pushed, then counts here. Whoever runs this repository can make
-    approvals in its name from then on: trust a token only where you trust them.
+    Approvals that were made with it there, and pushed, then count here. From then on, everybody who can
+    read this repository's token file can approve in the person's name.
 
     \b
     Example:
@@ -150,35 +154,35 @@ def trust(
         )
     if not secret.startswith(f"docyard_{token}_"):
         raise CannotError(
-            "this token has another name", fix="Name it as it was named where it was made, or give the other."
+            f"the token's name is not '{token}'", fix="Name it as in the copy where it was created."
         )
-    person = _tokens(workspace).trust(secret, name, email)
+    person = _open_tokens(workspace).trust(secret, name, email)
     if as_json:
-        console.print_json({**_data(person), "trusted": True})
+        console.print_json({**_person_to_data(person), "trusted": True})
     else:
-        _say(f"The token {person.token} of {_format_person(person)} counts here from now on.")
+        _print_lines(f"The token {person.token} of {_format_person(person)} is trusted from now on.")
     return Exit.DONE
 
 
-def _tokens(workspace: Workspace) -> Tokens:
+def _open_tokens(workspace: Workspace) -> Tokens:
     from workspace.policy.tokens import Tokens
 
     return Tokens(workspace.git.common_dir)
 
 
-def _identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
+def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
     """Return the given name and address, else those of Git's settings. Raises CannotError without one."""
-    own = workspace.git.identity()
-    if own is None and (name is None or email is None):
+    git_identity = workspace.git.identity()
+    if git_identity is None and (name is None or email is None):
         raise CannotError(
-            "it is not known whose token this is: Git's user.name and user.email are not set",
+            "the token's owner is unknown: Git's user.name and user.email are not set",
             fix="Give --name and --email.",
         )
-    own_name, own_email = own or ("", "")
-    return own_name if name is None else name, own_email if email is None else email
+    git_name, git_email = git_identity or ("", "")
+    return git_name if name is None else name, git_email if email is None else email
 
 
-def _data(person: Person) -> dict[str, object]:
+def _person_to_data(person: Person) -> dict[str, object]:
     return {"token": person.token, "name": person.name, "email": person.email}
 
 
@@ -186,7 +190,7 @@ def _format_person(person: Person) -> str:
     return f"{person.name} <{person.email}>"
 
 
-def _say(*lines: str) -> None:
+def _print_lines(*lines: str) -> None:
     from tools.errors import escape_invisible
 
     for line in lines:

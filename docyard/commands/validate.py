@@ -1,4 +1,4 @@
-"""`docyard validate`: whether the Markdown is sound."""
+"""`docyard validate`: a check of the Markdown by the lint rules."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "sarif", "github")
 
 
-@click.command(name="validate", short_help="Say whether the Markdown is sound.")
+@click.command(name="validate", short_help="Check the Markdown.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
 @options.ref("Read a branch, tag, commit or @{date} instead of the work tree.")
-@click.option("--staged", is_flag=True, help="Read what is staged instead of the work tree.")
+@click.option("--staged", is_flag=True, help="Read the staged files instead of the work tree.")
 @click.option(
     "--since",
     metavar="REF",
     shell_complete=completion.complete_refs,
-    help="Tell only of what is new since the history of REF was left.",
+    help="Report only findings that are new since the merge base with REF.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="How to print it: for people, for programs, for code scanning, as annotations. [default: text]",
+    help="The output format. [default: text]",
 )
 @options.as_json
 @click.option(
@@ -50,19 +50,28 @@ FORMATS = ("text", "json", "sarif", "github")
     metavar="RULE",
     multiple=True,
     type=click.Choice(NAMES),
-    help="Hold documents against this rule only; it may be given several times.",
+    help="Check only this rule. Can be repeated.",
 )
-@click.option("--off", metavar="RULE", multiple=True, type=click.Choice(NAMES), help="Switch a rule off.")
+@click.option(
+    "--off", metavar="RULE", multiple=True, type=click.Choice(NAMES), help="Disable a rule. Can be repeated."
+)
 @click.option(
     "--dialect",
     type=click.Choice([dialect.value for dialect in Dialect]),
-    help="Whose fragments and endings links have. [default: as docyard.toml says, else github]",
+    help="The rules for link fragments and file endings. [default: that of docyard.toml, else github]",
 )
 @click.option(
-    "--max-findings", "most", metavar="N", type=click.IntRange(min=0), help="Print at most N findings."
+    "--max-findings",
+    "max_findings",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Print at most N findings.",
 )
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(1, 64), help="Use N processes. [default: as many as help]"
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Use N processes. [default: depends on the number of documents]",
 )
 def command(
     paths: tuple[Path, ...],
@@ -75,16 +84,16 @@ def command(
     only: tuple[str, ...],
     off: tuple[str, ...],
     dialect: str | None,
-    most: int | None,
+    max_findings: int | None,
     jobs: int | None,
 ) -> int:
-    """Say whether the Markdown is sound: links, anchors, headings, tasks, front matter, characters.
+    """Check the Markdown: links, anchors, headings, tasks, front matter, characters.
 
-    The documents of the work tree are read, changed and new ones too; those that Git ignores are not. PATHS
-    are documents and folders to look at, but links may lead anywhere. docs/validate.md has the rules, and how
-    to switch them.
+    The documents of the work tree are checked, including changed and new ones, but not those that Git
+    ignores. PATHS are documents and folders to check; the targets of links may be outside them.
+    docs/validate.md describes the rules and their settings.
 
-    Exits with 1 if an error or a warning was found.
+    Exits with 1 if there is an error or a warning.
 
     \b
     Example:
@@ -100,61 +109,67 @@ def command(
     from docyard.cli.validate_sources import collect_sources, select_documents
 
     folder = find_folder(repo)
-    gathered = collect_sources(folder, ref, staged)
-    validator = _validator(gathered, dialect, only, off)
-    documents = select_documents(gathered, folder, paths)
-    found = _findings(validator, documents, jobs, manifests=not paths)
+    sources = collect_sources(folder, ref, staged)
+    validator = _build_validator(sources, dialect, only, off)
+    documents = select_documents(sources, folder, paths)
+    findings = _collect_findings(validator, documents, jobs, manifests=not paths)
     if since is not None:
-        found = _select_new(gathered, validator, found, since)
-    found = validator.suggested(found)
-    mending = _format_fix_command(gathered, ref, staged)
-    report = Report(found, len(documents), gathered.where, gathered.commit, most, mending)
+        findings = _select_new(sources, validator, findings, since)
+    findings = validator.add_suggestions(findings)
+    fix_command = _format_fix_command(sources, ref, staged)
+    report = Report(findings, len(documents), sources.origin, sources.commit, max_findings, fix_command)
     with console.ignore_broken_pipe():
         click.echo(_format_report(report, "json" if as_json else form or "text"))
     return Exit.DONE if report.is_valid else Exit.PROBLEMS
 
 
-def _validator(gathered: Sources, dialect: str | None, only: Sequence[str], off: Sequence[str]) -> Validator:
+def _build_validator(
+    sources: Sources, dialect: str | None, only: Sequence[str], off: Sequence[str]
+) -> Validator:
     from workspace.validation.run import Selection, Validator
 
-    files, config = gathered.files, gathered.files.config
+    files, config = sources.files, sources.files.config
     if dialect is not None:
         links = config.links.model_copy(update={"dialect": Dialect(dialect)})
         files = replace(files, settings=config.model_copy(update={"links": links}))
     return Validator(files, Selection(config.validation, frozenset(only) if only else None, frozenset(off)))
 
 
-def _findings(
+def _collect_findings(
     validator: Validator, documents: Sequence[str], jobs: int | None, *, manifests: bool
 ) -> list[Finding]:
     from docyard.cli.validate_sources import collect_findings
 
     with console.show_progress("Validating documents") as progress:
-        found = collect_findings(validator, documents, jobs, progress)
+        findings = collect_findings(validator, documents, jobs, progress)
     if manifests:
-        found += validator.check_manifests()
-    return sorted(found, key=lambda one: one[2:5])
+        findings += validator.check_manifests()
+    return sorted(findings, key=lambda finding: finding[2:5])
 
 
-def _select_new(gathered: Sources, validator: Validator, found: list[Finding], since: str) -> list[Finding]:
+def _select_new(sources: Sources, validator: Validator, findings: list[Finding], since: str) -> list[Finding]:
     """Return the new findings. Only documents with findings are checked at the earlier commit."""
     from docyard.cli.validate_sources import find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
 
-    if gathered.git is None:
+    if sources.git is None:
         raise CannotError("--since needs a Git repository", fix="Leave it out.")
-    before = list_commit(gathered.git, find_range_start(gathered.git, since, gathered.commit))
-    earlier = Validator(replace(before, settings=validator.files.config), validator.selection)
-    blobs = before.reader.blobs if isinstance(before.reader, BlobReader) else {}
-    was_at = map_earlier_paths(validator.files, earlier.files, blobs, sorted({one.path for one in found}))
-    documents = sorted({*was_at.values()}.intersection(earlier.files.documents))
-    return exclude_earlier(found, _findings(earlier, documents, None, manifests=True), was_at)
+    earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
+    earlier = Validator(replace(earlier_files, settings=validator.files.config), validator.selection)
+    blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
+    earlier_paths = map_earlier_paths(
+        validator.files, earlier.files, blobs, sorted({finding.path for finding in findings})
+    )
+    documents = sorted({*earlier_paths.values()}.intersection(earlier.files.documents))
+    return exclude_earlier(
+        findings, _collect_findings(earlier, documents, None, manifests=True), earlier_paths
+    )
 
 
-def _format_fix_command(gathered: Sources, ref: str | None, staged: bool) -> str | None:
-    """Return the command that previews the fixes; none without a repository."""
-    if gathered.git is None:
+def _format_fix_command(sources: Sources, ref: str | None, staged: bool) -> str | None:
+    """Return the command that previews the fixes; None without a repository."""
+    if sources.git is None:
         return None
     source = " --staged" if staged else f" --ref {ref}" if ref else ""
     return f"docyard fix --check{source}"

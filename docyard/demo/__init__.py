@@ -1,4 +1,4 @@
-"""The demonstration: an agent and a reviewer use a real server in a temporary repository.
+"""The demonstration: an agent uses a real server in a temporary repository.
 
-story.py  what the agent calls, in order, and what each answer must hold
+story.py  the calls of the agent, the conditions on their answers, and the output
 """

@@ -1,11 +1,7 @@
-"""What the agent calls, in order, and what each answer must hold.
+"""The calls of the agent in the demonstration, the conditions on their answers, and the output.
 
-How the demonstration looks: each call, the answer, and whether it is as expected.
-
-The person of the demonstration: a commit made by hand, and the history as they would look at it.
-
-The git program is used where it is installed, since this is what people have, and the repository is the
-demonstration's own. Elsewhere the same is done without it.
+Between the calls a person makes a commit. The git program is used if it is installed, because people use it;
+otherwise the same commit is made without it.
 """
 
 from __future__ import annotations
@@ -29,18 +25,18 @@ Data = Mapping[str, Any]
 DOCUMENT = "search-api.md"
 _KEY = "demo-proposal"
 PROPOSAL = derive_id(_KEY)
-"""The proposal of the story: its id follows from the idempotency key."""
+"""The proposal of the story, whose id is derived from the idempotency key."""
 
 PERSONS_SECTION = (
     "\n## Rate Limiting\n\n"
     "A leaky bucket of 20 requests stands before each key; over it the answer is 429 with Retry-After.\n"
 )
-"""What a person adds to the document by hand between two calls."""
+"""The section that a person adds to the document between two calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call: why it is made, and a condition on its data and text. `fails`: it is wrong on purpose."""
+    """One call: its purpose, and a condition on its data and text. `fails` is true for an intended error."""
 
     purpose: str
     tool: str
@@ -51,26 +47,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PersonCommits:
-    """A moment at which somebody changes the document by hand and commits it."""
+    """A commit that a person makes between two calls."""
 
     purpose: str
 
 
 STORY: Sequence[Step | PersonCommits] = (
     Step(
-        "Discover which documents there can be",
+        "List the document types",
         "create_document",
         {},
         lambda data, _: {"api_spec", "process_checklist", "review_cleanup"} <= set(data["doc_types"]),
     ),
     Step(
-        "Read how a specification is written",
+        "Read the guidance for a specification",
         "create_document",
         {"doc_type": "api_spec"},
         lambda data, _: bool(data["instructions"]) and "## Endpoints" in data["structure"],
     ),
     Step(
-        "A wrong call is answered with the way to do it right",
+        "A wrong call returns the valid values and the usage",
         "create_document",
         {"doc_type": "invalid_type"},
         lambda data, _: "api_spec" in data["valid_types"] and bool(data["usage"]),
@@ -87,7 +83,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["path"] == DOCUMENT and data["created"] is True,
     ),
     Step(
-        "Write several things in one call, which is one commit",
+        "Make several changes in one call, which becomes one commit",
         "edit_document",
         {
             "operations": [
@@ -119,7 +115,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: all(result["success"] for result in data["batch_results"]),
     ),
     Step(
-        "Look at the document",
+        "View the document",
         "view_document",
         {"file": DOCUMENT},
         lambda data, _: data["sections"]["tasks"]["total"] == 2,
@@ -168,7 +164,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["hits"][0]["chunk_id"] == f"{DOCUMENT}#rate-limiting",
     ),
     Step(
-        "And the next edit stands beside them",
+        "The next edit preserves the person's section",
         "edit_document",
         {
             "operation": "add_task",
@@ -180,25 +176,25 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["updated"] is True and data["task_index"] == 2,
     ),
     Step(
-        "Before the person's commit, those words were not there",
+        "At the commit before the person's, the search has no hits",
         "search_docs",
         {"query": '"leaky bucket"', "ref": "HEAD~2"},
         lambda data, _: data["hits"] == [],
     ),
     Step(
-        "See which commits changed a section",
+        "List the commits that changed a section",
         "view_history",
         {"file": DOCUMENT, "slug": "tasks", "limit": 2},
         lambda data, _: data["history"][0]["tool"] == "edit_document",
     ),
     Step(
-        "Take the last commit back, as a new commit",
+        "Undo the last commit with a new commit",
         "restore_document",
         {"undo": "HEAD"},
         lambda data, _: data["commit"] != data["undo"],
     ),
     Step(
-        "Propose a change, on a branch of its own",
+        "Propose a change on a new branch",
         "create_proposal",
         {
             "title": "Promise a shorter latency",
@@ -208,7 +204,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["proposal"] == PROPOSAL,
     ),
     Step(
-        "Write to the proposal; the branch that is served stays as it is",
+        "Write to the proposal; the served branch does not change",
         "edit_document",
         {
             "operation": "replace_text",
@@ -220,30 +216,30 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["proposal"] == PROPOSAL and data["overlaps"] == [],
     ),
     Step(
-        "Ask for a review",
+        "Request a review",
         "update_proposal",
         {"proposal": PROPOSAL, "action": "submit"},
         lambda data, _: data["state"] == "open",
     ),
     Step(
-        "See what a reviewer sees",
+        "View the proposal as a reviewer does",
         "view_proposal",
         {"proposal": PROPOSAL},
         lambda data, text: data["missing"] == [] and "120 ms" in text,
     ),
     Step(
-        "Merge it; where docyard.toml protects a document, a person has to",
+        "Merge it; a protected document would need a person's approval",
         "update_proposal",
         {"proposal": PROPOSAL, "action": "merge"},
         lambda data, _: data["state"] == "merged",
     ),
 )
 
-_LINES = 24
+_MAX_LINES = 24
 
 
 class Screen:
-    """Prints the demonstration as it goes on."""
+    """The output of the demonstration, printed step by step."""
 
     def __init__(self) -> None:
         self._console = create_console()
@@ -261,27 +257,27 @@ class Screen:
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
         line = Text("→ ", style="cyan")
-        line.append(tool, style="bold cyan").append(" ").append(_readable(arguments), style="default")
+        line.append(tool, style="bold cyan").append(" ").append(_format_json(arguments), style="default")
         self._console.print(line)
 
     def answer(self, data: Mapping[str, Any], text: str) -> None:
-        lines = (_readable(data) if _is_json(text) else text).splitlines()
-        if len(lines) > _LINES:
-            lines = [*lines[:_LINES], f"… {len(lines) - _LINES} more lines"]
+        lines = (_format_json(data) if _is_json(text) else text).splitlines()
+        if len(lines) > _MAX_LINES:
+            lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines"]
         self._console.print(Text("\n".join(f"  {line}" for line in lines), style="dim"))
 
-    def verdict(self, good: bool) -> None:
+    def verdict(self, passed: bool) -> None:
         self._console.print(
-            Text("✓ as expected", style="green") if good else Text("✗ not as expected", style="bold red")
+            Text("✓ as expected", style="green") if passed else Text("✗ not as expected", style="bold red")
         )
 
     def plain(self, text: str) -> None:
         self._console.print(Text(text))
 
 
-def _readable(data: Mapping[str, Any]) -> str:
-    short = json.dumps(data, ensure_ascii=False)
-    return short if len(short) <= 90 else json.dumps(data, ensure_ascii=False, indent=2)
+def _format_json(data: Mapping[str, Any]) -> str:
+    one_line = json.dumps(data, ensure_ascii=False)
+    return one_line if len(one_line) <= 90 else json.dumps(data, ensure_ascii=False, indent=2)
 
 
 def _is_json(text: str) -> bool:
@@ -294,8 +290,8 @@ def _is_json(text: str) -> bool:
 NAME, EMAIL = "Dana Reader", "dana@example.com"
 MESSAGE = "Say how requests are limited"
 
-# A person's own settings must not decide whether the demonstration works.
-_PLAIN = (
+# The demonstration must not depend on the user's own Git settings.
+_GIT_OPTIONS = (
     "-c",
     f"user.name={NAME}",
     "-c",
@@ -316,18 +312,22 @@ def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str,
     with (folder / file).open("ab") as stream:
         stream.write(text.encode())
     arguments = ("commit", "--quiet", "--all", "--message", MESSAGE)
-    subprocess.run((program, *_PLAIN, *arguments), cwd=folder, env=variables, check=True, capture_output=True)
+    subprocess.run(
+        (program, *_GIT_OPTIONS, *arguments), cwd=folder, env=variables, check=True, capture_output=True
+    )
     return f'git commit --all --message "{MESSAGE}"'
 
 
 def read_history(folder: Path, variables: Mapping[str, str]) -> str:
-    """Return what `git log --stat` prints."""
+    """Return the output of `git log --stat`."""
     program = shutil.which("git")
     if program is None:
-        return _history_without_git(folder)
+        return _read_history_without_git(folder)
     arguments = ("--no-pager", "-c", "log.showSignature=false", "log", "--stat", "--no-color")
-    done = subprocess.run((program, *arguments), cwd=folder, env=variables, check=True, capture_output=True)
-    return done.stdout.decode(errors="replace").rstrip()
+    completed = subprocess.run(
+        (program, *arguments), cwd=folder, env=variables, check=True, capture_output=True
+    )
+    return completed.stdout.decode(errors="replace").rstrip()
 
 
 def _commit_without_git(folder: Path, file: str, text: str) -> None:
@@ -345,7 +345,7 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
     publish(GitStore(folder), batch, durable=False)
 
 
-def _history_without_git(folder: Path) -> str:
+def _read_history_without_git(folder: Path) -> str:
     from workspace.git import trees
     from workspace.git.ancestry import walk_first_parents
     from workspace.workspace import Workspace

@@ -1,11 +1,11 @@
-"""The checks of `docyard doctor`: what is wrong, what to type, and what `--fix` repairs.
+"""The checks of `docyard doctor`: problems, the commands that fix them, and the fixes of `--fix`.
 
-documents.py     checks of what stands at the served commit
+documents.py     checks of the served commit: document types, manifests and documents
 environment.py   checks of the environment
-finding.py       one thing that a checkup found
+finding.py       one finding of a check
 index.py         checks of the search index
-installation.py  the way in which Docyard was installed, and the commands that change this installation
-proposals.py     checks of what proposals rest on
-repository.py    checks of the repository
-storage.py       checks of how commits are kept
+installation.py  how Docyard was installed, and the commands that change this installation
+proposals.py     checks of tokens, discussions, proposal branches and the remote
+repository.py    checks of the repository: author, work trees, locks and settings
+storage.py       checks of the storage of commits: shallow clones, packs, damaged objects and branches
 """

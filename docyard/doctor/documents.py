@@ -1,7 +1,4 @@
-"""Checks of what stands at the served commit: document types, manifests, and each document.
-
-Checks of what searches can be filtered by: manifests, and the values that the index has of each key.
-"""
+"""Checks of the served commit: document types, manifests, each document, and the values of search filters."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_LARGE = 20_000
-"""Bytes of keys and values in the definition of search_docs that an agent ought not to read each time."""
+_MAX_TAXONOMY_BYTES = 20_000
+"""Bytes of keys and values in the definition of search_docs, which agents read in each conversation."""
 
 
 def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield the manifests of a commit that cannot be used."""
     for error in snapshot.manifest_problems():
         yield Finding(
-            Severity.WARNING, "repository", f"{error.message}, so all that it says is left out", error.fix
+            Severity.WARNING, "repository", f"{error.message}, so the manifest is ignored", error.fix
         )
 
 
@@ -41,113 +38,112 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
 
     listed: dict[str, list[str]] = {}
     for key, values in index.values().items():
-        seen = [value for value in values if is_listable(value)]
-        if len(seen) < len(values):
+        listable = [value for value in values if is_listable(value)]
+        if len(listable) < len(values):
             hidden = [value for value in values if not is_listable(value)]
             yield Finding(
                 Severity.NOTE,
                 "index",
-                f"{format_count(hidden, 'value of', 'values of')} {key} can be searched for and "
-                "not listed: over "
-                f"{MAX_VALUE_LENGTH} characters, or with some that cannot be seen",
-                f"Shorten or mend them in the documents, if agents are to filter by {key}.",
+                f"{format_count(hidden, 'value of', 'values of')} {key} can be "
+                f"searched for but not listed: longer than {MAX_VALUE_LENGTH} characters, or with "
+                "invisible characters",
+                f"Shorten or correct them in the documents, so that agents can filter by {key}.",
             )
-        if len(seen) > MAX_VALUES:
+        if len(listable) > MAX_VALUES:
             yield Finding(
                 Severity.NOTE,
                 "index",
-                f"{key} has {len(seen):,} values; search_docs lists up to {MAX_VALUES}, so it lists none of "
-                "these, and answers a wrong one with the nearest",
+                f"{key} has {len(listable):,} values; search_docs lists at most {MAX_VALUES}, so it lists "
+                "none of them, and suggests the nearest values for an unknown one",
             )
-        listed[key] = seen if len(seen) <= MAX_VALUES else []
+        listed[key] = listable if len(listable) <= MAX_VALUES else []
     if len(listed) > MAX_KEYS:
         yield Finding(
             Severity.NOTE,
             "index",
-            f"the taxonomy has over {MAX_KEYS} keys, those of every workspace included; search_docs lists no "
+            f"the taxonomy has more than {MAX_KEYS} keys, including the built-in ones; search_docs lists no "
             f"values of {format_some([*listed][MAX_KEYS:])}",
         )
     size = len(json.dumps(listed).encode())
-    if size > _LARGE:
+    if size > _MAX_TAXONOMY_BYTES:
         yield Finding(
             Severity.NOTE,
             "index",
             f"the keys and values of the taxonomy take {size:,} bytes in the definition of search_docs, and "
             "agents read them in every conversation",
-            "Declare fewer keys in docyard.toml, or give them fewer values.",
+            "Declare fewer keys in docyard.toml, or use fewer values.",
         )
 
 
 AREA = "repository"
-_SHOWN = 200
+_MAX_PATH_CHARS = 200
 Progress = Callable[[float, float | None, str | None], None]
 
 
 def check_documents(
-    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None = None
+    snapshot: Snapshot, open_writable: Callable[[], Workspace], progress: Progress | None = None
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the types and documents of a commit, whose settings are known to be right."""
-    yield from _types(snapshot)
+    """Yield the problems of the types and documents of a commit with valid settings."""
+    yield from _check_types(snapshot)
     yield from check_manifests(snapshot)
-    yield from _root(snapshot)
-    yield from _others(snapshot)
-    yield from _contents(snapshot, writable, progress)
+    yield from _check_root(snapshot)
+    yield from _check_paths(snapshot)
+    yield from _check_contents(snapshot, open_writable, progress)
 
 
-def _root(snapshot: Snapshot) -> Iterator[Finding]:
+def _check_root(snapshot: Snapshot) -> Iterator[Finding]:
     root = snapshot.config.root
     entry = snapshot.entry(root)
     if root and (entry is None or not entry.is_tree):
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"docyard.toml says that documents are below {root!r}, and no commit has such a folder yet",
-            "Mend root in docyard.toml and commit it, or create a document: that makes the folder.",
+            f"root in docyard.toml is {root!r}, but the served commit has no such folder",
+            "Correct root in docyard.toml and commit it, or create a document, which creates the folder.",
         )
     elif not snapshot.documents:
-        yield Finding(Severity.NOTE, AREA, "the commit that is served holds no documents (*.md, *.markdown)")
+        yield Finding(Severity.NOTE, AREA, "the served commit has no documents (*.md, *.markdown)")
 
 
-def _others(snapshot: Snapshot) -> Iterator[Finding]:
-    found = list(walk_tree(snapshot.git, snapshot.tree)) if snapshot.tree else []
-    others = [path for path, entry in found if not entry.is_blob and snapshot.config.is_document(path)]
-    unnameable = [path for path, _ in found if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
+def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
+    entries = list(walk_tree(snapshot.git, snapshot.tree)) if snapshot.tree else []
+    others = [path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)]
+    unnameable = [path for path, _ in entries if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
     if others:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(others, 'path is', 'paths are')} named like documents, but links or "
-            "submodules, so not "
-            f"read: {format_some(others)}",
+            f"{format_count(others, 'path is', 'paths are')} named like documents, but symbolic "
+            f"links or submodules, which are not read: {format_some(others)}",
         )
     if unnameable:
-        shown = [escape_path(path[:_SHOWN]) for path in unnameable]
+        escaped = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable]
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"no answer can name {format_count(unnameable, 'file', 'files')}, so not read: "
-            f"{format_some(shown)}",
-            "Rename them, without control characters, in UTF-8, and commit that.",
+            f"{format_count(unnameable, 'file has', 'files have')} a name with invalid characters, and "
+            f"cannot be read: {format_some(escaped)}",
+            "Rename them to valid UTF-8 without control characters, and commit.",
         )
 
 
-def _types(snapshot: Snapshot) -> Iterator[Finding]:
+def _check_types(snapshot: Snapshot) -> Iterator[Finding]:
     from workspace.snapshot.document_types import BrokenType, read_types
 
-    for found in read_types(snapshot).values():
-        if isinstance(found, BrokenType):
-            yield Finding(Severity.ERROR, AREA, found.message, found.fix)
+    for document_type in read_types(snapshot).values():
+        if isinstance(document_type, BrokenType):
+            yield Finding(Severity.ERROR, AREA, document_type.message, document_type.fix)
 
 
-def _contents(
-    snapshot: Snapshot, writable: Callable[[], Workspace], progress: Progress | None
+def _check_contents(
+    snapshot: Snapshot, open_writable: Callable[[], Workspace], progress: Progress | None
 ) -> Iterator[Finding]:
     from workspace.publishing.pruned import read_whole_file
 
-    foreign: list[str] = []
+    not_utf8: list[str] = []
     large: list[str] = []
-    lost: dict[str, str] = {}
-    in_files: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    recoverable: dict[str, str] = {}
     pointers: list[str] = []
     limit = snapshot.config.limits.document_bytes
     for done, (path, blob) in enumerate(snapshot.documents.items()):
@@ -163,27 +159,27 @@ def _contents(
         except NotADocument:
             pointers.append(path)
         except UnicodeDecodeError:
-            foreign.append(path)
+            not_utf8.append(path)
         except DamagedRepository:
-            kept = read_whole_file(snapshot.git, path, blob) is not None
-            (in_files if kept else lost)[path] = blob
-    if in_files:
+            has_file = read_whole_file(snapshot.git, path, blob) is not None
+            (recoverable if has_file else missing)[path] = blob
+    if recoverable:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {format_count([*in_files], 'document are', 'documents are')} "
+            f"the contents of {format_count([*recoverable], 'document are', 'documents are')} "
             "missing or broken in the "
-            f"repository, and whole in the work tree: {format_some([*in_files])}",
+            f"repository, but intact in the work tree: {format_some([*recoverable])}",
             FIX_COMMAND,
-            partial(_write_again, writable, in_files),
+            partial(_rewrite_blobs, open_writable, recoverable),
         )
-    if lost:
+    if missing:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {format_count([*lost], 'document are', 'documents are')} missing "
+            f"the contents of {format_count([*missing], 'document are', 'documents are')} missing "
             "or broken in the "
-            f"repository, so they can be neither read nor found: {format_some([*lost])}",
+            f"repository, so they cannot be read or searched: {format_some([*missing])}",
             FROM_A_CLONE,
         )
     if pointers:
@@ -191,31 +187,30 @@ def _contents(
             Severity.NOTE,
             AREA,
             f"{format_count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
-            "there is nothing "
-            f"to read: {format_some(pointers)}",
-            "git lfs migrate export --include='*.md' brings the texts into the repository",
+            f"their text is not available: {format_some(pointers)}",
+            "git lfs migrate export --include='*.md' stores the texts in the repository",
         )
-    if foreign:
+    if not_utf8:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(foreign, 'document is', 'documents are')} not UTF-8: {format_some(foreign)}",
+            f"{format_count(not_utf8, 'document is', 'documents are')} not UTF-8: {format_some(not_utf8)}",
             "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW && mv NEW FILE, and commit it",
         )
     if large:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(large, 'document is', 'documents are')} over {limit:,} bytes: "
+            f"{format_count(large, 'document is', 'documents are')} larger than {limit:,} bytes: "
             f"{format_some(large)}",
-            "Split them, or raise [limits] document_bytes in docyard.toml.",
+            "Split them, or increase [limits] document_bytes in docyard.toml.",
         )
 
 
-def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
+def _rewrite_blobs(open_writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
     from workspace.publishing.pruned import read_whole_file
 
-    store = writable().git
+    store = open_writable().git
     assert isinstance(store, GitStore)
     written = []
     with sync_written_objects():
@@ -225,4 +220,4 @@ def _write_again(writable: Callable[[], Workspace], blobs: Mapping[str, str]) ->
                 written.append(path)
     if not written:
         return None
-    return f"wrote the contents of {format_count(written, 'document', 'documents')} again, from the work tree"
+    return f"wrote the contents of {format_count(written, 'document', 'documents')} again from the work tree"

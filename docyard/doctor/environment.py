@@ -1,4 +1,4 @@
-"""Checks of the environment: Python, the libraries against what Docyard asks for, and writable folders."""
+"""Checks of the environment: the Python version, the required libraries, and writable folders."""
 
 from __future__ import annotations
 
@@ -26,77 +26,79 @@ AREA = "environment"
 OLDEST_PYTHON = (3, 11)
 
 
-def check_surroundings(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
-    """Yield what is wrong around the repository. `common_dir` and `worktree` are None where there is none."""
+def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
+    """Yield problems outside the repository. `common_dir` and `worktree` are None if they do not exist."""
     if sys.version_info < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
+        required_version = ".".join(map(str, OLDEST_PYTHON))
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"this Python is older than {wanted}",
-            f"Install docyard with Python {wanted}.",
+            f"this Python is older than {required_version}",
+            f"Install docyard with Python {required_version}.",
         )
     yield from check_libraries(list_requirements(), find_installation())
     if common_dir is not None and is_open_to_others(common_dir):
         yield Finding(
             Severity.WARNING,
             AREA,
-            "other users can enter docyard in the repository's Git folder, so they can hold its lock and "
-            "stop all writes",
+            "other users can open the folder docyard in the repository's Git folder, so they can hold its "
+            "lock and block all writes",
             f"{FIX_COMMAND}, as the owner of that folder",
-            partial(_close, common_dir),
+            partial(_restrict_access, common_dir),
         )
-    for folder, what in _written(common_dir, worktree):
+    for folder, label in _list_written_folders(common_dir, worktree):
         if common_dir is not None and folder == common_dir / FOLDER and is_closed_to_us(common_dir):
             yield Finding(
                 Severity.WARNING,
                 AREA,
-                f"{what} belongs to another user, so nothing can be committed by this one",
+                f"{label} belongs to another user, so this user cannot commit",
                 "Write as that user, or share the repository with a group (git config core.sharedRepository "
-                "group); `docyard serve --read-only` works as it is.",
+                "group); `docyard serve --read-only` works without a change.",
             )
         elif not folder.is_dir():
             yield Finding(
                 Severity.WARNING,
                 AREA,
-                f"{what} is no folder, so nothing can be committed",
-                "Move what stands there aside.",
+                f"{label} is not a folder, so nothing can be committed",
+                f"Move {folder} away.",
             )
         elif not environment.is_writable(folder) and not is_read_only(folder):
             yield Finding(
                 Severity.WARNING,
                 AREA,
-                f"{what} cannot be written by this user, so nothing can be committed",
+                f"{label} cannot be written by this user, so nothing can be committed",
                 "Change its owner or permissions, or use `docyard serve --read-only`.",
             )
-    yield from check_disks(_written(common_dir, worktree))
+    yield from check_disks(_list_written_folders(common_dir, worktree))
     if environment.find_home() is None:
         yield Finding(
             Severity.WARNING,
             AREA,
-            "this user has no home folder, so no key for cursors can be kept",
+            "this user has no home folder, so the key for cursors cannot be stored",
             "Set HOME.",
         )
     if shutil.which("git") is None:
         yield Finding(
-            Severity.NOTE, AREA, "the git program is not installed; docyard does not need it, people often do"
+            Severity.NOTE,
+            AREA,
+            "the git program is not installed; docyard does not need it, but its fixes name git commands",
         )
 
 
-def _close(common_dir: Path) -> str | None:
+def _restrict_access(common_dir: Path) -> str | None:
     make_private_folder(common_dir)
     if is_open_to_others(common_dir):
         return None
-    return "closed docyard in the repository's Git folder to other users"
+    return "removed other users' access to the folder docyard in the repository's Git folder"
 
 
-def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[Path, str]]:
-    """Yield the folders that a commit writes into, with words for them."""
+def _list_written_folders(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[Path, str]]:
+    """Yield the folders that a commit writes to, each with a label for messages."""
     if common_dir is not None:
         yield common_dir, "the repository's Git folder"
         for name in ("objects", "refs/heads"):
             yield common_dir / name, f"{name} in the repository's Git folder"
-        for name in ("docyard", "docyard/pending"):  # these are made when they are needed
+        for name in ("docyard", "docyard/pending"):  # these are created on demand
             if os.path.lexists(common_dir / name):
                 yield common_dir / name, f"{name} in the repository's Git folder"
     if worktree is not None:
@@ -104,28 +106,29 @@ def _written(common_dir: Path | None, worktree: Path | None) -> Iterator[tuple[P
 
 
 def check_libraries(required: Iterable[Requirement], installation: Installation) -> Iterator[Finding]:
-    """Compare what is installed with what is required; a missing extra is a note, not a problem."""
+    """Yield missing and outdated libraries; a missing extra is a note, not a problem."""
     extras: dict[str, list[Requirement]] = {}
-    for one in required:
-        if one.extra is not None:
-            extras.setdefault(one.extra, []).append(one)
-        elif problem := _problem(one):
-            message = f"{problem}; docyard needs {one.specification}"
-            yield Finding(Severity.ERROR, AREA, message, installation.repair_command(one.specification))
+    for requirement in required:
+        specification = requirement.specification
+        if requirement.extra is not None:
+            extras.setdefault(requirement.extra, []).append(requirement)
+        elif problem := _describe_problem(requirement):
+            message = f"{problem}; docyard needs {specification}"
+            yield Finding(Severity.ERROR, AREA, message, installation.repair_command(specification))
     for extra, members in extras.items():
-        problems = [problem for one in members if (problem := _problem(one))]
+        problems = [problem for requirement in members if (problem := _describe_problem(requirement))]
         if problems:
-            wanted = [one.specification for one in members]
+            specifications = [requirement.specification for requirement in members]
             yield Finding(
                 Severity.NOTE,
                 AREA,
-                f"{', '.join(problems)}; {', '.join(wanted)} is needed only for " + EXTRAS[extra],
-                installation.extra_command(extra, wanted),
+                f"{', '.join(problems)}; {', '.join(specifications)} is needed only for " + EXTRAS[extra],
+                installation.extra_command(extra, specifications),
             )
 
 
-def _problem(required: Requirement) -> str:
-    """Describe what is wrong with an installed library; empty if nothing is."""
+def _describe_problem(required: Requirement) -> str:
+    """Describe why a library does not meet its requirement; empty if it does."""
     installed = find_installed_version(required.name)
     if installed is None:
         return f"{required.name} is not installed"

@@ -10,9 +10,9 @@ FIX_COMMAND = "docyard doctor --fix"
 """The command for a finding that can be fixed here."""
 
 FROM_A_CLONE = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
-"""What to type to get missing objects from another clone; `git fetch` refuses where HEAD is not whole."""
+"""The command that copies missing objects from another clone; `git fetch` fails if HEAD is damaged."""
 
-_SHOWN = 10
+_MAX_ITEMS = 10
 
 
 class Severity(StrEnum):
@@ -25,20 +25,20 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found, in which area ("repository", "index" or "environment"), and what to type.
+    """A problem or a note in an area ("repository", "index" or "environment"), and how to fix it.
 
-    `mend` does what is safe to do about it, and says what it did; None if there was nothing to do after all.
-    It may raise WorkspaceError and OSError. A finding that a person has to mend has none. `ends_it` says that
-    nothing more can be looked at; `subject` is the ref or object that is damaged, which is not told twice.
+    `apply_fix` applies the safe fix and returns its description, or None if nothing was left to fix. It may
+    raise WorkspaceError and OSError. It is None for a finding that only a person can fix. `is_fatal` is true
+    if no further check is possible. `subject` is the damaged ref or object, which is reported once.
     """
 
     severity: Severity
     area: str
     message: str
     fix: str = ""
-    mend: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
+    apply_fix: Callable[[], str | None] | None = field(default=None, repr=False, compare=False)
 
-    ends_it: bool = False
+    is_fatal: bool = False
     subject: str = field(default="", compare=False)
 
     def data(self) -> dict[str, str]:
@@ -52,6 +52,7 @@ class Finding:
 
     @property
     def is_problem(self) -> bool:
+        """Return True for an error or a warning."""
         return self.severity is not Severity.NOTE
 
 
@@ -62,5 +63,5 @@ def format_count(items: Sequence[str], one: str, many: str) -> str:
 
 def format_some(items: Sequence[str]) -> str:
     """Return the first few items, and the number of the others."""
-    more = len(items) - _SHOWN
-    return ", ".join(items[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(items) - _MAX_ITEMS
+    return ", ".join(items[:_MAX_ITEMS]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,6 +1,6 @@
-"""Checks of the search index. They change nothing; what a finding offers to mend is done only when asked.
+"""Checks of the search index, and of the file systems that are written to.
 
-Checks of the file systems that are written to: whether they may be, and whether there is room.
+The checks change nothing; a fix runs only on request.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
 
 _DISK_AREA = "environment"
 FULL, NEARLY_FULL = 1_000_000, 50_000_000
-"""Bytes: with less than the first a commit may not fit, with less than the second it soon may not."""
+"""Free bytes: below the first a commit may fail, below the second it may fail soon."""
 
 
-def check_disks(places: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
-    """Yield one finding for each file system that is mounted read-only or short of room.
+def check_disks(folders: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+    """Yield one finding for each file system that is mounted read-only or nearly full.
 
-    `places` are the folders that are written to, with words for them; the first of a file system names it,
-    and others that are not below it.
+    `folders` are the folders that are written to, with their labels. A message names the first folder of a
+    file system, and its other folders that are not below the first.
     """
     disks: dict[tuple[int, bool], list[tuple[Path, str]]] = {}
-    for folder, what in places:
+    for folder, name in folders:
         if folder.is_dir():
-            found = disks.setdefault((folder.stat().st_dev, is_read_only(folder)), [])
-            if not any(folder.is_relative_to(other) for other, _ in found):
-                found.append((folder, what))
-    for (_, read_only), found in disks.items():
-        words = " and ".join(what for _, what in found)
+            entries = disks.setdefault((folder.stat().st_dev, is_read_only(folder)), [])
+            if not any(folder.is_relative_to(other) for other, _ in entries):
+                entries.append((folder, name))
+    for (_, read_only), entries in disks.items():
+        label = " and ".join(name for _, name in entries)
         if read_only:
             yield Finding(
                 Severity.WARNING,
                 _DISK_AREA,
-                f"the file system of {words} is mounted read-only, so nothing can be written there",
+                f"the file system of {label} is mounted read-only, so nothing can be written there",
                 "Mount it for writing (mount -o remount,rw), or use `docyard serve --read-only`.",
             )
         else:
-            yield from check_free_space(shutil.disk_usage(found[0][0]).free, words)
+            yield from check_free_space(shutil.disk_usage(entries[0][0]).free, label)
 
 
-def check_free_space(free: int, words: str) -> Iterator[Finding]:
-    """Yield what is to be said of so many free bytes."""
+def check_free_space(free: int, label: str) -> Iterator[Finding]:
+    """Yield a finding if a disk has too few free bytes."""
     if free >= NEARLY_FULL:
         return
     is_full = free < FULL
-    left = f"{free / 1_000_000:.0f} MB are" if free >= FULL else f"{free // 1000} kB are"
+    free_text = f"{free / 1_000_000:.0f} MB are" if free >= FULL else f"{free // 1000} kB are"
     yield Finding(
         Severity.ERROR if is_full else Severity.WARNING,
         _DISK_AREA,
-        f"the disk of {words} is {'full' if is_full else 'nearly full'}: {left} free",
-        "Make room there; df -h shows how full each disk is. What failed can then be sent again.",
+        f"the disk of {label} is {'full' if is_full else 'nearly full'}: {free_text} free",
+        "Free some space there; df -h shows the use of each disk. Then repeat the failed call.",
     )
 
 
 def is_read_only(folder: Path) -> bool:
-    """Return True if a folder's file system is mounted for reading only, as far as the system tells."""
+    """Return True if a folder's file system is known to be mounted read-only."""
     return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
@@ -72,7 +72,7 @@ _REBUILD = "docyard index rebuild"
 
 
 def check_index(workspace: Workspace) -> Iterator[Finding]:
-    """Yield what is wrong with the index of the served branch, and what is left of others."""
+    """Yield the problems of the served branch's index, and the unused folders of other indexes."""
     from index.service import SearchIndex
 
     index = SearchIndex(workspace)
@@ -81,8 +81,8 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            "the index has no folder that only this user can write, so each process builds its own in memory",
-            "Let this user write the repository's Git folder, or its own cache folder.",
+            "the index has no folder that only this user can write, so each process indexes in memory",
+            "Make the repository's Git folder, or this user's cache folder, writable for this user.",
         )
         return
     if status.folder.stat().st_dev != workspace.git.common_dir.stat().st_dev:
@@ -92,7 +92,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             Severity.ERROR,
             AREA,
             f"the index's own folder cannot be used: {' and '.join(status.blocked)} in it cannot be written "
-            "(a folder or a link in its place, or its permissions), so searches are answered from elsewhere",
+            "(a folder or a symbolic link in its place, or its permissions), so searches use another index",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )
@@ -102,88 +102,86 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             AREA,
             "the index is damaged; the next search rebuilds it",
             _REBUILD,
-            mend=lambda: _rebuilt(index),
+            apply_fix=lambda: _rebuild_index(index),
         )
     elif status.state is None:
         yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
     elif not status.is_current:
-        yield Finding(
-            Severity.NOTE, AREA, "the index is behind the branch; the next search brings it up to date"
-        )
+        yield Finding(Severity.NOTE, AREA, "the index is behind the branch; the next search updates it")
     if status.busy:
-        yield Finding(Severity.NOTE, AREA, "some process is writing the index now")
+        yield Finding(Severity.NOTE, AREA, "a process is writing the index")
     if status.leftovers:
         yield Finding(
             Severity.NOTE,
             AREA,
-            "a docyard died while it wrote the index, and left "
+            "a docyard process died while it wrote the index, and left "
             f"{format_count(status.leftovers, 'file', 'files')}; "
-            "the next change of the index sweeps them away",
-            mend=lambda: _swept(index),
+            "the next change of the index removes them",
+            apply_fix=lambda: _sweep_index(index),
         )
-    yield from _orphans(workspace, status.folder.parent, status.folder.name, status.schema)
+    yield from _find_orphans(workspace, status.folder.parent, status.folder.name, status.schema)
     if status.is_current:
         yield from check_values(index)
 
 
-def _rebuilt(index: SearchIndex) -> str:
+def _rebuild_index(index: SearchIndex) -> str:
     try:
         index.rebuild()
     finally:
         index.close()
-    return "built the index anew"
+    return "rebuilt the index"
 
 
-def _swept(index: SearchIndex) -> str | None:
-    return "removed what unfinished work left in the index's folder" if index.sweep() else None
+def _sweep_index(index: SearchIndex) -> str | None:
+    return "removed leftover files from the index's folder" if index.sweep() else None
 
 
-def _orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Iterator[Finding]:
-    """Yield folders of this user's that no index will use again, as far as can be told."""
+def _find_orphans(workspace: Workspace, parent: Path, own: str, schema: int) -> Iterator[Finding]:
+    """Yield index folders of this user that no index is known to use."""
     from index.storage.location import index_name
 
     branch = "x"
     suffix = index_name(schema, branch).removeprefix(f"{schema}-{branch}")
     used = {own, *(index_name(schema, name) for name in workspace.git.branches())}
-    left = [
+    unused = [
         entry.name
         for entry in sorted(parent.iterdir())
         if entry.is_dir()
         and entry.name not in used
         and entry.name.endswith(suffix)
-        and _is_left(entry.name.partition("-"), schema)
+        and _is_unused(entry.name.partition("-"), schema)
     ]
-    if left:
-        names = " ".join(left[:10])
+    if unused:
+        names = " ".join(unused[:10])
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(left, 'index folder', 'index folders')} of earlier versions or of "
+            f"{format_count(unused, 'index folder', 'index folders')} of earlier versions or of "
             "deleted branches: "
-            "they only take up room",
+            "they only use disk space",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
-            mend=lambda: _removed([parent / name for name in left]),
+            apply_fix=lambda: _remove_folders([parent / name for name in unused]),
         )
 
 
-def _removed(folders: list[Path]) -> str | None:
-    """Remove folders of indexes that nobody is writing."""
+def _remove_folders(folders: list[Path]) -> str | None:
+    """Remove index folders that no process is writing."""
     from index.storage.files import remove_entries
     from index.storage.location import Location
     from index.storage.locking import is_locked
 
     idle = [folder for folder in folders if not is_locked(Location(folder).lock)]
     remove_entries(idle)
-    gone = [folder.name for folder in idle if not folder.exists()]
+    removed = [folder.name for folder in idle if not folder.exists()]
     return (
-        f"removed {format_count(gone, 'index folder', 'index folders')} that nothing uses" if gone else None
+        f"removed {format_count(removed, 'unused index folder', 'unused index folders')}" if removed else None
     )
 
 
-def _is_left(name: tuple[str, str, str], schema: int) -> bool:
+def _is_unused(name: tuple[str, str, str], schema: int) -> bool:
     """Return True if a folder is of this version or an earlier one.
 
-    A detached work tree's own is not judged.
+    Indexes of detached work trees are excluded, because they may be in use.
     """
     version, _, rest = name
     return version.isdecimal() and (

@@ -1,7 +1,7 @@
-"""The way in which Docyard was installed, and the commands that change this installation.
+"""How Docyard was installed, and the commands that change this installation.
 
-A command for another installer fails, or changes another environment: pipx and uv keep each tool in an
-environment of its own, in which there is often no pip.
+A command for another installer fails, or changes another environment: pipx and uv keep each tool in a
+separate environment, which often has no pip.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXTRAS: Mapping[str, str] = {
     "math": "formulas on the page (`--math`)",
     "tokens": "exact counts of tokens, which are estimated without it",
 }
-"""Each extra, and what it is needed for."""
+"""Each extra and its purpose."""
 
 # The folders of uv's cache that hold the environments of `uvx`.
 _UVX_ENVIRONMENT = re.compile(r"(?:archive|environments)-v\d+")
@@ -50,11 +50,11 @@ class Requirement(NamedTuple):
 
     @property
     def specification(self) -> str:
-        """The name and the versions, without a marker, as an installer takes it."""
+        """Return the name and the versions, without a marker, in an installer's format."""
         return f"{self.name}{self.versions}"
 
     def is_met_by(self, installed: str) -> bool:
-        """Return True if an installed version is one of them; a version that is none meets nothing."""
+        """Return True if an installed version is allowed. An invalid version is not."""
         try:
             return self.versions.contains(installed, prereleases=True)
         except InvalidVersion:
@@ -73,10 +73,10 @@ class Installer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An environment that holds Docyard. `source` is what it was installed from, as a requirement.
+    """An environment that holds Docyard. `source` is the requirement that it was installed from.
 
-    `required` are the other packages that the user asked for in it, and `version` the Python, where the
-    installer needs both again to keep them.
+    `required` lists the other packages that the user installed in it, and `version` is the Python version, if
+    the installer would otherwise drop them.
     """
 
     installer: Installer
@@ -87,7 +87,7 @@ class Installation:
     version: str | None = None
 
     def extra_command(self, extra: str, requirements: Iterable[str]) -> str:
-        """Return the command that installs an extra, whose requirements are given."""
+        """Return the command that installs an extra, or its `requirements`."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "inject", self.prefix.name, *requirements])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
@@ -95,7 +95,7 @@ class Installation:
         return self._pip_command([f"{NAME}[{extra}]"])
 
     def repair_command(self, requirement: str) -> str:
-        """Return the command that installs a version of a library with which Docyard works."""
+        """Return the command that installs a required version of a library."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "runpip", self.prefix.name, "install", requirement])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
@@ -107,12 +107,14 @@ class Installation:
             return shlex.join(["uv", "pip", "install", "--python", str(self.executable), *packages])
         if find_spec("pip") is None:
             return shlex.join(["pip", "--python", str(self.executable), "install", *packages])
-        # A Python that the system manages refuses pip otherwise (PEP 668); Docyard was installed so, too.
+        # pip refuses to change a system-managed Python without this option (PEP 668).
         options = ["--break-system-packages"] if _is_managed(self.prefix) else []
-        return shlex.join([_python(self.executable), "-m", "pip", "install", *options, *packages])
+        return shlex.join(
+            [_find_python_command(self.executable), "-m", "pip", "install", *options, *packages]
+        )
 
     def _uv_command(self, packages: Iterable[str]) -> str:
-        """Return the `uv tool install` command with all packages: it forgets those not named again."""
+        """Return the `uv tool install` command with all packages: it removes packages that are not named."""
         options = [part for package in dict.fromkeys(packages) for part in ("--with", package)]
         if self.installer is Installer.UVX:
             origin = [] if self.source == NAME else ["--from", self.source]
@@ -122,29 +124,29 @@ class Installation:
 
 
 def find_installation(prefix: Path | None = None, executable: Path | None = None) -> Installation:
-    """Return the installation that this process runs from, or the one of another environment's prefix."""
+    """Return the installation of this process, or of another environment's prefix."""
     prefix = prefix or Path(sys.prefix)
     executable = executable or Path(sys.executable)
-    source = _source(prefix)
+    source = _find_source(prefix)
     if (prefix / _PIPX_METADATA).is_file():
         return Installation(Installer.PIPX, prefix, executable, source)
     if (prefix / _UV_RECEIPT).is_file():
-        return _uv_tool(prefix, executable, source)
+        return _read_uv_receipt(prefix, executable, source)
     if any(_UVX_ENVIRONMENT.fullmatch(part) for part in prefix.parts):
         return Installation(Installer.UVX, prefix, executable, source)
-    if _is_of_uv(prefix) and find_spec("pip") is None:
+    if _is_created_by_uv(prefix) and find_spec("pip") is None:
         return Installation(Installer.UV_PIP, prefix, executable, source)
     return Installation(Installer.PIP, prefix, executable, source)
 
 
 def format_extra_command(extra: str) -> str:
-    """Return the command that installs one of Docyard's extras where this process runs from."""
-    wanted = [one.specification for one in list_requirements() if one.extra == extra]
-    return find_installation().extra_command(extra, wanted)
+    """Return the command that installs one of Docyard's extras into the environment of this process."""
+    specifications = [required.specification for required in list_requirements() if required.extra == extra]
+    return find_installation().extra_command(extra, specifications)
 
 
 def list_requirements() -> list[Requirement]:
-    """List what the installed Docyard requires; nothing if it runs from its source, not installed."""
+    """Return the requirements of the installed Docyard; none if it runs from a source checkout."""
     try:
         return parse_requirements(metadata.requires(NAME) or [])
     except metadata.PackageNotFoundError:
@@ -154,16 +156,16 @@ def list_requirements() -> list[Requirement]:
 def parse_requirements(lines: Iterable[str]) -> list[Requirement]:
     """Parse requirements such as "click>=8.2" or "matplotlib>=3.10; extra == 'eval'" (PEP 508).
 
-    Those that this Python does not need, and those of extras that Docyard does not name, are left out.
+    Requirements that this Python does not need, and those of unknown extras, are omitted.
     """
-    found = []
+    requirements = []
     for line in lines:
         parsed = packaging.requirements.Requirement(line)
         for extra in (None, *EXTRAS):
             if parsed.marker is None or parsed.marker.evaluate({"extra": extra or ""}):
-                found.append(Requirement(parsed.name, parsed.specifier, extra))
+                requirements.append(Requirement(parsed.name, parsed.specifier, extra))
                 break
-    return found
+    return requirements
 
 
 def find_installed_version(name: str) -> str | None:
@@ -174,12 +176,12 @@ def find_installed_version(name: str) -> str | None:
         return None
 
 
-def _source(prefix: Path, name: str = NAME) -> str:
-    """Return the requirement that a package was installed by: its name, or a direct reference (PEP 610)."""
+def _find_source(prefix: Path, name: str = NAME) -> str:
+    """Return the requirement of a package's installation: its name, or a direct reference (PEP 610)."""
     folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
-    for found in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
+    for distribution in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
         try:
-            origin = json.loads(found.read_text("direct_url.json") or "{}")
+            origin = json.loads(distribution.read_text("direct_url.json") or "{}")
             url = str(origin["url"])
         except (ValueError, LookupError, TypeError):
             continue
@@ -191,8 +193,8 @@ def _source(prefix: Path, name: str = NAME) -> str:
     return name
 
 
-def _uv_tool(prefix: Path, executable: Path, source: str) -> Installation:
-    """Read the receipt of `uv tool install`: what the user asked for, which its next run would forget."""
+def _read_uv_receipt(prefix: Path, executable: Path, source: str) -> Installation:
+    """Read the receipt of `uv tool install`: the packages that the user named, to name them again."""
     try:
         receipt = tomllib.loads((prefix / _UV_RECEIPT).read_text(encoding="utf-8"))["tool"]
         entries = [entry for entry in receipt["requirements"] if isinstance(entry, dict)]
@@ -204,10 +206,10 @@ def _uv_tool(prefix: Path, executable: Path, source: str) -> Installation:
         if entry.get("name") == NAME and not own:
             own.append(entry)
         else:
-            others.append(_requirement(entry, prefix))
+            others.append(_parse_receipt_entry(entry, prefix))
     version = receipt.get("python")
     if own and source == NAME:
-        source = _requirement(own[0], prefix)
+        source = _parse_receipt_entry(own[0], prefix)
     elif own and own[0].get("extras"):
         source = source.replace(NAME, f"{NAME}[{','.join(own[0]['extras'])}]", 1)
     return Installation(
@@ -220,17 +222,17 @@ def _uv_tool(prefix: Path, executable: Path, source: str) -> Installation:
     )
 
 
-def _requirement(entry: Mapping[str, Any], prefix: Path) -> str:
+def _parse_receipt_entry(entry: Mapping[str, Any], prefix: Path) -> str:
     """Return an entry of a receipt as a requirement."""
     name = str(entry.get("name", ""))
     extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
     if entry.get("specifier") or not {"path", "directory", "editable", "url", "git"} & entry.keys():
         return f"{name}{extras}{entry.get('specifier', '')}"
-    return _source(prefix, name).replace(name, f"{name}{extras}", 1)
+    return _find_source(prefix, name).replace(name, f"{name}{extras}", 1)
 
 
-def _is_of_uv(prefix: Path) -> bool:
-    """Return True if uv made the virtual environment."""
+def _is_created_by_uv(prefix: Path) -> bool:
+    """Return True if uv created the virtual environment."""
     try:
         lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -244,7 +246,11 @@ def _is_managed(prefix: Path) -> bool:
     return not is_virtual and Path(standard, "EXTERNALLY-MANAGED").exists()
 
 
-def _python(executable: Path) -> str:
-    """Return "python" where a shell finds this very interpreter by that name, else its path."""
-    found = shutil.which("python")
-    return "python" if found and Path(found).absolute() == executable.with_name("python") else str(executable)
+def _find_python_command(executable: Path) -> str:
+    """Return "python" if a shell finds this interpreter by that name, else its path."""
+    command = shutil.which("python")
+    return (
+        "python"
+        if command and Path(command).absolute() == executable.with_name("python")
+        else str(executable)
+    )

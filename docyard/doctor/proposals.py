@@ -1,6 +1,6 @@
-"""Checks of what proposals rest on: the tokens of people, the words that are kept, and the branches.
+"""Checks of people's tokens, the events of proposals, proposal branches, and the remote.
 
-Checks of how the served branch stands to its remote, as that was last seen: nothing is fetched.
+The remote is compared as of the last fetch; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -24,118 +24,117 @@ AREA = "repository"
 
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
-    """Yield what keeps proposals from being read, approved or merged. Changes nothing."""
+    """Yield the problems that prevent reading, approving or merging proposals. Changes nothing."""
     from workspace.proposal_ids import BRANCH, parse_branch_id
     from workspace.proposals.event_log import EventLog
 
-    yield from _tokens(git.common_dir)
-    said = EventLog(git).read()
-    unreadable = [id for id in said.proposals if said.of(id).unreadable]
+    yield from _check_tokens(git.common_dir)
+    log = EventLog(git).read()
+    unreadable = [id for id in log.proposals if log.events_of(id).unreadable]
     if unreadable:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"words of {format_count(unreadable, 'proposal', 'proposals')} cannot be read, and are left out: "
+            f"events of {format_count(unreadable, 'proposal', 'proposals')} cannot be read, and are ignored: "
             f"{format_some(unreadable)}",
-            f"git log --stat {BRANCH} shows which commit brought the files; upgrade docyard if it is older",
+            f"git log --stat {BRANCH} shows the commits that added the files; upgrade docyard if it is older",
         )
-    silent = [name for name in git.branches() if parse_branch_id(name) not in (None, *said.proposals)]
-    if silent:
+    without_events = [name for name in git.branches() if parse_branch_id(name) not in (None, *log.proposals)]
+    if without_events:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(silent, 'branch is', 'branches are')} named like a proposal's, and "
-            "nothing is said of "
-            f"{'it' if len(silent) == 1 else 'them'}: {format_some(silent)}",
-            "docyard sync fetches the words; what was not meant as a proposal is removed with "
-            f"git branch -D {quote(silent[0])}",
+            f"{format_count(without_events, 'branch is', 'branches are')} named like a proposal's, but "
+            f"without events: {format_some(without_events)}",
+            "docyard sync fetches the events; to delete a branch that is not a proposal: "
+            f"git branch -D {quote(without_events[0])}",
         )
 
 
 def check_approvals(workspace: Workspace) -> Iterator[Finding]:
-    """Yield the open proposals whose approvals do not cover what a merge would bring under a rule."""
-    from workspace.proposals.approvals import Void
+    """Yield the open proposals whose approvals do not cover all protected changes of a merge."""
+    from workspace.proposals.approvals import VoidReason
     from workspace.proposals.events import ReviewDecision
 
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
     uncovered = [
-        one.id
-        for one in proposing.all()
-        if one.is_open
-        and any(review.verdict is ReviewDecision.APPROVE for review in one.words.reviews)
-        and Void.UNSEEN in proposing.lacking(one, reviewing.preview(one)).void.values()
+        proposal.id
+        for proposal in proposing.list_all()
+        if proposal.is_open
+        and any(review.verdict is ReviewDecision.APPROVE for review in proposal.content.reviews)
+        and VoidReason.UNSEEN
+        in proposing.find_merge_blockers(proposal, reviewing.preview(proposal)).void_reasons.values()
     ]
     if uncovered:
         yield Finding(
             Severity.WARNING,
             AREA,
             f"approvals of {format_count(uncovered, 'proposal', 'proposals')} are void, because "
-            "a merge would bring "
-            f"changes under a rule that no reviewer has seen: {format_some(uncovered)}",
-            f"docyard proposals refresh {uncovered[0]} takes them in; then approve it as it is",
+            f"a merge has protected changes that no reviewer has seen: {format_some(uncovered)}",
+            f"docyard proposals refresh {uncovered[0]} merges them; then approve it again",
         )
 
 
-def _tokens(common_dir: Path) -> Iterator[Finding]:
+def _check_tokens(common_dir: Path) -> Iterator[Finding]:
     from workspace.policy.tokens import Tokens
 
     try:
         Tokens(common_dir).list()
     except WorkspaceError as error:
         yield Finding(
-            Severity.ERROR, AREA, f"{error.message}, so nobody can approve a proposal here", error.fix
+            Severity.ERROR, AREA, f"{error.message}, so no proposal can be approved here", error.fix
         )
 
 
 def check_remote(workspace: Workspace) -> Iterator[Finding]:
-    """Yield what keeps the branch and its remote apart, and what the remote lacks."""
-    from workspace.sync.branches import SyncState, chosen
+    """Yield the differences between the branch and its remote branch, and problems of synchronisation."""
+    from workspace.sync.branches import SyncState, select_remote
 
     settings = workspace.snapshot().config.remote
     if settings.is_automatic or settings.name is not None:
         try:
-            chosen(workspace, settings.name)
+            select_remote(workspace, settings.name)
         except WorkspaceError as error:
             yield Finding(
                 Severity.ERROR,
                 AREA,
-                f"docyard.toml asks for an exchange with a remote, and {error.message}",
+                f"docyard.toml enables synchronisation with a remote, but {error.message}",
                 error.fix,
             )
             return
-    seen = workspace.standing().look()
-    if seen is None:
+    tracked = workspace.sync_status().read()
+    if tracked is None:
         return
-    if seen.stand.state is SyncState.DIVERGED:
-        yield _diverged(workspace, seen)
-    if seen.stand.state is SyncState.REWOUND:
+    if tracked.tracked.state is SyncState.DIVERGED:
+        yield _explain_divergence(workspace, tracked)
+    if tracked.tracked.state is SyncState.FORCE_PUSHED:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"'{seen.remote}' no longer has what it had of the branch",
-            "docyard sync --push brings it back, if it was not meant to go",
+            f"'{tracked.remote}' no longer has some commits of the branch",
+            "docyard sync --push restores them, if they were not removed on purpose",
         )
-    if (unpushed := seen.unpushed) is not None:
+    if (unpushed := tracked.unpushed) is not None:
         more = " or more" if unpushed.is_more else ""
         commits = "commit was" if unpushed.commits == 1 and not more else "commits were"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed.commits:,}{more} {commits} not pushed to '{seen.remote}' yet, since "
+            f"{unpushed.commits:,}{more} {commits} not pushed to '{tracked.remote}' yet, since "
             f"{unpushed.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
 
 
-def _diverged(workspace: Workspace, seen: TrackedState) -> Finding:
-    """Return why the branch and the remote's are apart, as far as that can be found without the remote."""
+def _explain_divergence(workspace: Workspace, tracked: TrackedState) -> Finding:
+    """Return a finding with the reason why the branch has diverged, from local data only."""
     from workspace.merge.commits import UnrelatedHistories
     from workspace.policy.protection import Protected
     from workspace.sync.sync import check_reviewed
 
-    assert seen.stand.theirs is not None
+    assert tracked.tracked.theirs is not None
     try:
-        check_reviewed(workspace, seen.stand.theirs)
+        check_reviewed(workspace, tracked.tracked.theirs)
     except Protected as error:
         return Finding(Severity.ERROR, AREA, error.message, error.fix)
     except (ShallowHistory, UnrelatedHistories) as error:
@@ -143,6 +142,6 @@ def _diverged(workspace: Workspace, seen: TrackedState) -> Finding:
     return Finding(
         Severity.WARNING,
         AREA,
-        f"the branch and that of '{seen.remote}' have each gone on",
-        "docyard sync joins them, or shows what is in conflict",
+        f"the branch and that of '{tracked.remote}' have diverged",
+        "docyard sync merges them, or shows the conflicts",
     )

@@ -1,8 +1,6 @@
-"""Checks of the repository: who commits, what is checked out, its locks and its settings.
+"""Checks of the repository: its author, its work trees, its locks, its settings and its hooks.
 
-Checks of what the repository itself asks Git to run or to read. Docyard runs none of it.
-
-Checks of a work tree that has the served branch checked out.
+Docyard runs no program that the settings or hooks of the repository name.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-    Writable = Callable[[], Workspace]  # opens the workspace anew, for writing
+    OpenWritable = Callable[[], Workspace]  # opens the workspace again, for writing
 
-# git-config(1): values of these are commands, or lead to some. Names are in lower case, `*` stands for any.
-_PROGRAMS = re.compile(
+# git-config(1): settings whose values are commands, or refer to commands. Names are in lower case.
+_PROGRAM_SETTINGS = re.compile(
     r"core\.(hookspath|sshcommand|editor|pager|gitproxy|askpass|alternaterefscommand)|sequence\.editor"
     r"|diff\.(external|.+\.command|.+\.textconv)|filter\..+\.(clean|smudge|process)|merge\..+\.driver"
     r"|gpg\.(.+\.)?program|gpg\.ssh\.defaultkeycommand|credential\.(.+\.)?helper|pager\..+"
@@ -44,72 +42,72 @@ _PROGRAMS = re.compile(
     r"|uploadpack\.packobjectshook|remote\..+\.(uploadpack|receivepack|vcs)|sendemail\..*cmd|trailer\..+\.(cmd|command)"
 )
 
-_READS = re.compile(r"include\.path|includeif\..+\.path|core\.(attributesfile|excludesfile|worktree)")
+_FILE_SETTINGS = re.compile(r"include\.path|includeif\..+\.path|core\.(attributesfile|excludesfile|worktree)")
 _BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
-_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-_SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
+_SECTION_LINE = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+_SETTING_LINE = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
 
 def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
-    """Yield settings and hooks that a person should know before running git here."""
+    """Yield settings and hooks that a user should know before running git here."""
     settings = [
         setting
         for file in (common_dir / "config", git_dir / "config.worktree")
-        for setting in parse_settings(_text(file))
+        for setting in parse_settings(_read_config(file))
     ]
-    programs = [name for name, value in settings if _runs(name, value)]
+    programs = [name for name, value in settings if _names_program(name, value)]
     if programs:
         yield Finding(
             Severity.NOTE,
             AREA,
-            "settings in the repository name programs, which Git would run and docyard does not: "
+            "settings in the repository name programs, which Git would run but docyard does not: "
             + format_some(list(dict.fromkeys(programs))),
-            "git config --show-origin --get-all NAME shows one; see that you trust it",
+            "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
-    reads = [name for name, _ in settings if _READS.fullmatch(name)]
+    reads = [name for name, _ in settings if _FILE_SETTINGS.fullmatch(name)]
     if reads:
         yield Finding(
             Severity.NOTE,
             AREA,
-            "settings in the repository lead to other files or folders: "
+            "settings in the repository refer to other files or folders: "
             + format_some(list(dict.fromkeys(reads))),
-            "git config --show-origin --get-all NAME shows one; see that you trust it",
+            "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
-    hooks = _hooks(common_dir / "hooks")
+    hooks = _list_hooks(common_dir / "hooks")
     if hooks:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"hooks are installed, and docyard's commits do not run them: {format_some(hooks)}",
-            "Check its commits where they arrive: on the server, or in CI.",
+            f"hooks are installed, but docyard's commits do not run them: {format_some(hooks)}",
+            "Run the same checks after a push: on the server, or in CI.",
         )
 
 
 def parse_settings(text: str) -> Iterator[tuple[str, str]]:
-    """Return names (in lower case but for the middle part) and values of a configuration file.
+    """Yield names (in lower case except the middle part) and values of a configuration file.
 
-    Includes are not followed: only this file counts. Of a continued line the first part is returned.
+    Included files are not read. For a continued line, the first part of the value is returned.
     """
     section = ""
     for line in text.splitlines():
-        found = _SECTION.match(line)
-        if found is not None:
-            section = found[1].lower() + (f".{found[2]}" if found[2] is not None else "")
-            line = line[found.end() :]
-        setting = _SETTING.match(line)
+        heading = _SECTION_LINE.match(line)
+        if heading is not None:
+            section = heading[1].lower() + (f".{heading[2]}" if heading[2] is not None else "")
+            line = line[heading.end() :]
+        setting = _SETTING_LINE.match(line)
         if setting is not None and section:
             yield f"{section}.{setting[1].lower()}", (setting[2] or "").strip('"')
 
 
-def _runs(name: str, value: str) -> bool:
+def _names_program(name: str, value: str) -> bool:
     if name == "core.fsmonitor":
         return value.lower() not in _BOOLEANS
     if name.startswith("alias."):
         return value.startswith("!")
-    return _PROGRAMS.fullmatch(name.lower()) is not None
+    return _PROGRAM_SETTINGS.fullmatch(name.lower()) is not None
 
 
-def _hooks(folder: Path) -> list[str]:
+def _list_hooks(folder: Path) -> list[str]:
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -117,7 +115,7 @@ def _hooks(folder: Path) -> list[str]:
     return [name for name in names if "." not in name and os.access(folder / name, os.X_OK)]
 
 
-def _text(file: Path) -> str:
+def _read_config(file: Path) -> str:
     try:
         return file.read_text("utf-8", "replace") if file.is_file() else ""
     except OSError:
@@ -138,21 +136,21 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             "git worktree prune",
         )
         return
-    # A Git directory that stands apart does not know its work tree, whose attributes count.
+    # A separate Git directory does not know its work tree, whose attributes apply.
     git = GitStore(worktree.path if (worktree.path / ".git").exists() else worktree.git_dir)
     unfinished = find_unfinished_operation(worktree.git_dir)
     if unfinished is not None:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{unfinished} is in progress, and nothing can be written until it is done",
-            "git status says how to finish or abort it",
+            f"{unfinished} is in progress, and nothing can be written until it ends",
+            "git status shows the commands that finish or abort it",
         )
     if git.config_flag("core.sparseCheckout"):
         yield Finding(
             Severity.ERROR,
             AREA,
-            "this is a sparse checkout, which is not written",
+            "the work tree is a sparse checkout, which docyard does not write to",
             "git sparse-checkout disable",
         )
     index = None
@@ -167,7 +165,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
                 Severity.ERROR,
                 AREA,
                 "files are unmerged, and nothing can be written until they are resolved",
-                "git status names them; mend each, then git add it",
+                "git status lists them; resolve each, then git add it",
             )
     files = WorkFiles(git, worktree.path)
     changed: list[str] = []
@@ -182,8 +180,8 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         if staged is not None and (staged.skip_worktree or staged.intent_to_add):
             flagged.append(path)
             continue
-        same = entry is not None and staged is not None and staged.id == entry.id
-        if not same or not files.is_unchanged(
+        is_staged_unchanged = entry is not None and staged is not None and staged.id == entry.id
+        if not is_staged_unchanged or not files.is_unchanged(
             FileChange(path, entry, None, entry.mode if entry else FILE_MODE)
         ):
             changed.append(path)
@@ -191,8 +189,8 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(changed, 'document has', 'documents have')} changes that are not committed, "
-            f"and cannot be written meanwhile: {format_some(changed)}",
+            f"{format_count(changed, 'document has', 'documents have')} uncommitted changes, "
+            f"and cannot be written until they are committed: {format_some(changed)}",
             "git status, then commit or stash them",
         )
     if flagged:
@@ -209,46 +207,45 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"{format_count(filtered, 'document has', 'documents have')} a filter or an encoding "
-            "that only Git can "
-            f"apply, and cannot be written: {format_some(filtered)}",
-            "Take it out of .gitattributes.",
+            f"that only Git can apply, and cannot be written: {format_some(filtered)}",
+            "Remove it from .gitattributes.",
         )
 
 
 AREA = "repository"
-_STALE_LOCK = 60.0  # seconds; no git command holds a lock for as long as that
+_STALE_LOCK_S = 60.0  # git commands hold a lock for a shorter time
 
 
-def build_unreadable_finding(error: WorkspaceError, *, ends_it: bool = False) -> Finding:
+def build_unreadable_finding(error: WorkspaceError, *, is_fatal: bool = False) -> Finding:
     """Return the finding for a repository, or a part of it, that cannot be read."""
-    return Finding(Severity.ERROR, AREA, error.message, error.fix, ends_it=ends_it)
+    return Finding(Severity.ERROR, AREA, error.message, error.fix, is_fatal=is_fatal)
 
 
 def check_repository(
-    workspace: Workspace, writable: Writable, progress: Progress | None = None
+    workspace: Workspace, open_writable: OpenWritable, progress: Progress | None = None
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the repository, its work trees, its settings and its documents.
+    """Yield the problems of the repository, its work trees, its settings and its documents.
 
     Changes nothing.
     """
     from workspace.publishing.recovery import find_leftovers
 
-    left = find_leftovers(workspace.git.common_dir)
-    yield from _leftovers(workspace.git.common_dir, left, writable)
-    yield from _locks(workspace.git.common_dir, left)
+    leftovers = find_leftovers(workspace.git.common_dir)
+    yield from _check_leftovers(workspace.git.common_dir, leftovers, open_writable)
+    yield from _check_locks(workspace.git.common_dir, leftovers)
     yield from check_settings(workspace.git.common_dir, workspace.git.git_dir)
     yield from check_storage(workspace.git)
-    yield from _identity(workspace)
+    yield from _check_identity(workspace)
     if workspace.branch is None:
         yield Finding(
             Severity.WARNING,
             AREA,
-            "HEAD is detached: documents can be read, and nothing can be written",
+            "HEAD is detached: documents can be read, but not written",
             "git switch BRANCH, or serve one with `docyard serve --branch BRANCH`",
         )
     snapshot = workspace.snapshot()
     if snapshot.commit is None:
-        yield Finding(Severity.NOTE, AREA, "there is no commit yet; the first document makes one")
+        yield Finding(Severity.NOTE, AREA, "there is no commit yet; the first document creates one")
         return
     try:
         settings = snapshot.config
@@ -261,10 +258,10 @@ def check_repository(
         yield Finding(
             Severity.WARNING,
             AREA,
-            "the repository asks for signed commits, which docyard does not make, so it will not write",
-            'Put signing = "off" into docyard.toml if unsigned commits are acceptable here.',
+            "the repository requires signed commits, which docyard cannot create, so it does not write",
+            'Set signing = "off" in docyard.toml if unsigned commits are acceptable.',
         )
-    yield from check_documents(snapshot, writable, progress)
+    yield from check_documents(snapshot, open_writable, progress)
     if workspace.branch is None:
         return
     worktrees = workspace.git.worktrees_of(workspace.branch)
@@ -272,91 +269,97 @@ def check_repository(
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{len(worktrees)} work trees stand on the branch, and nothing can be written meanwhile",
-            "git worktree list; then git switch all but one to another branch",
+            f"{len(worktrees)} work trees have the branch checked out, so nothing can be written",
+            "git worktree list; then switch all but one to another branch with git switch",
         )
     for worktree in worktrees:
         yield from check_worktree(worktree, snapshot)
 
 
-def _identity(workspace: Workspace) -> Iterator[Finding]:
+def _check_identity(workspace: Workspace) -> Iterator[Finding]:
     if workspace.git.identity() is None:
         name, email = workspace.author()
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"Git knows no name for you, so commits will be by {name} <{email}>",
+            f"Git's user.name and user.email are not set, so the author of commits is {name} <{email}>",
             'git config --global user.name "Your Name" && git config --global user.email you@example.com',
         )
 
 
-def _leftovers(common_dir: Path, left: Leftovers, writable: Writable) -> Iterator[Finding]:
-    mend = partial(_recover, writable)
-    if left.locks:
+def _check_leftovers(
+    common_dir: Path, leftovers: Leftovers, open_writable: OpenWritable
+) -> Iterator[Finding]:
+    recover = partial(_recover, open_writable)
+    if leftovers.locks:
         yield Finding(
             Severity.ERROR,
             AREA,
-            "a docyard died in the middle of a commit, and its locks keep everyone from writing: "
-            + ", ".join(left.locks),
+            "a docyard process died during a commit, and its locks block all writes: "
+            + ", ".join(leftovers.locks),
             FIX_COMMAND,
-            mend,
+            recover,
         )
-    elif any((common_dir / folder / JOURNAL).exists() for folder in left.folders):
+    elif any((common_dir / folder / JOURNAL).exists() for folder in leftovers.folders):
         yield Finding(
             Severity.ERROR,
             AREA,
-            "a docyard died in the middle of a commit, and someone removed its locks: files may hold what "
-            "was not committed",
+            "a docyard process died during a commit, and its locks were removed: files may contain "
+            "uncommitted text",
             FIX_COMMAND,
-            mend,
+            recover,
         )
-    elif left.folders:
-        count = "a private folder" if len(left.folders) == 1 else f"{len(left.folders)} private folders"
+    elif leftovers.folders:
+        count = (
+            "one private folder"
+            if len(leftovers.folders) == 1
+            else f"{len(leftovers.folders)} private folders"
+        )
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"a docyard died in the middle of a commit and left {count}; no harm was done",
+            f"a docyard process died during a commit and left {count}; nothing is damaged",
             FIX_COMMAND,
-            mend,
+            recover,
         )
 
 
-def _recover(writable: Writable) -> str:
-    recovered = writable().recover()
+def _recover(open_writable: OpenWritable) -> str:
+    recovered = open_writable().recover()
     rolled_back, completed = (recovered.rolled_back, recovered.rolled_forward) if recovered else (0, 0)
-    done = [f"{_commits(rolled_back)} taken back"] if rolled_back else []
-    done += [f"{_commits(completed)} completed"] if completed else []
-    return f"recovered from a crash: {' and '.join(done) or 'no commit had been cut short'}"
+    actions = [f"{_format_commit_count(rolled_back)} rolled back"] if rolled_back else []
+    actions += [f"{_format_commit_count(completed)} completed"] if completed else []
+    return f"recovered from a crash: {' and '.join(actions) or 'no commit was incomplete'}"
 
 
-def _commits(number: int) -> str:
+def _format_commit_count(number: int) -> str:
     return "1 commit was" if number == 1 else f"{number} commits were"
 
 
-def _locks(common_dir: Path, left: Leftovers) -> Iterator[Finding]:
-    """Yield old locks of other programs, without removing them: a slow program may hold them."""
-    for name, lock in _lock_files(common_dir):
+def _check_locks(common_dir: Path, leftovers: Leftovers) -> Iterator[Finding]:
+    """Yield old locks of other programs. They are not removed, because a slow program may still hold them."""
+    for name, lock in _list_lock_files(common_dir):
         try:
             age = time.time() - lock.stat().st_mtime
         except OSError:
             continue
-        if age > _STALE_LOCK and name not in left.locks:
+        if age > _STALE_LOCK_S and name not in leftovers.locks:
             yield Finding(
                 Severity.ERROR,
                 AREA,
-                f"the lock {name} in the Git folder is {_ago(age)} old; its program may have died",
+                f"the lock {name} in the Git folder is {_format_age(age)} old; its program may have died",
                 f'If no git program is running here: rm "$(git rev-parse --git-common-dir)/{name}"',
             )
 
 
-def _lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
-    """Yield Git's locks in the Git folder, those of work trees included, by their names in it."""
+def _list_lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
+    """Yield Git's locks in the Git folder, including those of work trees, with their names in it."""
     for pattern in ("*.lock", "worktrees/*/*.lock", "refs/**/*.lock", "objects/*.lock"):
         for lock in sorted(common_dir.glob(pattern)):
             yield lock.relative_to(common_dir).as_posix(), lock
 
 
-def _ago(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     minutes = seconds / 60
     if minutes < 120:
         return f"{minutes:.0f} minutes"

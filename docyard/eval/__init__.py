@@ -1,7 +1,7 @@
-"""The evaluation of `docyard eval`: labelled cases in; measures, reports and plots out.
+"""The evaluation of `docyard eval`: labelled cases, measures, reports and plots.
 
-cases.py   cases
-plot.py    A plot of quality and latency over runs
-report.py  the report of a run in Markdown, with what changed since an earlier one
-run.py     A run
+cases.py   cases, and the files that hold them
+plot.py    a plot of quality and latency over runs
+report.py  the report of a run in Markdown, compared with an earlier run
+run.py     a run: the results of all cases, and their measures
 """

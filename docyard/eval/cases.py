@@ -1,16 +1,11 @@
-"""Cases: questions whose answers are known, and what can be wrong with a file of them.
+"""Cases: questions with known answers, read from YAML, JSONL or TREC judgements.
 
-A case made of a record's fields: which there are, and what each may hold.
+All problems of the files are reported together, each with its line. This module is the boundary module of
+YAML for case files.
 
-Records of YAML and JSONL files, each with the line on which it begins. The door to YAML for case files.
-
-From files to cases: which form a file has, and all that is wrong with the files at once.
-
-TREC's judgements: `query iteration document grade` on each line, and a file of the queries beside them.
-
-Columns are parted by blanks, or by tabs, where a document's name may hold blanks; the iteration, which
-nobody uses, may be left out. Queries are lines of `id<TAB>text`, or JSONL with `id` (or `_id`) and `text`
-(or `query`).
+A line of TREC judgements is `query iteration document grade`, and the queries are in another file. Columns
+are separated by blanks, or by tabs if a document's name contains blanks. The iteration is optional.
+Queries are lines of `id<TAB>text`, or JSONL with `id` (or `_id`) and `text` (or `query`).
 """
 
 from __future__ import annotations
@@ -25,16 +20,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 
-SHOWN = 20
-"""How many problems of a file are listed."""
+MAX_LISTED_PROBLEMS = 20
+"""The maximum number of problems in an error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the addresses that answer it, each with a grade: 1 and more are right, 0 and less not.
+    """A question and the addresses that answer it, each with a grade; a grade above 0 means relevant.
 
-    An address is that of a section, which is its chunk's id, or that of a whole document. `filters` and
-    `path` narrow the search as they do for an agent. `file` and `line` (from 1) say where the case stands.
+    An address names a section, by its chunk's id, or a whole document. `filters` and `path` narrow the search
+    as they do for an agent. `file` and `line` (from 1) are the location of the case.
     """
 
     id: str
@@ -48,13 +43,13 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """What is asked and expected, as 16 hexadecimal digits: where it differs, measures do not compare."""
-        told = [self.query, sorted(self.expected.items()), sorted(self.filters.items()), self.path]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        """Return a digest of the question and its answers; cases with different digests are not compared."""
+        content = [self.query, sorted(self.expected.items()), sorted(self.filters.items()), self.path]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a line of a file; lines count from 1."""
+    """A problem on a line of a file; lines count from 1."""
 
     file: str
     line: int
@@ -65,118 +60,120 @@ class Problem(NamedTuple):
 
 
 class InvalidCases(WorkspaceError):
-    """Case files that cannot be used as they are; `details` has the first problems and the count of all."""
+    """Invalid case files; `details` has the first problems and the number of all."""
 
     code: ClassVar[str] = "INVALID_CASES"
 
     @classmethod
-    def because(cls, problems: Sequence[Problem]) -> InvalidCases:
-        """List the first problems in a message of several lines."""
-        shown = [str(problem) for problem in problems[:SHOWN]]
-        more = len(problems) - len(shown)
-        lines = [*shown, f"and {more:,} more"] if more else shown
+    def from_problems(cls, problems: Sequence[Problem]) -> InvalidCases:
+        """Return an error that lists the first problems, one a line."""
+        listed = [str(problem) for problem in problems[:MAX_LISTED_PROBLEMS]]
+        more = len(problems) - len(listed)
+        lines = [*listed, f"and {more:,} more"] if more else listed
         return cls(
             "the cases cannot be used:" + "".join(f"\n  {line}" for line in lines),
-            fix="Mend these lines; docs/search.md describes the files.",
-            problems=shown,
+            fix="Correct these lines; docs/search.md describes the format.",
+            problems=listed,
             count=len(problems),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping as it stands in a file, and its first line, counted from 1."""
+    """A mapping in a file, and its first line, counted from 1."""
 
     line: int
     fields: Mapping[str, object]
 
 
 def read_text(file: str, data: bytes) -> str | Problem:
-    """Decode a file; the Problem is the first line that is not UTF-8."""
+    """Return the text of a file, or a Problem for the first line that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Problem(file, data.count(b"\n", 0, error.start) + 1, "this is not UTF-8")
+        return Problem(file, data.count(b"\n", 0, error.start) + 1, "the line must be UTF-8")
 
 
 def split_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers from 1."""
-    # Unlike here, `splitlines` ends a line at U+2028, which may stand in a JSON string.
+    # `splitlines` would also split at U+2028, which a JSON string may contain.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line.rstrip("\r")
 
 
 def read_jsonl(file: str, text: str) -> Iterator[Record | Problem]:
-    """Read one object from each line; blank lines are skipped."""
+    """Yield the object of each line; blank lines are skipped."""
     for number, line in split_lines(text):
         try:
-            value = json.loads(line, object_pairs_hook=_once)
+            value = json.loads(line, object_pairs_hook=_reject_repeated_keys)
         except json.JSONDecodeError as error:
-            yield Problem(file, number, f"this is not JSON: {_lower(error.msg)} at column {error.colno}")
+            yield Problem(
+                file, number, f"the line must be JSON: {_lower_first(error.msg)} at column {error.colno}"
+            )
         except (ValueError, RecursionError) as error:
-            yield Problem(file, number, f"this cannot be read: {_lower(str(error))}")
+            yield Problem(file, number, f"the case cannot be read: {_lower_first(str(error))}")
         else:
             if isinstance(value, dict):
                 yield Record(number, value)
             else:
-                yield Problem(file, number, "this is not an object: write {…}")
+                yield Problem(file, number, "the line must be a JSON object: write {…}")
 
 
 def read_yaml(file: str, text: str) -> Iterator[Record | Problem]:
-    """Read a list of mappings, or a mapping whose `cases` is one. A syntax error ends the file."""
+    """Yield the mappings of a list, or of the list `cases` in a mapping. A syntax error ends the file."""
     import yaml
 
-    # The loader in C would overflow the stack on a text made of brackets; this one raises RecursionError.
+    # The C loader overflows the stack on deeply nested brackets; this one raises RecursionError.
     loader = yaml.SafeLoader("")
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        yield Problem(file, _line_of(error), f"this is not YAML: {_reason(error)}")
+        yield Problem(file, _get_line(error), f"the file must be YAML: {_format_reason(error)}")
         return
     if isinstance(root, yaml.MappingNode):
         root = next((value for key, value in root.value if key.value == "cases"), root)
     if not isinstance(root, yaml.SequenceNode):
         line = root.start_mark.line + 1 if root else 1
-        yield Problem(file, line, "this is not a list of cases: begin each with `- query: …`")
+        yield Problem(file, line, "the file must be a list of cases: begin each with `- query: …`")
         return
     for node in root.value:
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.MappingNode):
-            yield Problem(file, line, "this is not a case: write `query: …` and `expected: …`")
+            yield Problem(file, line, "a case must be a mapping: write `query: …` and `expected: …`")
             continue
         try:
-            _once([(key.value, None) for key, _ in node.value])
+            _reject_repeated_keys([(key.value, None) for key, _ in node.value])
             fields: dict[Any, object] = loader.construct_object(node, deep=True)
         except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-            yield Problem(file, _line_of(error, line), f"this cannot be read: {_reason(error)}")
+            yield Problem(file, _get_line(error, line), f"the case cannot be read: {_format_reason(error)}")
         else:
             yield Record(line, {str(key): value for key, value in fields.items()})
 
 
-def _once(pairs: Iterable[tuple[Any, object]]) -> dict[str, object]:
-    """Make a mapping of pairs, as JSON and YAML would, but raise ValueError for a key that is repeated."""
-    found: dict[str, object] = {}
+def _reject_repeated_keys(pairs: Iterable[tuple[Any, object]]) -> dict[str, object]:
+    """Return a mapping of pairs. Raises ValueError for a repeated key."""
+    fields: dict[str, object] = {}
     for key, value in pairs:
-        if str(key) in found:
-            raise ValueError(f"'{key}' stands there twice")
-        found[str(key)] = value
-    return found
+        if str(key) in fields:
+            raise ValueError(f"the key '{key}' is repeated")
+        fields[str(key)] = value
+    return fields
 
 
-def _line_of(error: Exception, default: int = 1) -> int:
+def _get_line(error: Exception, default: int = 1) -> int:
     mark = getattr(error, "problem_mark", None)
     return mark.line + 1 if mark else default
 
 
-def _reason(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return _lower(str(getattr(error, "problem", None) or error).split("\n")[0])
+        return "the nesting is too deep"
+    return _lower_first(str(getattr(error, "problem", None) or error).split("\n")[0])
 
 
-def _lower(message: str) -> str:
+def _lower_first(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
@@ -184,16 +181,16 @@ FIELDS = ("id", "query", "expected", "expected_ids", "expected_paths", "filters"
 _EXPECTED = ("expected", "expected_ids", "expected_paths")
 
 
-class _Wrong(Exception):
-    """A field that does not hold what it may."""
+class _InvalidField(Exception):
+    """A field has an invalid value."""
 
 
 def read_case(file: str, record: Record) -> Case | list[Problem]:
-    """Make a case of a record, or say all that is wrong with it.
+    """Return the case of a record, or all its problems.
 
-    Without an `id` a case is known by its query and filters, so that it stays the same where lines move.
+    Without an `id`, the query and the filters identify a case, so that it stays the same if lines move.
     """
-    problems = [*_unknown(record.fields)]
+    problems = [*_check_field_names(record.fields)]
     fields = _Fields(record.fields, problems)
     query = fields.text("query")
     if query is not None and not query.strip():
@@ -205,11 +202,11 @@ def read_case(file: str, record: Record) -> Case | list[Problem]:
     path, category, name = fields.text("path"), fields.text("category"), fields.name()
     if problems:
         return [Problem(file, record.line, reason) for reason in problems]
-    asked = (query or "").strip()
-    narrowed = [f" [{key}: {value}]" for key, value in sorted({**filters, "path": path}.items()) if value]
+    terms = (query or "").strip()
+    restrictions = [f" [{key}: {value}]" for key, value in sorted({**filters, "path": path}.items()) if value]
     return Case(
-        id=name or asked + "".join(narrowed),
-        query=asked,
+        id=name or terms + "".join(restrictions),
+        query=terms,
         expected=expected,
         filters=filters,
         path=path,
@@ -219,16 +216,16 @@ def read_case(file: str, record: Record) -> Case | list[Problem]:
     )
 
 
-def _unknown(fields: Mapping[str, object]) -> Iterator[str]:
+def _check_field_names(fields: Mapping[str, object]) -> Iterator[str]:
     for name in fields:
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(FIELDS)}"
+            hint = f"did you mean '{near[0]}'?" if near else f"the fields are {', '.join(FIELDS)}"
             yield f"there is no field '{name[:50]}': {hint}"
 
 
 class _Fields:
-    """Reads fields one by one, and notes what is wrong with each."""
+    """A reader of fields, which collects the problems of each."""
 
     def __init__(self, fields: Mapping[str, object], problems: list[str]) -> None:
         self._fields = fields
@@ -238,7 +235,7 @@ class _Fields:
         value = self._fields.get(name)
         if value is None or isinstance(value, str):
             return value
-        self._problems.append(f"`{name}` is not text: put it into quotes")
+        self._problems.append(f"`{name}` must be text: put it into quotes")
         return None
 
     def name(self) -> str:
@@ -249,59 +246,59 @@ class _Fields:
         value = self._fields.get("filters")
         if value is None:
             return {}
-        if isinstance(value, dict) and all(isinstance(one, str) for pair in value.items() for one in pair):
+        if isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair):
             return value
-        self._problems.append("`filters` is not a mapping of a key to a text, such as {type: runbook}")
+        self._problems.append("`filters` must be a mapping of keys to texts, such as {type: runbook}")
         return {}
 
     def expected(self) -> Mapping[str, int]:
-        found: dict[str, int] = {}
+        grades: dict[str, int] = {}
         named = [name for name in _EXPECTED if self._fields.get(name) is not None]
         for name in named:
             try:
-                graded = _graded(self._fields[name])
-            except _Wrong as wrong:
-                self._problems.append(f"`{name}` {wrong}")
+                graded = _parse_grades(self._fields[name])
+            except _InvalidField as error:
+                self._problems.append(f"`{name}` {error}")
                 return {}
-            repeated = [address for address in graded if address in found]
+            repeated = [address for address in graded if address in grades]
             self._problems.extend(f"'{address}' is expected twice" for address in repeated)
-            found |= graded
+            grades |= graded
         if not named:
             self._problems.append("there is no `expected`")
-        elif not any(grade > 0 for grade in found.values()):
-            self._problems.append("nothing is expected: name an address with a grade above 0")
-        return found
+        elif not any(grade > 0 for grade in grades.values()):
+            self._problems.append("`expected` must have an address with a grade above 0")
+        return grades
 
 
-def _graded(value: object) -> dict[str, int]:
-    """Addresses with their grades: of one address, a list of them (grade 1 each), or a mapping to grades."""
+def _parse_grades(value: object) -> dict[str, int]:
+    """Return the grades of an address, of a list of addresses (grade 1 each), or of a mapping."""
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list):
         if not all(isinstance(address, str) for address in value):
-            raise _Wrong("holds something else than addresses")
+            raise _InvalidField("must contain only addresses")
         pairs: list[tuple[object, object]] = [(address, 1) for address in value]
         if len(set(value)) < len(value):
-            raise _Wrong("names an address twice")
+            raise _InvalidField("must not repeat an address")
     elif isinstance(value, dict):
         pairs = list(value.items())
     else:
-        raise _Wrong("is neither an address, nor a list of them, nor a mapping of addresses to grades")
+        raise _InvalidField("must be an address, a list of addresses, or a mapping of addresses to grades")
     graded = {}
     for address, grade in pairs:
         if not isinstance(address, str) or not address.strip():
-            raise _Wrong("holds an empty address")
+            raise _InvalidField("must not contain an empty address")
         if type(grade) is not int:
-            raise _Wrong(f"grades '{address}' by something else than a whole number")
+            raise _InvalidField(f"must grade '{address}' with a whole number")
         graded[address.strip()] = grade
     return graded
 
 
-_TAKEN = ("category", "filters", "path")
+_QUERY_FIELDS = ("category", "filters", "path")
 
 
 class Judgement(NamedTuple):
-    """A line of a qrels file."""
+    """A line of a file of TREC judgements."""
 
     line: int
     query: str
@@ -310,18 +307,18 @@ class Judgement(NamedTuple):
 
 
 def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
-    """Read judgements line by line; a document that is judged twice for one query is a problem."""
+    """Yield judgements line by line; a second judgement of a document for one query is a problem."""
     seen: dict[tuple[str, str], int] = {}
     for number, line in split_lines(text):
         columns = [cell.strip() for cell in line.split("\t")] if "\t" in line.strip() else line.split()
         if len(columns) not in (3, 4) or not all(columns):
-            yield Problem(file, number, "there must be 4 columns: query, iteration, document, grade")
+            yield Problem(file, number, "a line must have 4 columns: query, iteration, document, grade")
             continue
         query, document, grade = columns[0], columns[-2], columns[-1]
         try:
             judgement = Judgement(number, query, document, int(grade))
         except ValueError:
-            yield Problem(file, number, f"the grade '{grade[:50]}' is not a whole number")
+            yield Problem(file, number, f"the grade must be a whole number (got '{grade[:50]}')")
             continue
         first = seen.setdefault((query, document), number)
         if first == number:
@@ -331,29 +328,29 @@ def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
 
 
 def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
-    """Read queries as records with `id` and `query`, whichever form the file has; each id stands once."""
+    """Yield queries as records with `id` and `query`, from either format; a repeated id is a problem."""
     seen: dict[str, int] = {}
     is_jsonl = Path(file).suffix.lower() == ".jsonl"
     for item in (read_jsonl if is_jsonl else _read_tsv)(file, text):
         if isinstance(item, Problem):
             yield item
             continue
-        name, query = _either(item, "id", "_id"), _either(item, "text", "query")
+        name, query = _get_either(item, "id", "_id"), _get_either(item, "text", "query")
         if not isinstance(name, str | int) or name == "":
             yield Problem(file, item.line, "there is no `id`")
         elif query is None:
             yield Problem(file, item.line, "there is no `text`")
         elif (first := seen.setdefault(str(name), item.line)) != item.line:
-            yield Problem(file, item.line, f"the id '{name}' stands twice, first on line {first}")
+            yield Problem(file, item.line, f"the id '{name}' is repeated, first on line {first}")
         else:
-            taken = {key: item.fields[key] for key in _TAKEN if key in item.fields}
-            yield Record(item.line, {"id": str(name), "query": query, **taken})
+            extra = {key: item.fields[key] for key in _QUERY_FIELDS if key in item.fields}
+            yield Record(item.line, {"id": str(name), "query": query, **extra})
 
 
 def join_judgements(
     file: str, judgements: list[Judgement], queries_file: str, queries: list[Record]
 ) -> Iterator[Case | Problem]:
-    """Join judgements and queries: a case for each query that is judged, in the order of the queries."""
+    """Yield a case for each judged query, in the order of the queries."""
     expected: dict[str, dict[str, int]] = {}
     known = {query.fields["id"] for query in queries}
     for judgement in judgements:
@@ -374,10 +371,10 @@ def _read_tsv(file: str, text: str) -> Iterator[Record | Problem]:
         if tab:
             yield Record(number, {"id": name.strip(), "text": query})
         else:
-            yield Problem(file, number, "there must be 2 columns, parted by a tab: id, text")
+            yield Problem(file, number, "a line must have 2 columns, separated by a tab: id, text")
 
 
-def _either(record: Record, name: str, other: str) -> object:
+def _get_either(record: Record, name: str, other: str) -> object:
     return record.fields.get(name, record.fields.get(other))
 
 
@@ -385,32 +382,32 @@ _RECORDS = {".yaml": read_yaml, ".yml": read_yaml, ".jsonl": read_jsonl}
 
 
 def is_qrels(file: Path) -> bool:
-    """Return True if a file is read as TREC's judgements, which need a file of queries."""
+    """Return True if a file is read as TREC judgements, which need a file of queries."""
     return file.suffix.lower() not in _RECORDS
 
 
 def read_cases(files: Sequence[Path], queries: Path | None = None) -> list[Case]:
-    """Read every case of some files. Raises InvalidCases, which lists what is wrong by file and line.
+    """Return the cases of all files. Raises InvalidCases, which lists the problems by file and line.
 
-    `queries` has the texts for those of the files that are judgements; a query that none of them judges is
-    left out. Raises OSError for a file that cannot be read.
+    `queries` is the file of queries for files of judgements; a query without a judgement is ignored. Raises
+    OSError for a file that cannot be read.
     """
-    items = [item for file in files for item in _read(file, queries)]
+    items = [item for file in files for item in _read_file(file, queries)]
     problems = [item for item in items if isinstance(item, Problem)]
     cases = [item for item in items if isinstance(item, Case)]
-    problems += _repeated(cases)
+    problems += _find_repeated_ids(cases)
     if not cases and not problems:
         problems.append(Problem(files[0].name, 1, "there is no case"))
     if problems:
-        raise InvalidCases.because(problems)
+        raise InvalidCases.from_problems(problems)
     return cases
 
 
-def _read(file: Path, queries: Path | None) -> Iterator[Case | Problem]:
+def _read_file(file: Path, queries: Path | None) -> Iterator[Case | Problem]:
     if not is_qrels(file):
         yield from _read_records(file)
     elif queries is None:
-        yield Problem(file.name, 1, "judgements need the file of their queries beside them")
+        yield Problem(file.name, 1, "judgements need a file of queries")
     else:
         yield from _read_judged(file, queries)
 
@@ -426,12 +423,13 @@ def _read_records(file: Path) -> Iterator[Case | Problem]:
 
 
 def _read_judged(file: Path, queries: Path) -> Iterator[Case | Problem]:
-    judged, asked = read_text(file.name, file.read_bytes()), read_text(queries.name, queries.read_bytes())
-    if isinstance(judged, Problem) or isinstance(asked, Problem):
-        yield from (text for text in (judged, asked) if isinstance(text, Problem))
+    judgements = read_text(file.name, file.read_bytes())
+    query_text = read_text(queries.name, queries.read_bytes())
+    if isinstance(judgements, Problem) or isinstance(query_text, Problem):
+        yield from (text for text in (judgements, query_text) if isinstance(text, Problem))
         return
-    lines = [*read_qrels(file.name, judged)]
-    records = [*read_queries(queries.name, asked)]
+    lines = [*read_qrels(file.name, judgements)]
+    records = [*read_queries(queries.name, query_text)]
     yield from (item for item in [*lines, *records] if isinstance(item, Problem))
     yield from join_judgements(
         file.name,
@@ -441,11 +439,11 @@ def _read_judged(file: Path, queries: Path) -> Iterator[Case | Problem]:
     )
 
 
-def _repeated(cases: Iterable[Case]) -> Iterator[Problem]:
-    """Find cases that answer to one name; a comparison with another run could not tell them apart."""
+def _find_repeated_ids(cases: Iterable[Case]) -> Iterator[Problem]:
+    """Yield a problem for each repeated id; a comparison with another run needs unique ids."""
     seen: dict[str, Case] = {}
     for case in cases:
         first = seen.setdefault(case.id, case)
         if first is not case:
-            place = f"{first.file}:{first.line}"
-            yield Problem(case.file, case.line, f"'{case.id[:100]}' stands in {place} too: give each an `id`")
+            position = f"{first.file}:{first.line}"
+            yield Problem(case.file, case.line, f"'{case.id[:100]}' is also in {position}: give each an `id`")

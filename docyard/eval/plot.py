@@ -1,4 +1,4 @@
-"""A plot of quality and latency over runs. The one door to matplotlib, which is an extra."""
+"""A plot of quality and latency over runs. The boundary module of matplotlib, which is an extra."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".svg", ".png")
-_DRAWN = ("ndcg@10", "mrr")
+_PLOTTED = ("ndcg@10", "mrr")
 
 
 def check_plotting() -> None:
-    """Raise CannotError where matplotlib is not installed."""
+    """Raise CannotError if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         from docyard.doctor.installation import format_extra_command
 
-        raise CannotError(
-            "a plot is drawn by matplotlib, which is not installed", fix=format_extra_command("eval")
-        )
+        raise CannotError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
 
 
 def draw(runs: Sequence[EvalRun], file: Path) -> None:
-    """Draw the measures of all cases above, the time of a search below, with one place for each run.
+    """Draw the measures of all cases above the search time, with one position for each run.
 
-    The same runs give the same bytes. `file` ends in .svg or .png. Raises OSError.
+    The same runs produce the same bytes. `file` must end in .svg or .png. Raises OSError.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -41,14 +39,14 @@ def draw(runs: Sequence[EvalRun], file: Path) -> None:
         above, below = figure.subplots(2, 1, sharex=True)
         _draw_quality(above, runs)
         _draw_latency(below, runs)
-        below.set_xticks(range(len(runs)), [_label(run) for run in runs], rotation=60, ha="right")
+        below.set_xticks(range(len(runs)), [_format_label(run) for run in runs], rotation=60, ha="right")
         figure.suptitle(runs[-1].name)
         figure.savefig(file, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
 
 
 def _draw_quality(axes: Axes, runs: Sequence[EvalRun]) -> None:
     for level in LEVELS:
-        for measure in _DRAWN:
+        for measure in _PLOTTED:
             means = [compute_mean(run.cases, level, measure) for run in runs]
             if any(value is not None for value in means):
                 heights = [float("nan") if value is None else value for value in means]
@@ -60,9 +58,9 @@ def _draw_quality(axes: Axes, runs: Sequence[EvalRun]) -> None:
 
 
 def _draw_latency(axes: Axes, runs: Sequence[EvalRun]) -> None:
-    taken = [compute_latency(run.cases) for run in runs]
+    latencies = [compute_latency(run.cases) for run in runs]
     for name in ("p50_ms", "p95_ms"):
-        heights = [getattr(one, name) if one else float("nan") for one in taken]
+        heights = [getattr(latency, name) if latency else float("nan") for latency in latencies]
         axes.plot(range(len(runs)), heights, marker="o", label=name.removesuffix("_ms"))
     axes.set_ylim(bottom=0)
     axes.set_ylabel("one search, ms")
@@ -70,5 +68,5 @@ def _draw_latency(axes: Axes, runs: Sequence[EvalRun]) -> None:
     axes.legend(loc="best")
 
 
-def _label(run: EvalRun) -> str:
+def _format_label(run: EvalRun) -> str:
     return f"{run.at[:16].replace('T', ' ')}  {(run.commit or 'none')[:7]}"

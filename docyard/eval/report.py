@@ -1,10 +1,7 @@
-"""The report of a run in Markdown, with what changed since an earlier one.
+"""The report of a run in Markdown, compared with an earlier run.
 
-Means over the cases of a run: of every measure, for all cases and by category, and of the time it took.
-
-What changed between two runs of the same cases.
-
-Gates: the least that a measure must reach, for whoever wants a build to fail when search gets worse.
+It has the means of every measure, for all cases and by category, and of the search time. Two runs of the same
+cases are compared case by case. A gate is the minimum of a measure, below which a build fails.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ class MeasureRow:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The time on the clock of one search, in milliseconds, at the median and the 95th percentile."""
+    """The wall-clock time of one search, in milliseconds, at the median and the 95th percentile."""
 
     p50_ms: float
     p95_ms: float
@@ -39,148 +36,148 @@ class Latency:
 def build_rows(outcomes: Sequence[Outcome]) -> list[MeasureRow]:
     """Return the means at each level: of all cases, then of each category in order, if any case has one."""
     categories = sorted({outcome.category for outcome in outcomes})
-    shown = [None] if categories == [""] else [None, *categories]
-    return [row for level in LEVELS for category in shown if (row := _row(level, category, outcomes))]
+    rows = [None] if categories == [""] else [None, *categories]
+    return [row for level in LEVELS for category in rows if (row := _build_row(level, category, outcomes))]
 
 
 def is_in_category(outcome: Outcome, category: str | None) -> bool:
-    """Return True if a case counts for the row of a category; None is the row of all."""
+    """Return True if a case belongs to the row of a category; None is the row of all cases."""
     return category is None or outcome.category == category
 
 
 def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
     """Return the mean of one measure over the cases that have this level; None if none has it."""
-    scored = [one.measures[measure] for outcome in outcomes if (one := outcome.level(level))]
-    return sum(scored) / len(scored) if scored else None
+    scores = [scored.measures[measure] for outcome in outcomes if (scored := outcome.level(level))]
+    return sum(scores) / len(scores) if scores else None
 
 
 def compute_latency(outcomes: Iterable[Outcome]) -> Latency | None:
-    """Return how long searches took; None if none was answered."""
+    """Return the search times; None if no search succeeded."""
     times = sorted(outcome.ms for outcome in outcomes if outcome.ms is not None)
     return Latency(_percentile(times, 0.5), _percentile(times, 0.95)) if times else None
 
 
 def count_without_hits(outcomes: Iterable[Outcome]) -> int:
-    """Return how many cases found nothing at all."""
+    """Return the number of cases without hits."""
     return sum(not outcome.hits for outcome in outcomes)
 
 
 def summarize_run(run: EvalRun) -> dict[str, Any]:
-    """Return the means of a run as data: by level, those of all cases and those of each category."""
-    found: dict[str, Any] = {}
+    """Return the means of a run as data, by level: of all cases, and of each category."""
+    summary: dict[str, Any] = {}
     for row in build_rows(run.cases):
         data = {"cases": row.cases, **row.means}
         if row.category is None:
-            found[row.level] = {**data, "categories": {}}
+            summary[row.level] = {**data, "categories": {}}
         else:
-            found[row.level]["categories"][row.category] = data
-    took = compute_latency(run.cases)
-    found["latency"] = {"p50_ms": took.p50_ms, "p95_ms": took.p95_ms} if took else None
-    found["without_hits"] = count_without_hits(run.cases)
-    return found
+            summary[row.level]["categories"][row.category] = data
+    latency = compute_latency(run.cases)
+    summary["latency"] = {"p50_ms": latency.p50_ms, "p95_ms": latency.p95_ms} if latency else None
+    summary["without_hits"] = count_without_hits(run.cases)
+    return summary
 
 
-def _row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> MeasureRow | None:
-    some = [outcome for outcome in outcomes if is_in_category(outcome, category)]
-    means = {name: value for name in MEASURES if (value := compute_mean(some, level, name)) is not None}
+def _build_row(level: str, category: str | None, outcomes: Iterable[Outcome]) -> MeasureRow | None:
+    members = [outcome for outcome in outcomes if is_in_category(outcome, category)]
+    means = {name: value for name in MEASURES if (value := compute_mean(members, level, name)) is not None}
     return (
-        MeasureRow(level, category, sum(one.level(level) is not None for one in some), means)
+        MeasureRow(level, category, sum(outcome.level(level) is not None for outcome in members), means)
         if means
         else None
     )
 
 
 def _percentile(times: Sequence[float], share: float) -> float:
-    """Return the least of the sorted times that is not below this share of them (nearest rank)."""
+    """Return the percentile of sorted times by the nearest-rank method; `share` is between 0 and 1."""
     return times[max(0, math.ceil(share * len(times)) - 1)]
 
 
-BY = "ndcg@10"
-"""The measure, by page, by which cases are said to have gained or lost."""
+COMPARED_MEASURE = "ndcg@10"
+"""The measure, by page, that decides whether a case gained or lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class CasePair:
     """One case in an earlier run and in this one."""
 
-    before: Outcome
-    now: Outcome
+    earlier: Outcome
+    current: Outcome
 
     @property
     def gain(self) -> float:
-        """How much the measure of the case rose."""
-        return self.now.page.measures[BY] - self.before.page.measures[BY]
+        """Return the increase of the case's measure."""
+        return self.current.page.measures[COMPARED_MEASURE] - self.earlier.page.measures[COMPARED_MEASURE]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An earlier run, and the cases of both runs that ask and expect the same; only these are compared."""
+    """An earlier run, and the cases with the same question and answers in both runs."""
 
     earlier: EvalRun
     pairs: tuple[CasePair, ...]
 
     def gained(self) -> list[CasePair]:
-        """Return the cases that gained, most first."""
+        """Return the cases that gained, the largest gain first."""
         return sorted((pair for pair in self.pairs if pair.gain > 0), key=lambda pair: -pair.gain)
 
     def lost(self) -> list[CasePair]:
-        """Return the cases that lost, most first."""
+        """Return the cases that lost, the largest loss first."""
         return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
 
     def change(self, level: str, category: str | None, measure: str) -> float | None:
-        """Return how much a mean of a category rose; None if no case of both runs has it.
+        """Return the increase of a category's mean; None if no case of both runs has the measure.
 
-        Categories are those of now, so that a case that was only sorted anew is compared with itself.
+        The current run's categories apply, so a case that changed its category is compared with itself.
         """
-        pairs = [pair for pair in self.pairs if is_in_category(pair.now, category)]
-        now = compute_mean((pair.now for pair in pairs), level, measure)
-        before = compute_mean((pair.before for pair in pairs), level, measure)
-        return None if now is None or before is None else now - before
+        pairs = [pair for pair in self.pairs if is_in_category(pair.current, category)]
+        current = compute_mean((pair.current for pair in pairs), level, measure)
+        earlier = compute_mean((pair.earlier for pair in pairs), level, measure)
+        return None if current is None or earlier is None else current - earlier
 
 
 def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
-    """Pair the cases of two runs by their ids; one that was written anew in between is left out."""
-    return Difference(earlier, tuple(_pairs(earlier, run)))
+    """Return the cases of two runs in pairs by their ids; a case with a changed content is left out."""
+    return Difference(earlier, tuple(_pair_cases(earlier, run)))
 
 
-def _pairs(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
+def _pair_cases(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
     known = {outcome.id: outcome for outcome in earlier.cases}
-    for now in run.cases:
-        before = known.get(now.id)
-        if before is not None and before.digest == now.digest:
-            yield CasePair(before, now)
+    for current in run.cases:
+        match = known.get(current.id)
+        if match is not None and match.digest == current.digest:
+            yield CasePair(match, current)
 
 
-SHOWN = 10
-"""Cases in each list: those that gained, those that lost, those answered worst."""
+MAX_LISTED_CASES = 10
+"""The maximum number of cases in each list: gained, lost, and worst results."""
 
 HEADINGS = ("", "cases", *MEASURES)
-"""The heading of each column of `measure_cells`."""
+"""The headings of the columns of `format_measure_cells`."""
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
 
 
 def render_report(run: EvalRun, difference: Difference | None = None) -> str:
-    """Write the whole report."""
-    lines = [f"# Search evaluation: {_plain(run.name)}", "", *_about(run)]
-    lines += ["", "## Measures", "", *_measures(run, difference)]
+    """Return the full report."""
+    lines = [f"# Search evaluation: {_escape(run.name)}", "", *_describe_run(run)]
+    lines += ["", "## Measures", "", *_format_measures(run, difference)]
     if difference is not None:
-        lines += ["", "## Difference", "", *_difference(difference)]
-    lines += ["", "## Answered worst", "", *_worst(run.cases)]
+        lines += ["", "## Difference", "", *_format_difference(difference)]
+    lines += ["", "## Worst results", "", *_format_worst_cases(run.cases)]
     if run.problems:
         lines += ["", f"## Problems: {len(run.problems):,}", ""]
-        lines += [f"- {_plain(problem)}" for problem in run.problems]
+        lines += [f"- {_escape(problem)}" for problem in run.problems]
     return "\n".join(lines) + "\n"
 
 
 def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
-    """Return one line of cells for each level and category: its name, how many cases, every mean.
+    """Return one line of cells for each level and category: its name, the number of cases, every mean.
 
-    With an earlier run each mean has its change in brackets, taken over the cases that both runs have.
+    With an earlier run each mean has its change in brackets, computed from the cases that both runs have.
     """
     lines = []
     for row in build_rows(run.cases):
-        name = "" if row.category is None else f", {_plain(row.category) or '(none)'}"
+        name = "" if row.category is None else f", {_escape(row.category) or '(none)'}"
         cells = [f"by {row.level}{name}", f"{row.cases:,}"]
         for measure, value in row.means.items():
             change = difference.change(row.level, row.category, measure) if difference else None
@@ -191,84 +188,92 @@ def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> 
 
 def format_time_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
     """Return the number of cases without hits, and the search time: a name and a value a line."""
-    lines = [["cases that found nothing", f"{count_without_hits(run.cases):,}"]]
-    took, before = (
+    lines = [["cases without hits", f"{count_without_hits(run.cases):,}"]]
+    latency, earlier = (
         compute_latency(run.cases),
         compute_latency(difference.earlier.cases) if difference else None,
     )
-    for name in ("p50", "p95") if took else ():
-        was = f" (was {getattr(before, f'{name}_ms'):.2f})" if before else ""
-        lines.append([f"search, {name}", f"{getattr(took, f'{name}_ms'):.2f} ms{was}"])
+    for name in ("p50", "p95") if latency else ():
+        old = f" (was {getattr(earlier, f'{name}_ms'):.2f})" if earlier else ""
+        lines.append([f"search, {name}", f"{getattr(latency, f'{name}_ms'):.2f} ms{old}"])
     return lines
 
 
-def _about(run: EvalRun) -> Iterator[str]:
+def _describe_run(run: EvalRun) -> Iterator[str]:
     yield f"- commit: `{run.commit or 'none yet'}`"
-    yield f"- asked: {run.at}, by docyard {run.version}"
+    yield f"- run: {run.at}, by docyard {run.version}"
     stats = (run.metadata or {}).get("stats")
     if stats:
         yield f"- index: {stats['total_files']:,} documents, {stats['total_chunks']:,} sections"
-    first = "" if run.parameters.limit is None else ", the first of the files"
-    yield f"- cases: {len(run.cases):,}{first}; lists of the best {run.parameters.top:,} sections"
+    limited = "" if run.parameters.limit is None else ", the first of the files"
+    yield f"- cases: {len(run.cases):,}{limited}; lists of the best {run.parameters.top:,} sections"
 
 
-def _measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:
+def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:
     if difference is not None:
         yield f"In brackets: the change over the {len(difference.pairs):,} cases that both runs have."
         yield ""
-    yield from _table(HEADINGS, format_measure_cells(run, difference))
+    yield from _format_table(HEADINGS, format_measure_cells(run, difference))
     yield ""
-    yield from _table(("", ""), format_time_cells(run, difference))
+    yield from _format_table(("", ""), format_time_cells(run, difference))
 
 
-def _difference(difference: Difference) -> Iterator[str]:
+def _format_difference(difference: Difference) -> Iterator[str]:
     earlier = difference.earlier
     yield f"Since {earlier.at}, commit `{earlier.commit or 'none yet'}`, docyard {earlier.version}."
-    gone = len(earlier.cases) - len(difference.pairs)
-    if gone:
-        yield f"Of its {len(earlier.cases):,} cases {gone:,} are not asked any more, or not in that way."
+    omitted = len(earlier.cases) - len(difference.pairs)
+    if omitted:
+        yield f"Of its {len(earlier.cases):,} cases {omitted:,} no longer exist, or have changed."
     for title, pairs in (("Gained", difference.gained()), ("Lost", difference.lost())):
         yield from ("", f"### {title}: {len(pairs):,}")
         if pairs:
             yield ""
-            yield from _table(("query", f"{BY} by page", "first right page"), map(_changed, pairs[:SHOWN]))
+            yield from _format_table(
+                ("query", f"{COMPARED_MEASURE} by page", "first relevant page"),
+                map(_format_changed_case, pairs[:MAX_LISTED_CASES]),
+            )
 
 
-def _changed(pair: CasePair) -> list[str]:
-    before, now = pair.before, pair.now
+def _format_changed_case(pair: CasePair) -> list[str]:
+    earlier, current = pair.earlier, pair.current
     return [
-        _plain(now.query),
-        f"{before.page.measures[BY]:.4f} → {now.page.measures[BY]:.4f}",
-        f"{_first_right(before)} → {_first_right(now)}",
+        _escape(current.query),
+        f"{earlier.page.measures[COMPARED_MEASURE]:.4f} → {current.page.measures[COMPARED_MEASURE]:.4f}",
+        f"{_format_first_relevant_rank(earlier)} → {_format_first_relevant_rank(current)}",
     ]
 
 
-def _worst(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    worst = sorted(outcomes, key=lambda outcome: outcome.page.measures[BY])[:SHOWN]
-    columns = ("query", f"{BY} by page", "first right page", "found first")
-    yield from _table(columns, map(_answered, worst))
+def _format_worst_cases(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    worst = sorted(outcomes, key=lambda outcome: outcome.page.measures[COMPARED_MEASURE])[:MAX_LISTED_CASES]
+    columns = ("query", f"{COMPARED_MEASURE} by page", "first relevant page", "first hit")
+    yield from _format_table(columns, map(_format_case, worst))
 
 
-def _answered(outcome: Outcome) -> list[str]:
-    first = _plain(outcome.found[0]) if outcome.found else "nothing"
-    return [_plain(outcome.query), f"{outcome.page.measures[BY]:.4f}", _first_right(outcome), first]
+def _format_case(outcome: Outcome) -> list[str]:
+    first = _escape(outcome.found[0]) if outcome.found else "nothing"
+    return [
+        _escape(outcome.query),
+        f"{outcome.page.measures[COMPARED_MEASURE]:.4f}",
+        _format_first_relevant_rank(outcome),
+        first,
+    ]
 
 
-def _first_right(outcome: Outcome) -> str:
-    found = [rank for rank in outcome.page.ranks.values() if rank is not None]
-    return str(min(found)) if found else "none"
+def _format_first_relevant_rank(outcome: Outcome) -> str:
+    ranks = [rank for rank in outcome.page.ranks.values() if rank is not None]
+    return str(min(ranks)) if ranks else "none"
 
 
-def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+def _format_table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for cells in lines:
         yield f"| {' | '.join(cells)} |"
 
 
-def _plain(text: str) -> str:
-    """Return text on one line that Markdown shows as it is."""
-    return _SPECIAL.sub(lambda special: "\\" + special[0], " ".join(text.split()))
+def _escape(text: str) -> str:
+    """Return text on one line, with Markdown's special characters escaped."""
+    return _SPECIAL.sub(lambda match: "\\" + match[0], " ".join(text.split()))
 
 
 _GATE = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
@@ -276,35 +281,38 @@ _GATE = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The least mean of a measure over all cases at a level."""
+    """The minimum mean of a measure over all cases at a level."""
 
     level: str
     measure: str
-    least: float
+    minimum: float
 
-    def missed(self, run: EvalRun) -> str | None:
-        """Say by how much the run misses it; None if it does not."""
+    def describe_miss(self, run: EvalRun) -> str | None:
+        """Return the reason why the run misses the gate; None if the run passes."""
         name = f"{self.measure} by {self.level}"
-        found = compute_mean(run.cases, self.level, self.measure)
-        if found is None:
-            return f"{name} was not measured: no case names a section"
-        return None if found >= self.least else f"{name} is {found:.4f}, and must be at least {self.least:g}"
+        mean = compute_mean(run.cases, self.level, self.measure)
+        if mean is None:
+            return f"{name} was not measured: no case expects a section"
+        return None if mean >= self.minimum else f"{name} must be at least {self.minimum:g} (got {mean:.4f})"
 
 
 def read_gate(text: str) -> Gate:
-    """Read `ndcg@10=.45`, which is by page, or `chunk.mrr=.5`. Raises ValueError with the reason."""
+    """Return the gate of `ndcg@10=.45`, which is by page, or of `chunk.mrr=.5`.
+
+    Raises ValueError with the reason.
+    """
     match = _GATE.fullmatch(text.strip())
     if match is None:
         raise ValueError("write MEASURE=NUMBER, such as ndcg@10=.45 or chunk.mrr=.5")
     level, measure, number = match[1] or "page", match[2].strip().lower(), match[3]
     if level not in LEVELS:
-        raise ValueError(f"lists are by {' or '.join(LEVELS)}, not by {level}")
+        raise ValueError(f"the level must be {' or '.join(LEVELS)} (got {level})")
     if measure not in MEASURES:
-        raise ValueError(f"there is no measure '{measure}', only {', '.join(MEASURES)}")
+        raise ValueError(f"the measure must be one of {', '.join(MEASURES)} (got '{measure}')")
     try:
-        least = float(number)
+        minimum = float(number)
     except ValueError:
-        least = -1.0
-    if not 0 <= least <= 1:
+        minimum = -1.0
+    if not 0 <= minimum <= 1:
         raise ValueError("the number must be between 0 and 1")
-    return Gate(level, measure, least)
+    return Gate(level, measure, minimum)

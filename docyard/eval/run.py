@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 LEVELS = ("page", "chunk")
-"""What lists are of: documents, in the order of their best sections; sections, where a case names any."""
+"""The lists that are measured: documents by their best sections, and sections if a case expects any."""
 
 
 class InvalidRun(WorkspaceError):
-    """A file that should hold a run and does not; `details` has the `field` that is wrong."""
+    """A file is not a valid run; `details` has the invalid `field`."""
 
     code: ClassVar[str] = "INVALID_RUN"
 
@@ -48,17 +48,17 @@ class _Model(BaseModel):
 
 
 class Scored(_Model):
-    """The measures of one list by their names, and the rank of each expected address, None if not found."""
+    """The measures of one list by name, and the rank of each expected address, None if not found."""
 
     measures: Mapping[str, float]
     ranks: Mapping[str, int | None]
 
 
 class Outcome(_Model):
-    """What came of one case. `ms` is the time on the clock of one search for ten hits, in milliseconds.
+    """The result of one case. `ms` is the wall-clock time of one search for ten hits, in milliseconds.
 
-    `digest` changes with what is asked or expected. `found` has the first ten chunk ids, `hits` counts the
-    list that was judged. A case that the search would not take has no `ms`, and found nothing.
+    `digest` changes with the question or its answers. `found` has the first ten chunk ids, `hits` is the
+    length of the judged list. If the search refused the case, `ms` is None and there are no hits.
     """
 
     id: str
@@ -77,14 +77,14 @@ class Outcome(_Model):
 
 
 class Parameters(_Model):
-    """How it was asked: `top` is the length of the lists of chunks, `limit` the number of cases at most."""
+    """The parameters of a run: `top` is the length of chunk lists, `limit` the maximum number of cases."""
 
     top: int
     limit: int | None
 
 
 class EvalRun(_Model):
-    """A whole run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
+    """A full run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
 
     `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
     that the commit lacks, and cases that the search refused.
@@ -102,7 +102,7 @@ class EvalRun(_Model):
 
 
 def read_run(file: Path) -> EvalRun:
-    """Read a run from its file. Raises InvalidRun, and OSError where there is none."""
+    """Return the run in a file. Raises InvalidRun, and OSError if the file does not exist."""
     try:
         return EvalRun.model_validate_json(file.read_bytes())
     except ValidationError as error:
@@ -110,24 +110,24 @@ def read_run(file: Path) -> EvalRun:
         field = ".".join(str(part) for part in first["loc"])
         raise InvalidRun(
             f"{file.name} is not a run of docyard eval, at {field or 'its text'}: {first['msg'].lower()}",
-            fix="Name a file that --runs kept, or move this one out of the folder.",
+            fix="Name a file that --runs saved, or move this file out of the folder.",
             field=field,
         ) from None
 
 
 def read_runs(folder: Path, name: str, parameters: Parameters) -> list[EvalRun]:
-    """Read the runs that a folder keeps of these case files, asked in this way, oldest first.
+    """Return a folder's runs of these case files with these parameters, oldest first.
 
     Raises InvalidRun, OSError.
     """
     runs = [read_run(file) for file in sorted(folder.glob("*.json"))]
-    alike = [run for run in runs if run.name == name and run.parameters == parameters]
-    # The sort is stable: of two runs in one second the file's name decides.
-    return sorted(alike, key=lambda run: run.at)
+    comparable = [run for run in runs if run.name == name and run.parameters == parameters]
+    # The sort is stable: for two runs in the same second the file's name decides.
+    return sorted(comparable, key=lambda run: run.at)
 
 
 def save_run(folder: Path, run: EvalRun) -> Path:
-    """Write a run into a folder, in a new file whose name sorts by time. Raises OSError."""
+    """Write a run to a new file in a folder; the names of files sort by time. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{run.at.replace(':', '').replace('-', '')}-{(run.commit or 'empty')[:12]}"
     for number in count(1):
@@ -140,10 +140,11 @@ def save_run(folder: Path, run: EvalRun) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Grades by document, for the list of pages; by chunk id, for the list of chunks, unless none is named.
+    """The grades of documents, for the list of pages, and of chunk ids, for the list of chunks.
 
-    A document's grade is the best of those given to it and to its sections. What the commit does not have
-    stays in the grades, as something that is not found, and is told in `unknown`.
+    A document's grade is the best grade of the document and its sections. An address that the commit does not
+    have keeps its grade, so it counts as not found, and is reported in `unknown`. `chunks` is empty if the
+    case expects no section.
     """
 
     pages: Mapping[str, int]
@@ -152,7 +153,7 @@ class Expected:
 
 
 def resolve_expected(case: Case, snapshot: Snapshot) -> Expected:
-    """Resolve the addresses of a case; a section may have any of its names."""
+    """Resolve the addresses of a case; a section may be named by its key or any of its addresses."""
     pages: dict[str, int] = {}
     chunks: dict[str, int] = {}
     unknown = []
@@ -160,7 +161,7 @@ def resolve_expected(case: Case, snapshot: Snapshot) -> Expected:
         path, key = split_address(address, snapshot.documents)
         try:
             snapshot.blob(path)
-            key = None if key is None else _key(snapshot, path, key)
+            key = None if key is None else _resolve_key(snapshot, path, key)
         except WorkspaceError as error:
             unknown.append(Problem(case.file, case.line, error.message))
         pages[path] = max(grade, pages.get(path, grade))
@@ -170,7 +171,7 @@ def resolve_expected(case: Case, snapshot: Snapshot) -> Expected:
     return Expected(pages, chunks, tuple(unknown))
 
 
-def _key(snapshot: Snapshot, path: str, fragment: str) -> str:
+def _resolve_key(snapshot: Snapshot, path: str, fragment: str) -> str:
     document = snapshot.document(path)
     section = document.section_by_key(fragment)
     return (section or resolve_section(document, fragment)).key
@@ -180,9 +181,9 @@ Grades = Mapping[str, int]
 
 
 def compute_ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """Normalised discounted cumulative gain of the first `cut`, from 0 to 1."""
-    best = _dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:cut])
-    return _dcg(max(grades.get(name, 0), 0) for name in ranked[:cut]) / best if best else 0.0
+    """Return the normalised discounted cumulative gain of the first `cut` names, from 0 to 1."""
+    best = _compute_dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:cut])
+    return _compute_dcg(max(grades.get(name, 0), 0) for name in ranked[:cut]) / best if best else 0.0
 
 
 def compute_reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
@@ -191,9 +192,9 @@ def compute_reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
 
 
 def compute_recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """Return the share of the relevant names in the first `cut`."""
-    right = {name for name, grade in grades.items() if grade > 0}
-    return len(right.intersection(ranked[:cut])) / len(right) if right else 0.0
+    """Return the share of the relevant names that are in the first `cut`."""
+    relevant = {name for name, grade in grades.items() if grade > 0}
+    return len(relevant.intersection(ranked[:cut])) / len(relevant) if relevant else 0.0
 
 
 MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
@@ -203,7 +204,7 @@ MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
     "recall@10": partial(compute_recall, cut=10),
     "recall@50": partial(compute_recall, cut=50),
 }
-"""Every measure by its name, in the order in which they are shown."""
+"""The measures by name, in the order of the output."""
 
 
 def compute_measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
@@ -213,29 +214,29 @@ def compute_measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
 
 def find_ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
     """Return the rank of each relevant name, counted from 1; None if the list lacks it."""
-    places = {name: rank for rank, name in enumerate(ranked, 1)}
-    return {name: places.get(name) for name, grade in grades.items() if grade > 0}
+    ranks = {name: rank for rank, name in enumerate(ranked, 1)}
+    return {name: ranks.get(name) for name, grade in grades.items() if grade > 0}
 
 
-def _dcg(gains: Iterable[int]) -> float:
+def _compute_dcg(gains: Iterable[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
-TIMED = 10
-"""Hits of the search that is timed: as many as an agent gets unless it asks for more."""
+TIMED_HITS = 10
+"""The number of hits of the timed search, which is the default of `search_docs`."""
 
 _REFUSALS = frozenset({"EMPTY_QUERY", "QUERY_TOO_BROAD", "UNKNOWN_FILTER", "UNKNOWN_FILTER_VALUE"})
 Progress = Callable[[int, int, str], None]
 
 
 class CommitChanged(WorkspaceError):
-    """The branch moved while the cases were asked, so that their answers are of different commits."""
+    """The branch moved during the run, so that the results belong to different commits."""
 
     code: ClassVar[str] = "COMMIT_CHANGED"
 
 
-class _Refused(Exception):
-    """The search would not take the case as it is written; the text says why."""
+class _SearchRefused(Exception):
+    """The search refused the case; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,7 @@ class CaseResults:
     problems: tuple[Problem, ...]
 
 
-def ask_all(
+def run_cases(
     index: SearchIndex,
     snapshot: Snapshot,
     cases: Sequence[Case],
@@ -254,33 +255,33 @@ def ask_all(
     top: int,
     progress: Progress | None = None,
 ) -> CaseResults:
-    """Ask each case twice: for ten hits, which is timed, and for the list of `top` that is judged.
+    """Run each case twice: a timed search for ten hits, and a search for the judged list of `top` hits.
 
-    The index stands at the commit of `snapshot`. The first case is asked once before, so that none is charged
-    with opening the index. Raises CommitChanged, and what a search raises that is not the case's own fault.
+    The index must be at the commit of `snapshot`. The first case is run once before, so that no time includes
+    opening the index. Raises CommitChanged, and search errors that the case did not cause.
     """
     problems: list[Problem] = []
     outcomes: list[Outcome] = []
     for case in cases:
-        wanted = resolve_expected(case, snapshot)
-        problems += wanted.unknown
+        expected = resolve_expected(case, snapshot)
+        problems += expected.unknown
         try:
             if not outcomes:
-                _search(index, snapshot, case, TIMED)
-            outcomes.append(_ask(index, snapshot, case, wanted, top))
-        except _Refused as refused:
+                _search(index, snapshot, case, TIMED_HITS)
+            outcomes.append(_run_case(index, snapshot, case, expected, top))
+        except _SearchRefused as refused:
             problems.append(Problem(case.file, case.line, str(refused)))
-            outcomes.append(_outcome(case, wanted, (), None))
+            outcomes.append(_build_outcome(case, expected, (), None))
         if progress:
-            progress(len(outcomes), len(cases), "asking")
+            progress(len(outcomes), len(cases), "Searching")
     return CaseResults(tuple(outcomes), tuple(problems))
 
 
-def _ask(index: SearchIndex, snapshot: Snapshot, case: Case, wanted: Expected, top: int) -> Outcome:
+def _run_case(index: SearchIndex, snapshot: Snapshot, case: Case, expected: Expected, top: int) -> Outcome:
     started = time.perf_counter()
-    _search(index, snapshot, case, TIMED)
+    _search(index, snapshot, case, TIMED_HITS)
     seconds = time.perf_counter() - started
-    return _outcome(case, wanted, _search(index, snapshot, case, top), seconds)
+    return _build_outcome(case, expected, _search(index, snapshot, case, top), seconds)
 
 
 def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> tuple[Hit, ...]:
@@ -288,18 +289,18 @@ def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> t
         page = index.search(case.query, limit=limit, filters=case.filters, path=case.path)
     except WorkspaceError as error:
         if error.code in _REFUSALS:
-            raise _Refused(error.message) from error
+            raise _SearchRefused(error.message) from error
         raise
     if page.commit != snapshot.commit:
         raise CommitChanged(
-            "the branch moved while the cases were asked, so the answers are of different commits",
-            fix="Run it again when nobody writes, or in a clone.",
+            f"the branch moved during the run, from {snapshot.commit} to {page.commit}",
+            fix="Run the command again while no process writes, or in a clone.",
             commits=[snapshot.commit, page.commit],
         )
     return page.hits
 
 
-def _outcome(case: Case, wanted: Expected, hits: Sequence[Hit], seconds: float | None) -> Outcome:
+def _build_outcome(case: Case, expected: Expected, hits: Sequence[Hit], seconds: float | None) -> Outcome:
     chunks = [hit.chunk_id for hit in hits]
     pages = list(dict.fromkeys(hit.filepath for hit in hits))
     return Outcome(
@@ -309,11 +310,11 @@ def _outcome(case: Case, wanted: Expected, hits: Sequence[Hit], seconds: float |
         digest=case.digest,
         ms=None if seconds is None else round(seconds * 1e3, 4),
         hits=len(hits),
-        found=tuple(chunks[:TIMED]),
-        page=_scored(pages, wanted.pages),
-        chunk=_scored(chunks, wanted.chunks) if wanted.chunks else None,
+        found=tuple(chunks[:TIMED_HITS]),
+        page=_score(pages, expected.pages),
+        chunk=_score(chunks, expected.chunks) if expected.chunks else None,
     )
 
 
-def _scored(ranked: Sequence[str], grades: Grades) -> Scored:
+def _score(ranked: Sequence[str], grades: Grades) -> Scored:
     return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))

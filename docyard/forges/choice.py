@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.forges.place import ForgeAccess, ForgePlace, resolve_forge_place
+from docyard.forges.forge_repository import ForgeAccess, ForgeRepository, resolve_forge_repository
 from workspace.git.remotes.remote import GitRemotes
 from workspace.git.remotes.url import RemoteUrl, Transport
-from workspace.sync.branches import chosen
+from workspace.sync.branches import select_remote
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
@@ -22,14 +22,14 @@ def open_forge(
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
-    place = find_forge_place(workspace, access)
+    place = find_forge_repository(workspace, access)
     return None if place is None else create_forge(place, patience)
 
 
-def find_forge_place(workspace: Workspace, access: ForgeAccess) -> ForgePlace | None:
+def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRepository | None:
     """Return the host and repository of a workspace's forge. Raises what `open_forge` raises."""
     settings = workspace.snapshot().config.forge
-    return None if settings is None else resolve_forge_place(_address(workspace), settings.kind, access)
+    return None if settings is None else resolve_forge_repository(_address(workspace), settings.kind, access)
 
 
 def _address(workspace: Workspace) -> RemoteUrl:
@@ -37,7 +37,7 @@ def _address(workspace: Workspace) -> RemoteUrl:
 
     One that only leads to a folder by it, as to a mirror, is where it says it is.
     """
-    url = chosen(workspace).push_url
+    url = select_remote(workspace).push_url
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:
         found = remotes.address(url)
     if found.transport is Transport.FILE:
@@ -47,7 +47,7 @@ def _address(workspace: Workspace) -> RemoteUrl:
     return found
 
 
-def create_forge(place: ForgePlace, patience: TransportLimits | None = None) -> Forge:
+def create_forge(place: ForgeRepository, patience: TransportLimits | None = None) -> Forge:
     """Create the client of a forge."""
     from docyard.forges.transport import TransportLimits
 

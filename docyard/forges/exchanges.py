@@ -35,7 +35,7 @@ class ExchangeResult(NamedTuple):
     """The result of an exchange: what was fetched and followed; `error` is the reason if not."""
 
     synced: SyncResult | None = None
-    followed: ForgeRound | None = None
+    forge_round: ForgeRound | None = None
     error: WorkspaceError | None = None
 
     @property
@@ -45,8 +45,8 @@ class ExchangeResult(NamedTuple):
 
         if self.error is not None or self.synced is None:
             return False
-        is_apart = self.synced.state in (SyncState.DIVERGED, SyncState.REWOUND, SyncState.BEHIND)
-        return not is_apart and (self.followed is None or self.followed.error is None)
+        is_apart = self.synced.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
+        return not is_apart and (self.forge_round is None or self.forge_round.error is None)
 
 
 class _PendingExchange:
@@ -69,12 +69,12 @@ class ExchangeQueue:
         workspace: Workspace,
         access: Callable[[], Access],
         rounds: ForgeRounds,
-        written: Callable[[], object] = lambda: None,
+        on_written: Callable[[], object] = lambda: None,
     ) -> None:
         self._workspace = workspace
         self._access = access
         self._rounds = rounds
-        self._written = written
+        self._on_written = on_written
         self._lock = threading.Lock()
         self._waiting: _PendingExchange | None = None
         self._is_running = False
@@ -109,7 +109,7 @@ class ExchangeQueue:
             followed = None
             if waiting.branches or waiting.numbers:
                 followed = self._rounds.follow(synced, branches=waiting.branches, numbers=waiting.numbers)
-            self._written()
+            self._on_written()
             return ExchangeResult(synced, followed)
         except WorkspaceError as error:
             return ExchangeResult(error=error)

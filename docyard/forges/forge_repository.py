@@ -34,7 +34,7 @@ class ForgeAccess:
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class ForgePlace(NamedTuple):
+class ForgeRepository(NamedTuple):
     """A repository on a forge: its kind, its displayed host, its API's URL, its path, and a token."""
 
     kind: str
@@ -44,10 +44,10 @@ class ForgePlace(NamedTuple):
     token: str
 
     def __repr__(self) -> str:
-        return f"ForgePlace({self.kind}, {self.api}, {'/'.join(self.segments)})"
+        return f"ForgeRepository({self.kind}, {self.api}, {'/'.join(self.segments)})"
 
 
-def resolve_forge_place(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgePlace:
+def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgeRepository:
     """Return the forge and repository of a remote. `kind` is needed for an unknown host.
 
     Raises NotAForge, NoForgeToken.
@@ -67,7 +67,7 @@ def resolve_forge_place(address: RemoteUrl, kind: str | None, access: ForgeAcces
     token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
-    return ForgePlace(found, parts.netloc, api, segments, token)
+    return ForgeRepository(found, parts.netloc, api, segments, token)
 
 
 def _named(url: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from docyard.forges.errors import ForgeNotFound
-from docyard.forges.place import ForgePlace
+from docyard.forges.forge_repository import ForgeRepository
 from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
 from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
@@ -28,7 +28,7 @@ class Gitea(PullsApi):
     _page: ClassVar[dict[str, Any]] = {"limit": _PAGE}
     _comments_page: ClassVar[dict[str, Any]] = {}  # this list is not given in pages, and knows no limit
 
-    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
+    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
         marks = {"Authorization": f"token {place.token}", "Accept": "application/json"}
         super().__init__(place, patience, marks)
 
@@ -59,19 +59,19 @@ class Gitea(PullsApi):
 
     def _branch(self, head: Fields) -> str:
         # Of a branch that was deleted, `ref` is refs/pull/N/head, and `label` what it was called.
-        ref = head.word("ref")
-        return head.word("label") if ref.startswith("refs/pull/") and head.has("label") else ref
+        ref = head.line("ref")
+        return head.line("label") if ref.startswith("refs/pull/") and head.has("label") else ref
 
     def _review(self, fields: Fields) -> ForgeReview | None:
         """Return a review; None for a draft of one, and for the request of one."""
-        verdict = _VERDICTS.get(fields.word("state"))
+        verdict = _VERDICTS.get(fields.line("state"))
         if verdict is None:
             return None
         return parse_review(fields, "dismissed" if fields.flag("dismissed") else verdict)
 
 
 def _is_of_fork(fields: Fields) -> bool:
-    head, base = fields.below("head"), fields.below("base")
+    head, base = fields.nested("head"), fields.nested("base")
     if not head.has("repo_id") or not base.has("repo_id"):
         return False
     return head.number("repo_id") != base.number("repo_id")

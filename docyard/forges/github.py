@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from docyard.forges.place import ForgePlace
+from docyard.forges.forge_repository import ForgeRepository
 from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
 from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
@@ -28,7 +28,7 @@ class GitHub(PullsApi):
     _page: ClassVar[dict[str, Any]] = {"per_page": _PAGE}
     _comments_page = _page
 
-    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
+    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
         marks = {
             "Authorization": f"Bearer {place.token}",
             "Accept": "application/vnd.github+json",
@@ -56,11 +56,11 @@ class GitHub(PullsApi):
         return fields.has("merged_at")
 
     def _branch(self, head: Fields) -> str:
-        return head.word("ref")
+        return head.line("ref")
 
     def _review(self, fields: Fields) -> ForgeReview | None:
         """Return a review; None for a draft of one."""
-        verdict = _VERDICTS.get(fields.word("state"))
+        verdict = _VERDICTS.get(fields.line("state"))
         return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
 
 
@@ -69,7 +69,7 @@ def _is_of_fork(fields: Fields) -> bool:
 
     One whose head is gone is known by its branch alone.
     """
-    head, base = fields.below("head"), fields.below("base")
+    head, base = fields.nested("head"), fields.nested("base")
     if not head.has("repo") or not base.has("repo"):
         return False
-    return head.below("repo").number("id") != base.below("repo").number("id")
+    return head.nested("repo").number("id") != base.nested("repo").number("id")

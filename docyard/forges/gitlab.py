@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from urllib.parse import quote
 
 from docyard.forges.errors import ForgeDenied, ForgeNotFound
-from docyard.forges.place import ForgePlace
+from docyard.forges.forge_repository import ForgeRepository
 from docyard.forges.port import (
     ForgeComment,
     ForgeReview,
@@ -43,14 +43,14 @@ class GitLab:
 
     name: ClassVar[str] = "gitlab"
 
-    def __init__(self, place: ForgePlace, patience: TransportLimits) -> None:
+    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
         self._requests = f"/projects/{quote('/'.join(place.segments), safe='')}/merge_requests"
         marks = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
         self._http = ForgeTransport(TITLE, place.api, marks, place.token, patience)
 
-    def end(self) -> None:
+    def close_connections(self) -> None:
         """Close its connection."""
-        self._http.end()
+        self._http.close_connections()
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the merge request of a branch: the open one, else the one that was changed last."""
@@ -116,7 +116,7 @@ class GitLab:
             if not note.flag("system")
             and not note.flag("internal")
             and not note.flag("confidential")
-            and (note.word("type") if note.has("type") else "") in _GENERAL
+            and (note.line("type") if note.has("type") else "") in _GENERAL
         )
 
     def comment(self, number: int, text: str) -> None:
@@ -152,8 +152,8 @@ class GitLab:
             found = Fields(TITLE, self._http.get(f"{self._path(number)}/approvals"))
         except (ForgeNotFound, ForgeDenied):  # an edition without approvals
             return
-        for one in found.each("approved_by"):
-            yield "approved", one.below("user"), one
+        for one in found.nested_list("approved_by"):
+            yield "approved", one.nested("user"), one
 
     def _requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
         try:
@@ -161,8 +161,8 @@ class GitLab:
         except (ForgeNotFound, ForgeDenied):  # a version without reviewers
             return
         for one in (Fields(TITLE, data) for data in found):
-            if one.has("state") and one.word("state") == "requested_changes":
-                yield "changes_requested", one.below("user"), one
+            if one.has("state") and one.line("state") == "requested_changes":
+                yield "changes_requested", one.nested("user"), one
 
 
 def _without_commands(text: str) -> str:
@@ -177,23 +177,23 @@ def _is_of_fork(fields: Fields) -> bool:
 
 
 def _pull_request(fields: Fields) -> PullRequest:
-    state = _STATES.get(fields.word("state"), "closed")
+    state = _STATES.get(fields.line("state"), "closed")
     merge_sha = fields.sha("merge_commit_sha") or fields.sha("squash_commit_sha") or fields.sha("sha")
     return PullRequest(
         number=fields.number("iid"),
         url=fields.url("web_url"),
-        title=fields.word("title"),
+        title=fields.line("title"),
         body=fields.text("description"),
         state=state,
-        head_branch=fields.word("source_branch"),
+        head_branch=fields.line("source_branch"),
         head_sha=fields.sha("sha") or "",
-        target=fields.word("target_branch"),
+        target=fields.line("target_branch"),
         # One that was fast-forwarded has no commit of its own: its last one is where the target went.
         merge_sha=merge_sha if state == "merged" else None,
         mergeable=_mergeable(fields) if state == "open" else None,
         author=fields.name_of("author", "username"),
         updated=fields.time("updated_at"),
-        ended=fields.maybe_time("merged_at") or fields.maybe_time("closed_at"),
+        ended=fields.optional_time("merged_at") or fields.optional_time("closed_at"),
     )
 
 
@@ -201,7 +201,7 @@ def _mergeable(fields: Fields) -> bool | None:
     """Return True if the branches can be merged; missing approvals do not count."""
     if fields.flag("has_conflicts"):
         return False
-    status = fields.word("merge_status") if fields.has("merge_status") else "unchecked"
+    status = fields.line("merge_status") if fields.has("merge_status") else "unchecked"
     return None if status in _TRIED else status == "can_be_merged"
 
 
@@ -209,7 +209,7 @@ def _review(
     request: Fields, verdict: ReviewVerdict, user: Fields, said: Fields, notes: list[Fields]
 ) -> ForgeReview:
     """Return a verdict with the id and time of its last note, else with the time of its list."""
-    author = user.word("username")
+    author = user.line("username")
     for note in reversed(notes):
         told = note.flag("system") and note.text("body").startswith(_NOTES[verdict])
         if told and note.name_of("author", "username") == author:

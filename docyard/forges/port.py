@@ -115,7 +115,7 @@ class Forge(Protocol):
     def close(self, number: int) -> PullRequest:
         """Close a pull request. A closed one stays closed."""
 
-    def end(self) -> None:
+    def close_connections(self) -> None:
         """Close its connections."""
 
 

@@ -9,21 +9,21 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from docyard.forges.place import ForgeAccess
+    from docyard.forges.forge_repository import ForgeAccess
     from docyard.forges.pull_requests import OpenedPullRequest
     from workspace.git.remotes.credentials import Access
-    from workspace.proposals.actions.actions import Announced
+    from workspace.proposals.actions.actions import PullRequestReport
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
 
 def build_announcer(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
-) -> Callable[[Proposal], Announced | None]:
+) -> Callable[[Proposal], PullRequestReport | None]:
     """Return the function that opens a proposal's pull request. Imports and calls are late."""
 
-    def announce(proposal: Proposal) -> Announced | None:
-        from workspace.proposals.actions.actions import Announced, NotAnnounced
+    def announce(proposal: Proposal) -> PullRequestReport | None:
+        from workspace.proposals.actions.actions import PullRequestFailed, PullRequestReport
 
         forge = ""
         try:
@@ -41,21 +41,21 @@ def build_announcer(
             try:
                 opened = open_pull_request(workspace, proposal, found, access())
             finally:
-                found.end()
+                found.close_connections()
         except WorkspaceError as error:
-            return Announced(forge, error=NotAnnounced(error))
+            return PullRequestReport(forge, error=PullRequestFailed(error))
         except OSError as error:
-            return Announced(forge, error=NotAnnounced(_describe_failure(error)))
+            return PullRequestReport(forge, error=PullRequestFailed(_describe_failure(error)))
         return _describe_opened(forge, opened)
 
     return announce
 
 
-def _describe_opened(forge: str, opened: OpenedPullRequest) -> Announced:
-    from workspace.proposals.actions.actions import Announced
+def _describe_opened(forge: str, opened: OpenedPullRequest) -> PullRequestReport:
+    from workspace.proposals.actions.actions import PullRequestReport
 
     one = opened.pull_request
-    return Announced(forge, one.number, one.url, opened.is_new, None, opened.unsent)
+    return PullRequestReport(forge, one.number, one.url, opened.is_new, None, opened.send_error)
 
 
 def _describe_failure(error: OSError) -> WorkspaceError:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docyard.forges import relay
 from docyard.forges.errors import ForgeNotFound, ForgeUnclear, is_forge_wide
 from docyard.forges.pull_requests import format_marker
-from docyard.forges.relay import get_forge_title
+from docyard.forges.relay import format_forge_name
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import ProposalState
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-LISTED_FROM = 5
+MIN_OPEN_FOR_LIST = 5
 """The number of open proposals from which the forge's open pull requests are listed."""
 
 
@@ -55,16 +55,16 @@ class PullRequestFinder:
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
         """Return the open pull requests by branch; None for few open proposals."""
-        if sum(one.is_open for one in proposals) < LISTED_FROM:
+        if sum(one.is_open for one in proposals) < MIN_OPEN_FOR_LIST:
             return None
-        target = proposals[0].words.target
+        target = proposals[0].content.target
         return {one.head_branch: one for one in reversed(forge.list_open(target))}
 
     def find(
         self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
         """Return the pull request of a proposal, as `Forge.find` does, from a list if given."""
-        branch, target = proposal.words.branch, proposal.words.target
+        branch, target = proposal.content.branch, proposal.content.target
         if listed is None:
             return forge.find(branch, target)
         if branch in listed:
@@ -81,10 +81,10 @@ class PullRequestFinder:
         return request
 
 
-OPEN_MOST = 100
+MAX_OPEN_CHECKED = 100
 """The maximum of open proposals that one round checks, the newest first."""
 
-ENDED_MOST, ENDED_DAYS = 10, 7
+MAX_ENDED_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
 """Proposals that have ended are looked at once more, to end what they have on the forge: so many, so long."""
 
 _KEPT_SECONDS = 600.0  # until what did not change by its own account is read again all the same
@@ -110,7 +110,7 @@ class PullRequestOutcome(NamedTuple):
     waits: str | None = None
 
     @property
-    def wrote(self) -> bool:
+    def wrote_events(self) -> bool:
         """Return True if events were written here."""
         return bool(self.reviews or self.comments or {"closed", "reopened"}.intersection(self.done))
 
@@ -123,9 +123,9 @@ class ForgeRound(NamedTuple):
     error: WorkspaceError | None = None
 
     @property
-    def wrote(self) -> bool:
+    def wrote_events(self) -> bool:
         """Return True if events were written here that the remote does not have yet."""
-        return any(one.wrote for one in self.pull_requests)
+        return any(one.wrote_events for one in self.pull_requests)
 
 
 class _Seen(NamedTuple):
@@ -194,21 +194,21 @@ class PullRequestFollower:
     def _proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
         """Yield those that may have a pull request, the newest first."""
         served = self._workspace.branch
-        since = datetime.now(UTC) - timedelta(days=ENDED_DAYS)
+        since = datetime.now(UTC) - timedelta(days=MAX_ENDED_AGE_DAYS)
         live = ended = 0
-        for one in self._workspace.proposing().all():
-            if one.words.target != served or one.words.submitted is None:
+        for one in self._workspace.proposing().list_all():
+            if one.content.target != served or one.content.submitted_commit is None:
                 continue
             if branches is not None:
-                if one.words.branch in branches:
+                if one.content.branch in branches:
                     yield one
             elif one.is_open:
                 live += 1
-                if live <= OPEN_MOST:
+                if live <= MAX_OPEN_CHECKED:
                     yield one
             elif one.state is not ProposalState.GONE and (one.id, one.state) not in self._settled:
-                ended += one.words.updated >= since
-                if one.words.updated >= since and ended <= ENDED_MOST:
+                ended += one.content.updated_at >= since
+                if one.content.updated_at >= since and ended <= MAX_ENDED_CHECKED:
                     yield one
 
     def _one(
@@ -229,12 +229,12 @@ class PullRequestFollower:
         if kept is None or is_named:
             if request.state == "open":
                 request = forge.get(request.number)  # a list does not tell of conflicts
-                if not request.is_of(proposal.words.branch, proposal.words.target):
-                    raise ForgeUnclear(get_forge_title(forge.name), "it is of another pull request")
+                if not request.is_of(proposal.content.branch, proposal.content.target):
+                    raise ForgeUnclear(format_forge_name(forge.name), "it is of another pull request")
             told = self._take_in(forge, request, proposal)
         else:
             told = self._told(request, proposal)._replace(waits="conflict" if kept.conflict else None)
-        proposal = self._workspace.proposing().one(proposal.id)  # somebody may have decided meanwhile
+        proposal = self._workspace.proposing().find(proposal.id)  # somebody may have decided meanwhile
         if proposal.is_open:
             return self._ended_there(forge, request, proposal, told)
         return self._ended_here(forge, remote, request, proposal, told, pushed=pushed)
@@ -245,7 +245,7 @@ class PullRequestFollower:
     def _take_in(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         """Import the reviews and comments of a pull request, in order."""
         proposing = self._workspace.proposing()
-        before = proposing.said(proposal)
+        before = proposing.list_events(proposal)
         said = relay.reviews_to_events(forge.name, forge.reviews(request.number), request, proposal, before)
         reviews = proposing.relay(proposal.id, said)
         remarks = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
@@ -262,18 +262,18 @@ class PullRequestFollower:
     ) -> PullRequestOutcome:
         if request.state == "open":
             return told
-        place = get_forge_title(forge.name)
+        place = format_forge_name(forge.name)
         if request.state == "merged":
-            if not self._has(proposal.words.target, request.merge_sha):
+            if not self._has(proposal.content.target, request.merge_sha):
                 return told._replace(waits="not_fetched")
             if proposal.tip != request.head_sha:
                 return told._replace(waits="gone_on")
             merged = (request.merge_sha or "")[:12]
             text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
         else:
-            events = self._workspace.proposing().said(proposal)
+            events = self._workspace.proposing().list_events(proposal)
             here = (one for one in events if not relay.is_from_forge(forge.name, one.author))
-            taken_up = [one.time for one in here if isinstance(one.words, Reopened)]
+            taken_up = [one.time for one in here if isinstance(one.body, Reopened)]
             if taken_up and max(taken_up) > (request.ended or request.updated):
                 return told  # someone has decided otherwise since
             text = f"Closed on {place}: {request.url}"
@@ -295,7 +295,7 @@ class PullRequestFollower:
         if request.state != "open":
             self._settle(proposal)
             return told
-        closed = proposal.words.closed
+        closed = proposal.content.closed_by
         if (
             proposal.state is ProposalState.CLOSED
             and closed is not None
@@ -305,9 +305,9 @@ class PullRequestFollower:
             new = self._workspace.proposing().relay(proposal.id, [taking])
             return told._replace(done=("reopened",) if new else ())
         if proposal.state is ProposalState.MERGED:
-            landing = proposal.landing
+            landing = proposal.merge_record
             commit = landing.commit or landing.tip if landing is not None else None
-            if pushed or not self._was_pushed(remote, proposal.words.target, commit):
+            if pushed or not self._was_pushed(remote, proposal.content.target, commit):
                 return told  # the forge sees by itself that it has been merged, once it has the commits
             text = f"Merged here as {commit}."
         else:
@@ -320,8 +320,8 @@ class PullRequestFollower:
 
     def _ends(self, proposal: Proposal) -> int:
         """Return how often a proposal was closed, which identifies each end."""
-        events = self._workspace.proposing().said(proposal)
-        return sum(isinstance(event.words, Closed) for event in events)
+        events = self._workspace.proposing().list_events(proposal)
+        return sum(isinstance(event.body, Closed) for event in events)
 
     def _has(self, target: str, commit: str | None) -> bool:
         """Return True if the target here has a commit of the forge's."""
@@ -376,7 +376,7 @@ def round_to_data(followed: ForgeRound | None) -> dict[str, object] | None:
 
 def format_round(followed: ForgeRound) -> list[str]:
     """Return lines on the forge's changes and the remaining work; empty without any."""
-    place = get_forge_title(followed.forge)
+    place = format_forge_name(followed.forge)
     lines = [line for one in followed.pull_requests for line in _lines(one, place)]
     if followed.error is not None:
         lines.append(f"{place} was not followed to the end: {followed.error.message}.")

@@ -21,7 +21,7 @@ from docyard.forges.port import NewPullRequest, PullRequest
 from workspace.diff.formats import format_markdown
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import join_lines, remove_controls
-from workspace.sync.push import send
+from workspace.sync.push import push_proposal
 
 if TYPE_CHECKING:
     from docyard.forges.port import Forge
@@ -58,7 +58,7 @@ _CLOSING = re.compile(
 
 def get_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
-    found = neutralize_commands(proposal.words.title)  # which takes room too
+    found = neutralize_commands(proposal.content.title)  # which takes room too
     return found if len(found) <= _TITLE else found[: _TITLE - 1] + "…"
 
 
@@ -70,8 +70,8 @@ def format_marker(id: str) -> str:
 def build_description(proposal: Proposal, changes: CommitChanges) -> str:
     """Return the description of a proposal's pull request, in Markdown, of at most 65,536 characters."""
     parts = []
-    if proposal.words.description:
-        parts.append(_description(proposal.words.description))
+    if proposal.content.description:
+        parts.append(_description(proposal.content.description))
     room = _ROOM - sum(map(len, parts))
     parts += _told(changes, room)
     parts.append(format_marker(proposal.id))
@@ -146,7 +146,7 @@ class OpenedPullRequest(NamedTuple):
 
     pull_request: PullRequest
     is_new: bool
-    unsent: WorkspaceError | None
+    send_error: WorkspaceError | None
 
 
 def open_pull_request(
@@ -155,26 +155,28 @@ def open_pull_request(
     """Push a proposal's branch and its words, then open its pull request, or bring the one it has up to date.
 
     Done twice, or by two at once, it comes to one pull request, which says what the proposal says last.
-    Raises what `send` raises, and ForgeError.
+    Raises what `push_proposal` raises, and ForgeError.
     """
-    unsent = send(workspace, access, proposal.words.branch)
+    unsent = push_proposal(workspace, access, proposal.content.branch)
     new = _new(workspace, proposal)
     found = forge.find(new.head_branch, new.target)
     if found is not None and found.state == "merged" and found.head_sha == proposal.tip:
         return OpenedPullRequest(found, False, unsent)
     done = _done(forge, found, new)
     if not done.pull_request.is_of(new.head_branch, new.target):
-        raise ForgeUnclear(relay.get_forge_title(forge.name), "it is of another pull request")
+        raise ForgeUnclear(relay.format_forge_name(forge.name), "it is of another pull request")
     done = done._replace(pull_request=_up_to_date(workspace, proposal, forge, done.pull_request, new))
-    return done._replace(unsent=_said(workspace, proposal, forge, done._replace(unsent=unsent), access))
+    return done._replace(
+        send_error=_said(workspace, proposal, forge, done._replace(send_error=unsent), access)
+    )
 
 
 def _new(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
     return NewPullRequest(
         get_title(proposal),
         build_description(proposal, workspace.reviewing().changes(proposal)),
-        proposal.words.branch,
-        proposal.words.target,
+        proposal.content.branch,
+        proposal.content.target,
     )
 
 
@@ -186,7 +188,7 @@ def _up_to_date(
     Whoever is the last to write looks again after that, so the last words stay.
     """
     for _ in range(_ROUNDS):
-        new = _new(workspace, workspace.proposing().one(proposal.id))
+        new = _new(workspace, workspace.proposing().find(proposal.id))
         if new == said:
             break
         found, said = _brought_up_to_date(forge, found, new), new
@@ -213,12 +215,12 @@ def _said(
     """
     found = done.pull_request
     if not found.url:
-        return done.unsent
+        return done.send_error
     try:
         new = workspace.proposing().relay(
             proposal.id, [relay.build_opened_event(forge.name, found, proposal)]
         )
-        return send(workspace, access, proposal.words.branch) if new else done.unsent
+        return push_proposal(workspace, access, proposal.content.branch) if new else done.send_error
     except WorkspaceError as error:
         return error
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from docyard.forges.place import ForgePlace
+from docyard.forges.forge_repository import ForgeRepository
 from docyard.forges.port import (
     ForgeComment,
     ForgeReview,
@@ -28,14 +28,14 @@ class PullsApi(ABC):
     _page: ClassVar[dict[str, Any]]
     _comments_page: ClassVar[dict[str, Any]]
 
-    def __init__(self, place: ForgePlace, patience: TransportLimits, marks: dict[str, str]) -> None:
+    def __init__(self, place: ForgeRepository, patience: TransportLimits, marks: dict[str, str]) -> None:
         self._owner, repo = place.segments[-2], place.segments[-1]
         self._repo = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
         self._http = ForgeTransport(self._title, place.api, marks, place.token, patience)
 
-    def end(self) -> None:
+    def close_connections(self) -> None:
         """Close its connection."""
-        self._http.end()
+        self._http.close_connections()
 
     def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
@@ -96,24 +96,24 @@ class PullsApi(ABC):
     def _pull_request(self, fields: Fields) -> PullRequest:
         is_merged = self._is_merged(fields)
         state: PullRequestState = (
-            "merged" if is_merged else "open" if fields.word("state") == "open" else "closed"
+            "merged" if is_merged else "open" if fields.line("state") == "open" else "closed"
         )
-        head = fields.below("head")
+        head = fields.nested("head")
         return PullRequest(
             number=fields.number("number"),
             url=fields.url("html_url"),
-            title=fields.word("title"),
+            title=fields.line("title"),
             body=fields.text("body"),
             state=state,
             head_branch=self._branch(head),
             head_sha=head.sha("sha") or "",
-            target=fields.below("base").word("ref"),
+            target=fields.nested("base").line("ref"),
             # Before the merge, GitHub names here a merge that it has made for trial.
             merge_sha=fields.sha("merge_commit_sha") if is_merged else None,
             mergeable=fields.flag("mergeable") if state == "open" else None,
             author=fields.name_of("user", "login"),
             updated=fields.time("updated_at"),
-            ended=fields.maybe_time("closed_at"),
+            ended=fields.optional_time("closed_at"),
         )
 
 

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.proposals.actions.discuss import RelayedEvent
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import (
     MAX_TEXT,
     Author,
@@ -42,7 +42,7 @@ _OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
 """The link in the text of a comment that was written before the link was a field."""
 
 
-def get_forge_title(forge: str) -> str:
+def format_forge_name(forge: str) -> str:
     """Return the display name of a kind of forge."""
     return NAMES.get(forge, forge)
 
@@ -50,7 +50,7 @@ def get_forge_title(forge: str) -> str:
 def build_author(forge: str, login: str) -> Actor:
     """Return an author of a forge. The address is invalid (RFC 2606), and only identifies the user."""
     name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
-    label = get_forge_title(forge)
+    label = format_forge_name(forge)
     address = f"{''.join(name.split())}@{forge}.invalid"
     return Actor(Author(name, address, KnownBy.CLIENT, label), TOOL, label)
 
@@ -65,13 +65,13 @@ def build_opened_event(forge: str, request: PullRequest, proposal: Proposal) -> 
     text = f"Opened as pull request [{request.number}]({request.url})."
     key = f"{forge} pull request {request.number} opened"
     words = Commented(text, None, proposal.tip, pull_request=request.url)
-    return RelayedEvent(words, build_author(forge, get_forge_title(forge)), key)
+    return RelayedEvent(words, build_author(forge, format_forge_name(forge)), key)
 
 
 def find_link(events: Sequence[Event]) -> str | None:
     """Return the link of the last opened pull request."""
     for event in reversed(events):
-        words = event.words
+        words = event.body
         if isinstance(words, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
             if words.pull_request is not None:
                 return words.pull_request
@@ -113,31 +113,31 @@ def comments_to_events(
 def build_closed_event(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
     """Return the event that closes a proposal with its pull request; `times` identifies each end."""
     key = f"{forge} pull request {request.number} closed {times}"
-    return RelayedEvent(Closed(text), build_author(forge, get_forge_title(forge)), key)
+    return RelayedEvent(Closed(text), build_author(forge, format_forge_name(forge)), key)
 
 
 def build_reopened_event(forge: str, request: PullRequest, times: int) -> RelayedEvent:
     """Return the event that reopens a proposal with its pull request."""
-    text = f"Reopened on {get_forge_title(forge)}: {request.url}"
+    text = f"Reopened on {format_forge_name(forge)}: {request.url}"
     key = f"{forge} pull request {request.number} reopened {times}"
-    return RelayedEvent(Reopened(text), build_author(forge, get_forge_title(forge)), key)
+    return RelayedEvent(Reopened(text), build_author(forge, format_forge_name(forge)), key)
 
 
 def _submitted(said: Sequence[Event], one: ForgeReview) -> str | None:
     """Return the last commit submitted before a review; None without one."""
-    before = (event.words for event in said if event.time <= one.time)
+    before = (event.body for event in said if event.time <= one.time)
     commits = [words.commit for words in before if isinstance(words, Submitted)]
     return commits[-1] if commits else None
 
 
 def _review(forge: str, one: ForgeReview, commit: str, proposal: Proposal) -> Reviewed | Commented | None:
-    place, text = get_forge_title(forge), one.text[: MAX_TEXT - 200]
+    place, text = format_forge_name(forge), one.text[: MAX_TEXT - 200]
     if len(commit) != _FULL:
         return None
     match one.verdict:
         case "approved":
             return Reviewed(ReviewDecision.APPROVE, text, commit)
-        case "changes_requested" if commit in (proposal.tip, proposal.words.submitted):
+        case "changes_requested" if commit in (proposal.tip, proposal.content.submitted_commit):
             return Reviewed(
                 ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {place}.", commit
             )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from docyard.forges.place import ForgeAccess
+    from docyard.forges.forge_repository import ForgeAccess
     from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
@@ -77,7 +77,7 @@ class ForgeRounds:
                 forge, synced.remote, pushed=synced.pushed > 0, branches=branches, numbers=numbers
             )
         finally:
-            forge.end()
+            forge.close_connections()
         self._not_before = None
         if isinstance(found.error, ForgeLimited):
             wait = found.error.retry_after

@@ -27,16 +27,16 @@ _DEPTH = 4
 _MOST = 20
 
 
-class ForgeAnswer(NamedTuple):
+class ForgeResponse(NamedTuple):
     """An answer: `data` is its JSON (None without any), `following` the URL of the next page of a list."""
 
     status: int
     headers: Mapping[str, str]
-    following: str | None
+    next_url: str | None
     data: Any
 
 
-def build_error(forge: str, answer: ForgeAnswer, secret: str) -> ForgeError | None:
+def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | None:
     """Return the error of a response's status; None for a success."""
     status, headers = answer.status, answer.headers
     if 200 <= status < 300:

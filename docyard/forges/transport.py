@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from docyard.forges.errors import ForgeError, ForgeUnclear, ForgeUnreachable
-from docyard.forges.statuses import ForgeAnswer, build_error, get_retry_delay
+from docyard.forges.statuses import ForgeResponse, build_error, get_retry_delay
 from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
 
 _REDIRECTS = 3
@@ -84,7 +84,7 @@ class ForgeTransport:
             follow_redirects=False,
         )
 
-    def end(self) -> None:
+    def close_connections(self) -> None:
         """Close the connection."""
         self._client.close()
 
@@ -100,7 +100,7 @@ class ForgeTransport:
             if not isinstance(answer.data, list):
                 raise self._nonsense("it is no list")
             found += answer.data
-            following = answer.following
+            following = answer.next_url
             if following is None and answer.headers.get("x-next-page", "").isdigit():
                 following = str(url.copy_set_param("page", answer.headers["x-next-page"]))
             if following is None:
@@ -130,13 +130,13 @@ class ForgeTransport:
 
     def _asked(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, repeats: bool
-    ) -> ForgeAnswer:
+    ) -> ForgeResponse:
         patience, until = self._patience, time.monotonic() + self._patience.total
         with self._turn:
             for attempt in range(1, patience.attempts + 1):
                 pause = patience.pause * 2.0 ** (attempt - 1)
                 error, may_pass = self._tried(method, url, body, until)
-                if isinstance(error, ForgeAnswer):
+                if isinstance(error, ForgeResponse):
                     return error
                 asked = get_retry_delay(error)
                 wait = pause if asked is None else asked
@@ -148,7 +148,7 @@ class ForgeTransport:
 
     def _tried(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
-    ) -> tuple[ForgeAnswer | ForgeError, bool]:
+    ) -> tuple[ForgeResponse | ForgeError, bool]:
         """Return one try: its answer, or what is wrong, and whether that may be otherwise in a moment."""
         try:
             answer = self._followed(method, url, body, until)
@@ -164,7 +164,7 @@ class ForgeTransport:
 
     def _followed(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
-    ) -> ForgeAnswer:
+    ) -> ForgeResponse:
         """Return the answer, also where it has moved within the same origin, as a renamed repository has."""
         for _ in range(_REDIRECTS + 1):
             answer = self._once(method, url, body, until)
@@ -177,7 +177,7 @@ class ForgeTransport:
 
     def _once(
         self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, until: float
-    ) -> ForgeAnswer:
+    ) -> ForgeResponse:
         watch = threading.Timer(max(0.0, until - time.monotonic()), self._hang_up)
         watch.daemon = True
         watch.start()
@@ -191,7 +191,7 @@ class ForgeTransport:
                     if len(data) > self._patience.bytes:
                         raise self._nonsense(f"it is larger than {self._patience.bytes:,} bytes")
                 following = response.links.get("next", {}).get("url")
-                return ForgeAnswer(
+                return ForgeResponse(
                     response.status_code, response.headers, following, self._read(response, bytes(data))
                 )
         finally:
@@ -276,7 +276,7 @@ class Fields:
         """Return True if a field is there, and not null."""
         return self._data.get(name) is not None
 
-    def word(self, name: str) -> str:
+    def line(self, name: str) -> str:
         """Return a text on one line, of at most 500 characters."""
         return join_lines(self._text(name))[:_LINE]
 
@@ -305,7 +305,7 @@ class Fields:
         except (ValueError, OverflowError):  # such as the first moment of all, east of Greenwich
             raise self._wrong(name) from None
 
-    def maybe_time(self, name: str) -> datetime | None:
+    def optional_time(self, name: str) -> datetime | None:
         """Return a time in UTC; None if the field is missing."""
         return self.time(name) if self.has(name) else None
 
@@ -330,13 +330,13 @@ class Fields:
         """Return the name of a user, who may be gone."""
         if not self.has(name):
             return DELETED_USER
-        return self.below(name).word(key)[:_NAME] or DELETED_USER
+        return self.nested(name).line(key)[:_NAME] or DELETED_USER
 
-    def below(self, name: str) -> Fields:
+    def nested(self, name: str) -> Fields:
         """Return an object in a field."""
         return Fields(self._forge, self._data.get(name))
 
-    def each(self, name: str) -> list[Fields]:
+    def nested_list(self, name: str) -> list[Fields]:
         """Return the objects of a list in a field; none where there is no list."""
         found = self._data.get(name)
         return [Fields(self._forge, one) for one in found] if isinstance(found, list) else []

@@ -39,7 +39,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from docyard.forges.choice import find_forge_place
+from docyard.forges.choice import find_forge_repository
 from docyard.forges.errors import ForgeError
 from docyard.forges.exchanges import PING, parse_event, read_event_name, read_repository
 from docyard.forges.pull_request_sync import round_to_data
@@ -47,7 +47,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult
-    from docyard.forges.place import ForgeAccess
+    from docyard.forges.forge_repository import ForgeAccess
     from workspace.workspace import Workspace
 
 _MOST = 2_000
@@ -215,7 +215,7 @@ class Webhooks:
     def _refused(self, kind: str, data: dict[str, Any]) -> Response | None:
         """Return the answer to a webhook of another forge or repository; None for one of ours."""
         try:
-            place = find_forge_place(self._workspace, self._access())
+            place = find_forge_repository(self._workspace, self._access())
         except WorkspaceError as error:  # such as that there is no token for it
             return _failed(error)
         if place is None or place.kind != kind:
@@ -242,7 +242,7 @@ class Webhooks:
         return JSONResponse(
             {
                 "commit": synced.commit if synced is not None else None,
-                "followed": round_to_data(found.followed),
+                "followed": round_to_data(found.forge_round),
             }
         )
 
@@ -282,8 +282,8 @@ async def _body(request: Request) -> bytes | None:
 def _reason(found: ExchangeResult) -> WorkspaceError:
     if found.error is not None:
         return found.error
-    if found.followed is not None and found.followed.error is not None:
-        return found.followed.error
+    if found.forge_round is not None and found.forge_round.error is not None:
+        return found.forge_round.error
     state = found.synced.state.value if found.synced is not None else "unknown"
     return WorkspaceError(
         f"the branch here is {state} after the fetch", fix="Run `docyard sync`: it says what to decide."

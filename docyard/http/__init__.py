@@ -1,11 +1,11 @@
-"""The HTTP server: who may connect, and which application answers.
+"""The HTTP server: authentication, and the routing of requests to MCP or pages.
 
-access.py          which requests are heard at all
-authentication.py  who sent a request
-login.py           `/login`, where a person shows a token, and `/logout`, where the session ends
-login_page.py      the page that asks for a token
-refusals.py        answers to requests that are not let in
-server.py          the application
-settings.py        what a server over HTTP was asked to be
-timeouts.py        how long the server waits for a client, and who gives way when too many are connected
+access.py          validation of the headers Host and Origin
+authentication.py  authentication by token or by session
+login.py           `/login`, which takes a token, and `/logout`, which ends the session
+login_page.py      the login page
+refusals.py        responses to rejected requests
+server.py          the application and its server
+settings.py        the settings of a server over HTTP
+timeouts.py        request timeouts and a connection cap
 """

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from docyard.http.refusals import MCP, build_refusal
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_MOST = 262  # characters: a name of 253, brackets or dots, a colon and a port
+_MAX_AUTHORITY_CHARS = 262  # a name of 253, brackets or dots, a colon and a port
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _PORTS = {"http": 80, "https": 443}
 
@@ -38,15 +38,15 @@ class Authority(NamedTuple):
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Parse `host[:port]` (RFC 3986 §3.2); return None for anything else, final dots too."""
-    if not text.isascii() or len(text) > _MOST:
+    """Parse `host[:port]` (RFC 3986 §3.2); return None for invalid text, including a final dot."""
+    if not text.isascii() or len(text) > _MAX_AUTHORITY_CHARS:
         return None
     if text.startswith("["):
         address, closed, rest = text[1:].partition("]")
-        host = _ipv6(address) if closed else None
+        host = _parse_ipv6(address) if closed else None
     else:
         name, colon, after = text.partition(":")
-        host, rest = _name(name), colon + after
+        host, rest = _parse_name(name), colon + after
     if host is None:
         return None
     if not rest:
@@ -70,26 +70,26 @@ class AllowedHosts:
 
     def has_host(self, header: str) -> bool:
         """Return True if a Host header names this server; without a port it names port 80 or 443."""
-        found = parse_authority(header)
-        if found is None:
+        authority = parse_authority(header)
+        if authority is None:
             return False
-        ports = _PORTS.values() if found.port is None else (found.port,)
-        return any((found.host, port) in self._names for port in ports)
+        ports = _PORTS.values() if authority.port is None else (authority.port,)
+        return any((authority.host, port) in self._names for port in ports)
 
     def has_origin(self, header: str, *, https: bool = False) -> bool:
         """Return True if an Origin header names this server's pages; `https` requires HTTPS."""
         scheme, separator, rest = header.partition("://")
-        found = parse_authority(rest)
-        if not separator or found is None or scheme not in _PORTS or (https and scheme != "https"):
+        authority = parse_authority(rest)
+        if not separator or authority is None or scheme not in _PORTS or (https and scheme != "https"):
             return False
-        return (found.host, found.port or _PORTS[scheme]) in self._names
+        return (authority.host, authority.port or _PORTS[scheme]) in self._names
 
 
-def _name(text: str) -> str | None:
+def _parse_name(text: str) -> str | None:
     name = text.lower()
     if _NAME.fullmatch(name) is None or len(name) > 253:
         return None
-    if name.replace(".", "").isdigit():  # then it is an address, and only in its usual form
+    if name.replace(".", "").isdigit():  # an IPv4 address, which is accepted only in dotted decimal form
         try:
             return str(ipaddress.IPv4Address(name))
         except ValueError:
@@ -97,8 +97,8 @@ def _name(text: str) -> str | None:
     return name
 
 
-def _ipv6(text: str) -> str | None:
-    if "%" in text:  # a zone means something on one machine alone
+def _parse_ipv6(text: str) -> str | None:
+    if "%" in text:  # a zone is valid only on one machine
         return None
     try:
         return f"[{ipaddress.IPv6Address(text).compressed}]"
@@ -124,18 +124,18 @@ def is_forwarded_https(scope: Scope) -> bool:
     )
 
 
-_READING = ("GET", "HEAD")
-_NAME_FIX = "Open the address that the server printed; a name of its own is admitted with --allow-host NAME."
-_LENGTH_FIX = "Send Content-Length or Transfer-Encoding: chunked, not both; HTTP/1.0 has the first alone."
-_ORIGIN_FIX = "Only pages of this server may ask it; a name of its own is admitted with --allow-host NAME."
+_SAFE_METHODS = ("GET", "HEAD")
+_NAME_FIX = "Open the URL that the server printed, or allow another host name with --allow-host NAME."
+_LENGTH_FIX = "Send either Content-Length or Transfer-Encoding: chunked; with HTTP/1.0 only Content-Length."
+_ORIGIN_FIX = "Send the request from a page of this server, or allow its host name with --allow-host NAME."
 
 
 class HostOriginMiddleware:
-    """Answers 400, 421 or 403 to requests with a foreign Host or Origin, and passes on the others."""
+    """Middleware that responds with 400, 421 or 403 to requests with a foreign Host or Origin."""
 
-    def __init__(self, app: ASGIApp, admitted: AllowedHosts, *, is_proxied: bool) -> None:
+    def __init__(self, app: ASGIApp, allowed_hosts: AllowedHosts, *, is_proxied: bool) -> None:
         self._app = app
-        self._admitted = admitted
+        self._allowed_hosts = allowed_hosts
         self._is_proxied = is_proxied
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,46 +143,46 @@ class HostOriginMiddleware:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            raise RuntimeError(f"a server of HTTP alone was sent {scope['type']}")
-        refused = self._refused(scope)
+            raise RuntimeError(f"the scope must be http or lifespan (got {scope['type']})")
+        refusal = self._check_headers(scope)
         if _is_ambiguous(scope):
-            # What follows on the connection may be a second request that a proxy took for this one's body.
+            # A proxy may have treated the next bytes of the connection as this request's body.
             closing = {"Connection": "close"}
-            answer = build_refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
-            await answer(scope, receive, send)
-        elif refused is None:
+            response = build_refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
+            await response(scope, receive, send)
+        elif refusal is None:
             await self._app(scope, receive, send)
         else:
-            await build_refusal(scope, *refused)(scope, receive, send)
+            await build_refusal(scope, *refusal)(scope, receive, send)
 
-    def _refused(self, scope: Scope) -> tuple[int, str, str] | None:
+    def _check_headers(self, scope: Scope) -> tuple[int, str, str] | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        # A target that names a host itself, or none, is for proxies (RFC 9112 §3.2).
+        # Only proxies accept a target with a host, or without a path (RFC 9112 §3.2).
         if len(hosts) != 1 or not scope["path"].startswith("/"):
-            return 400, "the request does not name one host", "Send one Host header, and a path."
-        if not self._admitted.has_host(hosts[0]):
-            return 421, "this server is not known by that name", _NAME_FIX
-        reads = scope["method"] in _READING and scope["path"] != MCP
+            return 400, "the request must have exactly one Host header", "Send one Host header, and a path."
+        if not self._allowed_hosts.has_host(hosts[0]):
+            return 421, "the host name is not allowed", _NAME_FIX
+        is_read = scope["method"] in _SAFE_METHODS and scope["path"] != MCP
         origins = headers.getlist("origin")
-        if origins and not self._has_origins(origins, scope, reads=reads):
-            return 403, "another page may not ask this server", _ORIGIN_FIX
-        # What a browser says of a request that carries no Origin: an image or script of ours in their page.
-        # Pages of other ports of this machine count as of the same site.
+        if origins and not self._has_origins(origins, scope, is_read=is_read):
+            return 403, "requests from other sites are not allowed", _ORIGIN_FIX
+        # Requests without an Origin, such as for an image, have these headers. A page on another port of this
+        # machine counts as same-site.
         site, mode = headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")
-        if site in ("cross-site", "same-site") and not (mode == "navigate" and reads):
-            return 403, "another page may not ask this server", _ORIGIN_FIX
+        if site in ("cross-site", "same-site") and not (mode == "navigate" and is_read):
+            return 403, "requests from other sites are not allowed", _ORIGIN_FIX
         return None
 
-    def _has_origins(self, origins: list[str], scope: Scope, *, reads: bool) -> bool:
+    def _has_origins(self, origins: list[str], scope: Scope, *, is_read: bool) -> bool:
         if origins == ["null"]:  # a page without an origin, such as a file
-            return reads
+            return is_read
         https = self._is_proxied and is_forwarded_https(scope)
-        return len(origins) == 1 and self._admitted.has_origin(origins[0], https=https)
+        return len(origins) == 1 and self._allowed_hosts.has_origin(origins[0], https=https)
 
 
 def _is_ambiguous(scope: Scope) -> bool:
-    """Return True if a proxy may see another end of the body (RFC 9112 §6.1)."""
+    """Return True if a proxy may compute another length of the body (RFC 9112 §6.1)."""
     headers = Headers(scope=scope)
     if "transfer-encoding" not in headers:
         return False

@@ -1,10 +1,10 @@
 """Authentication: by the token of a request, or by the session of a browser.
 
 A request contains `Authorization: Bearer …`, or a browser opens `/?token=…` and is redirected to `/` with a
-session. The protocol's address takes no sessions: otherwise a page could act for its reader there.
+session. The MCP endpoint accepts no sessions: otherwise a page could call it with its reader's session.
 
-Valid secrets are the server's own token and the named tokens of people. Each failed attempt is delayed by
-itself, so that a right token never waits. Sessions are stored in memory by the digest of a random value.
+Valid secrets are the server's own token and the named tokens of people. Only failed attempts are
+delayed. Sessions are stored in memory by the digest of a random value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person, Tokens
 
 log = logging.getLogger("docyard")
-_MOST = 1_000  # characters of what may be a token
+_MAX_TOKEN_CHARS = 1_000
 
 
 class TokenOwner(NamedTuple):
@@ -47,7 +47,7 @@ class TokenOwner(NamedTuple):
 
 
 class TokenVerifier:
-    """Finds the owner of a secret. With `token` None every caller is accepted, without a name."""
+    """The verifier of secrets. With `token` None every caller is accepted, without a name."""
 
     def __init__(self, token: str | None, people: Tokens | None) -> None:
         self.is_open = token is None
@@ -56,27 +56,27 @@ class TokenVerifier:
 
     def verify(self, secret: str) -> TokenOwner | None:
         """Return the owner of a secret; None if it is unknown."""
-        if len(secret) > _MOST:
+        if len(secret) > _MAX_TOKEN_CHARS:
             return None
-        found = None if self._people is None else self._person(self._people, secret)
+        owner = None if self._people is None else self._find_person(self._people, secret)
         if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):
             return TokenOwner()
-        return found
+        return owner
 
-    def revalidate(self, proof: TokenOwner) -> TokenOwner | None:
-        """Return the owner as known now; None if the person's token was revoked."""
-        if proof.person is None:
-            return proof
+    def revalidate(self, owner: TokenOwner) -> TokenOwner | None:
+        """Return the current owner; None if the person's token was revoked."""
+        if owner.person is None:
+            return owner
         try:
-            known = None if self._people is None else self._people.find_known(proof.person.token)
+            known = None if self._people is None else self._people.find_known(owner.person.token)
         except WorkspaceError as error:
-            log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
+            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
-        if known is None or not hmac.compare_digest(known.key, proof.key):
+        if known is None or not hmac.compare_digest(known.key, owner.key):
             return None
         return TokenOwner(known.person, known.key)
 
-    def _person(self, people: Tokens, secret: str) -> TokenOwner | None:
+    def _find_person(self, people: Tokens, secret: str) -> TokenOwner | None:
         from workspace.policy.tokens import InvalidToken
 
         try:
@@ -85,7 +85,7 @@ class TokenVerifier:
         except InvalidToken:
             return None
         except WorkspaceError as error:
-            log.warning("people are not known by their tokens: %s. %s", error.message, error.fix)
+            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
         return None if key is None else TokenOwner(person, key)
 
@@ -94,9 +94,9 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-FAILED_LOGIN_DELAY_S = 0.5  # seconds
+FAILED_LOGIN_DELAY_S = 0.5
 MAX_DELAYED = 32
-"""Failed attempts that may wait at once; further ones get a response to retry later."""
+"""The maximum number of delayed attempts; further attempts get a response to retry later."""
 
 
 class FailedLoginThrottle:
@@ -104,36 +104,36 @@ class FailedLoginThrottle:
 
     def __init__(self, pause: float = FAILED_LOGIN_DELAY_S) -> None:
         self._pause = pause
-        self._waiting = 0
+        self._waiting_count = 0
 
     async def delay(self) -> bool:
         """Wait after a failed attempt. Return False at once if too many are waiting."""
-        if self._waiting >= MAX_DELAYED:
+        if self._waiting_count >= MAX_DELAYED:
             return False
-        self._waiting += 1
+        self._waiting_count += 1
         try:
             await anyio.sleep(self._pause)
         finally:
-            self._waiting -= 1
+            self._waiting_count -= 1
         return True
 
 
-IDLE = 12 * 3600.0  # seconds without a request after which a session ends
-LONGEST = 7 * 24 * 3600.0  # seconds after which every session ends
+MAX_IDLE_S = 12 * 3600.0  # without a request
+MAX_SESSION_S = 7 * 24 * 3600.0
 MAX_SESSIONS = 1_000
-"""Sessions at once; beyond that the least recently used session ends."""
+"""The maximum number of sessions; beyond it the least recently used session ends."""
 
-_RANDOM = 32  # bytes
+_RANDOM_BYTES = 32  # bytes
 
 
 @dataclass(slots=True)
 class Session:
     """The token's owner and the form token of a session. Times are of a monotonic clock."""
 
-    proof: TokenOwner
+    owner: TokenOwner
     csrf: str
-    begun: float
-    used: float
+    started: float
+    last_used: float
 
 
 class Sessions:
@@ -141,15 +141,15 @@ class Sessions:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._key = secrets.token_bytes(_RANDOM)
+        self._key = secrets.token_bytes(_RANDOM_BYTES)
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
-    def begin(self, proof: TokenOwner) -> str:
-        """Begin a session; return the value of its cookie, which is not stored here."""
-        value = secrets.token_urlsafe(_RANDOM)
+    def start(self, owner: TokenOwner) -> str:
+        """Start a session; return the value of its cookie, of which only the digest is stored."""
+        value = secrets.token_urlsafe(_RANDOM_BYTES)
         now = self._clock()
         digest = _session_digest(value)
-        self._sessions[digest] = Session(proof, self.csrf(digest), now, now)
+        self._sessions[digest] = Session(owner, self.csrf(digest), now, now)
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return value
@@ -157,16 +157,16 @@ class Sessions:
     def find(self, value: str) -> Session | None:
         """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
         digest = _session_digest(value)
-        found = self._sessions.get(digest)
-        if found is None:
+        session = self._sessions.get(digest)
+        if session is None:
             return None
         now = self._clock()
-        if now - found.used > IDLE or now - found.begun > LONGEST:
+        if now - session.last_used > MAX_IDLE_S or now - session.started > MAX_SESSION_S:
             del self._sessions[digest]
             return None
-        found.used = now
+        session.last_used = now
         self._sessions.move_to_end(digest)
-        return found
+        return session
 
     def end(self, value: str) -> None:
         """End a session, if it exists."""
@@ -178,21 +178,21 @@ class Sessions:
 
 
 def _session_digest(value: str) -> bytes:
-    # Looked up by its digest, so that nothing of the value is told by how long that takes.
+    # A lookup by digest does not reveal the value by its duration.
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
-_WRONG = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
+_INVALID_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
 
-# What needs no token: files that are the same for everybody, and what forges sign themselves.
+# Paths that need no token: static files, and webhooks, which forges sign.
 _PUBLIC = ("/static/", "/hooks/")
-_NOBODY = b"nobody"
+_ANONYMOUS = b"nobody"
 _CLIENT = b"client"
 
 
 class AuthenticationMiddleware:
-    """Answers 401 to unauthenticated requests; sets `caller` in the state of the others."""
+    """Middleware that responds with 401 to unauthenticated requests, and sets `caller` in the state."""
 
     def __init__(
         self,
@@ -214,57 +214,61 @@ class AuthenticationMiddleware:
         self._is_proxied = is_proxied
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: ASGIApp = self._app
+        app: ASGIApp = self._app
         if scope["type"] == "http":
-            found = await self._asked(scope)
-            if isinstance(found, Response):
-                answer = found
+            caller = await self._identify_caller(scope)
+            if isinstance(caller, Response):
+                app = caller
             else:
-                scope = {**scope, "state": {**scope.get("state", {}), "caller": found}}
-        await answer(scope, receive, send)
+                scope = {**scope, "state": {**scope.get("state", {}), "caller": caller}}
+        await app(scope, receive, send)
 
-    async def _asked(self, scope: Scope) -> Caller | Response | None:
-        """Return the caller, the refusal, or None for a public address."""
+    async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
+        """Return the caller, a refusal, or None for a public path."""
         path = scope["path"]
         if path.startswith(_PUBLIC):
             return None
-        shown = Headers(scope=scope).getlist("authorization")
-        if shown:
-            return await self._bearer(scope, shown)
-        if path == "/" and scope["method"] == "GET" and (found := await self._by_link(scope)) is not None:
-            return found
+        headers = Headers(scope=scope).getlist("authorization")
+        if headers:
+            return await self._check_bearer(scope, headers)
+        if (
+            path == "/"
+            and scope["method"] == "GET"
+            and (response := await self._check_link(scope)) is not None
+        ):
+            return response
         if path != MCP and (session := self.session(scope)) is not None:
-            return Caller(session.proof.person, session.csrf, self._may_write, True)
+            return Caller(session.owner.person, session.csrf, self._may_write, True)
         if self._verifier.is_open:
-            return self._caller(TokenOwner(), _NOBODY)
+            return self._build_caller(TokenOwner(), _ANONYMOUS)
         if path == LOGIN:
             return None
         if is_page_request(scope) and path != MCP:
             return await render_login_page(scope, 401, _CHALLENGE)
         return build_refusal(
-            scope, 401, "no token was shown", "Send it as Authorization: Bearer TOKEN.", _CHALLENGE
+            scope, 401, "the request has no token", "Send the header Authorization: Bearer TOKEN.", _CHALLENGE
         )
 
     def session(self, scope: Scope) -> Session | None:
-        """Return the active session of a request. A revoked token ends it."""
+        """Return the active session of a request; None without one. A revoked token ends the session."""
         value = read_cookie(scope, self._cookie)
-        found = self._sessions.find(value) if value else None
-        if found is None:
+        session = self._sessions.find(value) if value else None
+        if session is None:
             return None
-        proof = self._verifier.revalidate(found.proof)
-        if proof is None:
+        owner = self._verifier.revalidate(session.owner)
+        if owner is None:
             self._sessions.end(value)
             return None
-        found.proof = proof
-        return found
+        session.owner = owner
+        return session
 
-    def begin(self, scope: Scope, proof: TokenOwner, response: Response) -> None:
-        """Begin a session with a response. It replaces the browser's former one."""
+    def start(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
+        """Start a session with a response. It replaces the browser's former session."""
         self._sessions.end(read_cookie(scope, self._cookie))
         response.set_cookie(
             self._cookie,
-            self._sessions.begin(proof),
-            max_age=int(LONGEST),
+            self._sessions.start(owner),
+            max_age=int(MAX_SESSION_S),
             httponly=True,
             samesite="lax",
             secure=self._is_proxied and is_forwarded_https(scope),
@@ -278,57 +282,63 @@ class AuthenticationMiddleware:
     async def authenticate(
         self, scope: Scope, secret: str, after: str | None = None
     ) -> TokenOwner | Response:
-        """Return the owner of a token; after a delay, the refusal of a wrong one.
+        """Return the owner of a token; after a delay, the refusal of an invalid token.
 
         `after` is the redirect target of the login form in the refusal.
         """
-        found = self._verifier.verify(secret)
-        if found is not None:
-            return found
+        owner = self._verifier.verify(secret)
+        if owner is not None:
+            return owner
         if not await self._throttle.delay():
-            later = {"Retry-After": "1"}
+            retry_later = {"Retry-After": "1"}
             return build_refusal(
-                scope, 429, "too many wrong tokens were shown", "Try again in a second.", later
+                scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_later
             )
         if scope["path"] in ("/", LOGIN):
-            return await render_login_page(scope, 401, _WRONG, is_wrong=True, after=after)
+            return await render_login_page(scope, 401, _INVALID_CHALLENGE, is_wrong=True, after=after)
         return build_refusal(
-            scope, 401, "this token is not known here", "It may be that of an earlier start.", _WRONG
+            scope,
+            401,
+            "the token is invalid",
+            "Use the URL that the server printed at its last start.",
+            _INVALID_CHALLENGE,
         )
 
-    async def _bearer(self, scope: Scope, shown: list[str]) -> Caller | Response:
-        scheme, _, secret = shown[0].partition(" ")
-        if len(shown) > 1 or scheme.lower() != "bearer":
+    async def _check_bearer(self, scope: Scope, headers: list[str]) -> Caller | Response:
+        scheme, _, secret = headers[0].partition(" ")
+        if len(headers) > 1 or scheme.lower() != "bearer":
             fix = "Send one Authorization header: Bearer TOKEN."
-            return build_refusal(scope, 401, "a token is shown in another way", fix, _CHALLENGE)
-        found = await self.authenticate(scope, secret.strip())
-        return found if isinstance(found, Response) else self._caller(found, _CLIENT)
+            return build_refusal(scope, 401, "the Authorization header is invalid", fix, _CHALLENGE)
+        owner = await self.authenticate(scope, secret.strip())
+        return owner if isinstance(owner, Response) else self._build_caller(owner, _CLIENT)
 
-    async def _by_link(self, scope: Scope) -> Response | None:
-        """Return the answer to `/?token=…`; None if there is no token in the query."""
+    async def _check_link(self, scope: Scope) -> Response | None:
+        """Return the response to `/?token=…`; None if the query has no token."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if not tokens:
             return None
-        rest = urlencode([(name, value) for name, value in query if name != "token"])
-        # The token is in no address that the browser shows, keeps or passes on.
-        response = RedirectResponse(f"/?{rest}" if rest else "/", 303, {"Referrer-Policy": "no-referrer"})
+        query_string = urlencode([(name, value) for name, value in query if name != "token"])
+        # The redirect removes the token from the URL, which the browser would display and store.
+        response = RedirectResponse(
+            f"/?{query_string}" if query_string else "/", 303, {"Referrer-Policy": "no-referrer"}
+        )
         if not self._verifier.is_open:
-            found = await self.authenticate(scope, tokens[-1].strip())
-            if isinstance(found, Response):
-                return found
-            # Another page's link lets nobody in under its writer's name who came in before.
+            owner = await self.authenticate(scope, tokens[-1].strip())
+            if isinstance(owner, Response):
+                return owner
+            # A link on another site must not replace an active session by its author's.
             if not is_cross_site(scope) or self.session(scope) is None:
-                self.begin(scope, found, response)
+                self.start(scope, owner, response)
         return response
 
-    def _caller(self, proof: TokenOwner, name: bytes) -> Caller:
-        name += proof.key
-        return Caller(proof.person, self._sessions.csrf(name), self._may_write, False)
+    def _build_caller(self, owner: TokenOwner, name: bytes) -> Caller:
+        name += owner.key
+        return Caller(owner.person, self._sessions.csrf(name), self._may_write, False)
 
 
 def is_cross_site(scope: Scope) -> bool:
-    """Return True if the browser reports that another site's page led here (Fetch Metadata)."""
+    """Return True if the browser reports that another site caused the request (Fetch Metadata)."""
     return Headers(scope=scope).get("sec-fetch-site") in ("cross-site", "same-site")
 
 

@@ -10,20 +10,20 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from docyard.http.login_page import _MOST, LOGIN, LOGOUT, render_login_page, sanitize_path
+from docyard.http.login_page import LOGIN, LOGOUT, MAX_FORM_BYTES, render_login_page, sanitize_path
 
 if TYPE_CHECKING:
     from docyard.http.authentication import AuthenticationMiddleware
 
 
 def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
-    """Return the two routes."""
+    """Return the routes of `/login` and `/logout`."""
 
     async def login(request: Request) -> Response:
         caller = getattr(request.state, "caller", None)
         if request.method != "POST":
             after = sanitize_path(request.query_params.get("after", "/"))
-            # Who came in without a name is asked for one: only a person approves.
+            # A caller without a person may log in as one, because only a person approves.
             if caller is not None and caller.person is not None:
                 return RedirectResponse(after, 303)
             return await render_login_page(request.scope, is_signed_in=caller is not None, after=after)
@@ -31,12 +31,12 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         if fields is None or "token" not in fields:
             return await render_login_page(request.scope, 400)
         after = sanitize_path(fields.get("after", ""))
-        # Proved again even where there is a session: a person may go on under another name.
-        found = await authentication.authenticate(request.scope, fields["token"].strip(), after)
-        if isinstance(found, Response):
-            return found
+        # Authenticated again even with a session, because the user may switch to another token.
+        owner = await authentication.authenticate(request.scope, fields["token"].strip(), after)
+        if isinstance(owner, Response):
+            return owner
         response = RedirectResponse(after, 303)
-        authentication.begin(request.scope, found, response)
+        authentication.start(request.scope, owner, response)
         return response
 
     async def logout(request: Request) -> Response:
@@ -66,7 +66,7 @@ async def _read_fields(request: Request) -> Mapping[str, str] | None:
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > _MOST:
+        if len(data) > MAX_FORM_BYTES:
             return None
     try:
         return dict(parse_qsl(data.decode("ascii"), keep_blank_values=True, max_num_fields=10))

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
 LOGIN, LOGOUT = "/login", "/logout"
-_MOST = 10_000  # bytes of the form
+MAX_FORM_BYTES = 10_000
 
 
 async def render_login_page(
@@ -28,15 +28,15 @@ async def render_login_page(
     if after is None:
         query = scope["query_string"].decode("latin-1")
         path = scope.get("raw_path", b"").decode("latin-1") or "/"
-        is_telling = path in ("/", LOGIN)  # there the query may hold a token
-        after = "/" if is_telling else f"{path}?{query}" if query else path
+        may_have_token = path in ("/", LOGIN)  # in the query
+        after = "/" if may_have_token else f"{path}?{query}" if query else path
     values = {"is_wrong": is_wrong, "is_signed_in": is_signed_in, "after": sanitize_path(after)}
     html = await anyio.to_thread.run_sync(partial(render_template, "login.html", values))
     return HTMLResponse(html, status, headers)
 
 
 def sanitize_path(text: str) -> str:
-    """Return a path of this server; "/" for a text that a browser could read as another site's."""
-    is_own = text.startswith("/") and not text.startswith("//") and len(text) < _MOST
-    plain = is_own and text.isascii() and text.isprintable() and "\\" not in text and " " not in text
-    return text if plain and not text.startswith((LOGIN, LOGOUT)) else "/"
+    """Return a path of this server; "/" for a text that a browser may interpret as another site's URL."""
+    is_own = text.startswith("/") and not text.startswith("//") and len(text) < MAX_FORM_BYTES
+    is_safe = is_own and text.isascii() and text.isprintable() and "\\" not in text and " " not in text
+    return text if is_safe and not text.startswith((LOGIN, LOGOUT)) else "/"

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Scope
 
 MCP = "/mcp"
-_REFUSED = -32600  # JSON-RPC 2.0 §5.1, "Invalid Request"
+_INVALID_REQUEST = -32600  # JSON-RPC 2.0 §5.1, "Invalid Request"
 
 
 def build_refusal(
@@ -18,7 +18,7 @@ def build_refusal(
 ) -> Response:
     """Return the response to a rejected request: a protocol error at /mcp, elsewhere text."""
     if scope["path"] == MCP:
-        error = {"code": _REFUSED, "message": f"{message}. {fix}"}
+        error = {"code": _INVALID_REQUEST, "message": f"{message}. {fix}"}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
         return Response(body, status, headers, "application/json")
     return PlainTextResponse(f"{message}\n{fix}\n", status, headers)

@@ -1,8 +1,7 @@
 """The HTTP application and its server.
 
-Options that cannot be served are refused before a socket listens. The application runs on listening sockets
-until a signal stops it. On shutdown streams of events end, so that the server does not wait for clients that
-only listen.
+Invalid options are refused before a socket listens. The application runs on listening sockets until a signal
+stops it. On shutdown streams of events end, so that the server does not wait for clients that only listen.
 """
 
 from __future__ import annotations
@@ -48,53 +47,52 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
     from workspace.policy.tokens import Tokens
 
-_FAREWELL = 0.6  # seconds in which an answer that is being made is still sent
-_LAST = 0.2  # seconds in which a stream that was hung up on ends by itself
-_FIX = "What was begun is done to its end. Ask again when it is back, with the same idempotency key."
-_HANG_UP: Message = {"type": "http.disconnect"}
+_DRAIN_S = 0.6  # for running responses
+_DISCONNECT_S = 0.2  # for streams that were disconnected to end by themselves
+_FIX = "Running writes are completed. Repeat the call after the restart, with the same idempotency key."
+_DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class ShutdownMiddleware:
-    """Reports to every request, on shutdown, that its client has disconnected; `listeners` come first.
+    """Middleware that disconnects all requests on shutdown, after it has called `listeners`.
 
-    Work in its own thread still runs to its end, and only its response is lost. `is_begun` is for streams
-    that can end by themselves.
+    Work in a thread is completed, and only its response is lost.
     """
 
     def __init__(self, app: ASGIApp, listeners: list[Callable[[], object]]) -> None:
         self._app = app
         self._listeners = listeners
         self._begun = anyio.Event()
-        self._over = anyio.Event()
-        self._is_ending = False
-        self._waiting: set[anyio.CancelScope] = set()
+        self._drained = anyio.Event()
+        self._is_expected = False
+        self._running: set[anyio.CancelScope] = set()
 
     @property
     def begun(self) -> anyio.Event:
-        """Set when the server begins to stop."""
+        """Return the event that is set when the server begins to stop."""
         return self._begun
 
     def expect(self) -> None:
-        """Announce a shutdown, so that streams with signal handlers may end.
+        """Mark the shutdown as expected, before it begins.
 
         May be called from a signal handler.
         """
-        self._is_ending = True
+        self._is_expected = True
 
     def begin(self) -> None:
-        """Begin the shutdown."""
+        """Begin the shutdown: set the event and call the listeners."""
         self.expect()
         self._begun.set()
         for listener in self._listeners:
             listener()
 
     async def finish(self) -> None:
-        """Wait briefly for running responses, then disconnect; open requests get a response to retry."""
-        await anyio.sleep(_FAREWELL)
-        self._over.set()
-        await anyio.sleep(_LAST)
-        for each in self._waiting:
-            each.cancel()
+        """Wait briefly for running responses, then disconnect; waiting requests get a response to retry."""
+        await anyio.sleep(_DRAIN_S)
+        self._drained.set()
+        await anyio.sleep(_DISCONNECT_S)
+        for scope in self._running:
+            scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -102,44 +100,44 @@ class ShutdownMiddleware:
             return
         is_read, is_open, is_begun = False, False, False
 
-        async def sending(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal is_open, is_begun
             is_begun = True
             is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
             await send(message)
 
-        async def receiving() -> Message:
+        async def receive_or_disconnect() -> Message:
             nonlocal is_read
             if not is_read:
                 message = await receive()
                 is_read = message["type"] == "http.disconnect" or not message.get("more_body", False)
                 return message
-            found = _HANG_UP
+            next_message = _DISCONNECT
             async with anyio.create_task_group() as tasks:
 
                 async def wait() -> None:
-                    await self._over.wait()
+                    await self._drained.wait()
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(wait)
-                found = await receive()
+                next_message = await receive()
                 tasks.cancel_scope.cancel()
-            return found
+            return next_message
 
-        with anyio.CancelScope() as waiting:
-            self._waiting.add(waiting)
+        with anyio.CancelScope() as request_scope:
+            self._running.add(request_scope)
             try:
-                await self._app(scope, receiving, sending)
+                await self._app(scope, receive_or_disconnect, send_and_record)
             finally:
-                self._waiting.discard(waiting)
-        if waiting.cancelled_caught and not is_begun:
+                self._running.discard(request_scope)
+        if request_scope.cancelled_caught and not is_begun:
             await SafeHeaders(build_refusal(scope, 503, "the server is stopping", _FIX))(scope, receive, send)
-        elif is_open and self._is_ending:  # whoever was hung up on here is still there
+        elif is_open and self._is_expected:  # the client is still connected
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class AppParts(NamedTuple):
-    """The parts of an application: pages, people, the protocol's endpoint, and further routes."""
+    """The parts of an application: pages, people's tokens, the MCP endpoint, and further routes."""
 
     site: Site
     people: Tokens | None
@@ -154,16 +152,16 @@ def build_app(
 
     A request passes three checks: its Host and Origin, its authentication, and its route.
     """
-    serving = _McpEndpoint(parts)
+    mcp_endpoint = _McpEndpoint(parts)
     verifier, sessions = TokenVerifier(settings.token, parts.people), Sessions()
     is_proxied = bool(settings.allowed)
-    # The outermost needs the routes of the innermost, and they the sessions of one between them.
+    # The routes of the inner application need the sessions of the middleware around it.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(_answer_error, parts.site),
-        ClientDisconnect: _answer_disconnected,
+        HTTPException: partial(_respond_to_error, parts.site),
+        ClientDisconnect: _respond_to_disconnect,
     }
-    inner = Starlette(lifespan=serving.run, exception_handlers=handlers)
-    inner.router.redirect_slashes = False  # it would name the scheme, which a proxy knows better
+    inner = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
+    inner.router.redirect_slashes = False  # a redirect would name the scheme, which only a proxy knows
     authentication = AuthenticationMiddleware(
         inner,
         verifier,
@@ -174,15 +172,15 @@ def build_app(
         may_write=not parts.site.read_only,
         is_proxied=is_proxied,
     )
-    inner.router.routes.extend(_build_routes(parts, serving, authentication))
-    admitted = HostOriginMiddleware(authentication, settings.admitted(port), is_proxied=is_proxied)
-    stopping = ShutdownMiddleware(SafeHeaders(admitted), [serving.close, parts.site.close])
-    inner.state.stopping = stopping.begun
-    return stopping
+    inner.router.routes.extend(_build_routes(parts, mcp_endpoint, authentication))
+    host_check = HostOriginMiddleware(authentication, settings.allowed_hosts(port), is_proxied=is_proxied)
+    shutdown = ShutdownMiddleware(SafeHeaders(host_check), [mcp_endpoint.close, parts.site.close])
+    inner.state.stopping = shutdown.begun
+    return shutdown
 
 
 class _McpEndpoint:
-    """The protocol's endpoint, available while the application runs."""
+    """The MCP endpoint, available while the application runs."""
 
     def __init__(self, parts: AppParts) -> None:
         self._open = parts.endpoint
@@ -206,19 +204,19 @@ class _McpEndpoint:
 
 
 def _build_routes(
-    parts: AppParts, serving: _McpEndpoint, authentication: AuthenticationMiddleware
+    parts: AppParts, mcp_endpoint: _McpEndpoint, authentication: AuthenticationMiddleware
 ) -> list[BaseRoute]:
     from docyard.web.routes import build_routes
 
     return [
-        Route(MCP, serving),
+        Route(MCP, mcp_endpoint),
         *build_login_routes(authentication),
         *parts.routes,
         *build_routes(parts.site),
     ]
 
 
-async def _answer_error(site: Site, request: Request, error: Exception) -> Response:
+async def _respond_to_error(site: Site, request: Request, error: Exception) -> Response:
     """Return the response for an unhandled request, as a page for a browser."""
     from docyard.web.not_found import build_not_found_handler
 
@@ -230,31 +228,31 @@ async def _answer_error(site: Site, request: Request, error: Exception) -> Respo
     return response
 
 
-async def _answer_disconnected(request: Request, error: Exception) -> Response:
+async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
     """Return a response for a client that disconnected within a form. Nothing is logged."""
     return Response(status_code=400)
 
 
-_GRACE = 20  # seconds for what writes; nothing else is waited for
-_LOOK = 0.1  # seconds between two looks at who is still connected
-_KEPT = 15  # seconds in which a connection waits for its next request
-_HEADERS = 32_768  # bytes of a request before its body
+_SHUTDOWN_TIMEOUT_S = 20  # for running writes
+_POLL_S = 0.1  # between two checks for idle connections
+_KEEP_ALIVE_S = 15
+_MAX_HEADER_BYTES = 32_768
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which reports when it listens, and treats a signal as a normal end."""
+    """A uvicorn server that calls `started` when it listens, and treats a signal as a normal end."""
 
     def __init__(
-        self, config: uvicorn.Config, stopping: ShutdownMiddleware, started: Callable[[], object]
+        self, config: uvicorn.Config, shutdown: ShutdownMiddleware, started: Callable[[], object]
     ) -> None:
         super().__init__(config)
-        self._stopping = stopping
-        self._tell = started
+        self._stopping = shutdown
+        self._started = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
-            self._tell()
+            self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stopping.begin()
@@ -265,14 +263,14 @@ class _Server(uvicorn.Server):
 
     async def _finish(self) -> None:
         await self._stopping.finish()
-        while True:  # who does not read the answer is not waited for
-            await anyio.sleep(_LOOK)
-            for each in [*self.server_state.connections]:
-                if isinstance(each, TimeoutH11Protocol) and each.is_idle:
-                    each.transport.abort()
+        while True:  # close clients that do not read their response
+            await anyio.sleep(_POLL_S)
+            for connection in [*self.server_state.connections]:
+                if isinstance(connection, TimeoutH11Protocol) and connection.is_idle:
+                    connection.transport.abort()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # Uvicorn would raise the signal again at the end, past everything that is still to be closed.
+        # Uvicorn would raise the signal again at the end, before other resources are closed.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self._stopping.expect()
         self.should_exit = True
@@ -280,7 +278,7 @@ class _Server(uvicorn.Server):
 
 def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Callable[[], object]) -> None:
     """Serve requests until SIGTERM or SIGINT; call `started` when connections are accepted."""
-    # Whoever sends what is no HTTP could fill a log with warnings.
+    # A client that sends invalid HTTP could fill the log with warnings.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
@@ -292,69 +290,68 @@ def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Call
         log_config=None,
         access_log=False,
         server_header=False,
-        # What a proxy says is read where it is needed, and only if a proxy's name is admitted.
+        # Headers of a proxy are read elsewhere, and only if another host name is allowed.
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS + BACKLOG,
-        timeout_keep_alive=_KEPT,
-        timeout_graceful_shutdown=_GRACE,
-        h11_max_incomplete_event_size=_HEADERS,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_S,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
     )
     _Server(config, app, started).run(sockets)
 
 
 log = logging.getLogger("docyard")
-_MOST_SCRIPT = 20_000_000  # bytes
+_MAX_SCRIPT_BYTES = 20_000_000
 
 
 def start_server(
-    served: Service, settings: HttpSettings, *, mermaid: Path | None = None, math: bool = False
+    service: Service, settings: HttpSettings, *, mermaid: Path | None = None, math: bool = False
 ) -> None:
     """Serve until a signal stops the server.
 
     Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
     DamagedTokens, and CannotError for an unreadable script, or if --math has no library.
     """
-    people = served.people()
+    people = service.people()
     if people is not None:
         people.all()
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
-    site = Site(served.index, not served.writes, script, math, served.written)
+    site = Site(service.index, not service.writes, script, math, service.notify_write)
     endpoint = partial(
         serve_http,
-        served.toolbox,
+        service.toolbox,
         version=__version__,
-        load=partial(_load, served),
-        warm=served.warm,
+        load=partial(_load, service),
+        warm=service.warm,
     )
     sockets, port = open_sockets(settings.address)
     try:
-        app = build_app(AppParts(site, people, endpoint, _build_webhooks(served)), settings, port)
+        app = build_app(AppParts(site, people, endpoint, _build_webhooks(service)), settings, port)
         run_app(app, sockets, partial(_print_url, settings.url(port)))
     finally:
-        for each in sockets:
-            each.close()
+        for listening in sockets:
+            listening.close()
 
 
-def _load(served: Service) -> None:
-    """Load, in the background, what the first call and the first page need."""
-
-    served.load()
+def _load(service: Service) -> None:
+    """Load in the background the index and the modules that the first requests need."""
+    service.load()
     from docyard.web.templates import warm_pages
 
     warm_pages()
 
 
-def _build_webhooks(served: Service) -> list[Route]:
+def _build_webhooks(service: Service) -> list[Route]:
     """Return the routes of webhooks, if a secret enables them."""
-    secret, rounds = environment.read_webhook_secret(), served.rounds
+    secret, rounds = environment.read_webhook_secret(), service.rounds
     if secret is None or rounds is None:
         return []
     from docyard.forges.exchanges import ExchangeQueue
     from docyard.forges.webhooks import Webhooks, build_webhook_routes
 
-    exchanges = ExchangeQueue(rounds.workspace, environment.read_remote_access, rounds, served.written)
+    exchanges = ExchangeQueue(rounds.workspace, environment.read_remote_access, rounds, service.notify_write)
     return build_webhook_routes(Webhooks(rounds.workspace, exchanges, environment.read_forge_access, secret))
 
 
@@ -363,7 +360,7 @@ def _print_url(url: str) -> None:
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
     except OSError as error:
-        log.warning("nobody reads where the page is: %s", error.strerror)
+        log.warning("the URL cannot be printed: %s", error.strerror)
 
 
 def _check_math() -> None:
@@ -373,22 +370,22 @@ def _check_math() -> None:
         from docyard.doctor.installation import format_extra_command
 
         raise CannotError(
-            "--math sets formulas with latex2mathml, which is not installed",
-            fix=f"Install it with `{format_extra_command('math')}`, or leave out --math: "
-            "formulas stay as text.",
+            "--math needs latex2mathml, which is not installed",
+            fix=f"Install it with `{format_extra_command('math')}`, or leave out --math to "
+            "show formulas as text.",
         )
 
 
 def _read_script(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
-            data = stream.read(_MOST_SCRIPT + 1)
+            data = stream.read(_MAX_SCRIPT_BYTES + 1)
     except OSError as error:
         raise CannotError(
-            f"the script of --mermaid cannot be read ({error.strerror})", fix="Name a mermaid.min.js."
+            f"the file of --mermaid cannot be read ({error.strerror})", fix="Name a mermaid.min.js."
         ) from None
-    if len(data) > _MOST_SCRIPT:
+    if len(data) > _MAX_SCRIPT_BYTES:
         raise CannotError(
-            f"the script of --mermaid holds over {_MOST_SCRIPT:,} bytes", fix="Name a mermaid.min.js."
+            f"the file of --mermaid is larger than {_MAX_SCRIPT_BYTES:,} bytes", fix="Name a mermaid.min.js."
         )
     return data

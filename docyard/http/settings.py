@@ -19,11 +19,11 @@ from docyard.terminal.exits import CannotError
 from workspace.errors import WorkspaceError
 
 _BACKLOG = 128
-_TRIES = 5  # free ports that are tried until both kinds of address have the same
+_MAX_ATTEMPTS = 5  # to find a port that is free for both IPv4 and IPv6
 
 
 class CannotListen(WorkspaceError):
-    """The address cannot be listened on. `reason` is the system's."""
+    """The server cannot listen on the address. `reason` is the system's error number."""
 
     code: ClassVar[str] = "CANNOT_LISTEN"
 
@@ -45,8 +45,8 @@ class ListenAddress(NamedTuple):
         return self.host != "localhost" and ipaddress.ip_address(self.host).is_unspecified
 
     @property
-    def shown_host(self) -> str:
-        """The host as part of a URL."""
+    def url_host(self) -> str:
+        """Return the host as part of a URL."""
         if self.is_everywhere:
             return LOOPBACK_NAMES[0] if "." in self.host else LOOPBACK_NAMES[2]
         return f"[{self.host}]" if ":" in self.host else self.host
@@ -60,80 +60,82 @@ def parse_address(text: str) -> ListenAddress:
     host, colon, port_text = text.rpartition(":")
     port = parse_port(port_text)
     if not colon or not host or port is None:
-        raise ValueError(f"'{text[:80]}' is no HOST:PORT; write 127.0.0.1:8000, or [::1]:8000")
+        raise ValueError(f"'{text[:80]}' must be HOST:PORT; write 127.0.0.1:8000, or [::1]:8000")
     if host.lower() == "localhost":
         return ListenAddress("localhost", port)
     bracketed = host.startswith("[") and host.endswith("]")
     try:
-        found = ipaddress.ip_address(host[1:-1] if bracketed else host)
+        parsed = ipaddress.ip_address(host[1:-1] if bracketed else host)
     except ValueError:
         raise ValueError(
-            f"'{host[:80]}' is no address of this machine; write an IP address or localhost, and name the "
-            "host that people use with --allow-host"
+            f"'{host[:80]}' must be an IP address or localhost; name the host in URLs with --allow-host"
         ) from None
-    if bracketed != (found.version == 6) or "%" in host:
-        raise ValueError(f"'{text[:80]}' is no HOST:PORT; an IPv6 address stands in brackets: [::1]:8000")
-    return ListenAddress(found.compressed, port)
+    if bracketed != (parsed.version == 6) or "%" in host:
+        raise ValueError(f"'{text[:80]}' must be HOST:PORT; write an IPv6 address in brackets: [::1]:8000")
+    return ListenAddress(parsed.compressed, port)
 
 
 def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     """Open listening sockets; return them and their port. Raises CannotListen."""
     if address.host != "localhost":
-        found = _bind_sockets(address.host, address.port)
-        return [found], found.getsockname()[1]
-    for attempt in range(1 if address.port else _TRIES):
+        parsed = _bind_sockets(address.host, address.port)
+        return [parsed], parsed.getsockname()[1]
+    for attempt in range(1 if address.port else _MAX_ATTEMPTS):
         first = _bind_sockets("127.0.0.1", address.port)
         port = first.getsockname()[1]
         try:
             return [first, _bind_sockets("::1", port)], port
         except CannotListen as error:
-            if error.details["reason"] != errno.EADDRINUSE:  # there is no IPv6 here
+            if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
                 return [first], port
             first.close()
-            if attempt == _TRIES - 1 or address.port:
+            if attempt == _MAX_ATTEMPTS - 1 or address.port:
                 raise
     raise AssertionError("unreachable")
 
 
 def _bind_sockets(host: str, port: int) -> socket.socket:
-    found = None
+    parsed = None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        # The event loop sends small answers at once only where the protocol is named; else each waits 40 ms.
-        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        if os.name == "posix":  # elsewhere it would let others take the port away
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # The event loop disables Nagle's algorithm only if the protocol is named; else responses wait 40 ms.
+        parsed = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        if os.name == "posix":  # on other systems another process could take the port
+            parsed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             with suppress(OSError):
-                found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        found.bind((host, port))
-        found.listen(_BACKLOG)
+                parsed.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        parsed.bind((host, port))
+        parsed.listen(_BACKLOG)
     except OSError as error:
-        if found is not None:
-            found.close()
-        raise _refused(port, error) from None
-    return found
+        if parsed is not None:
+            parsed.close()
+        raise _describe_bind_error(port, error) from None
+    return parsed
 
 
-def _refused(port: int, error: OSError) -> CannotListen:
+def _describe_bind_error(port: int, error: OSError) -> CannotListen:
     if error.errno == errno.EADDRINUSE:
-        message, fix = f"port {port} is in use", "Choose another, or 0 for any that is free."
+        message, fix = f"port {port} is in use", "Choose another port, or 0 for a free port."
     elif error.errno == errno.EACCES:
-        message, fix = f"port {port} is for the system's own services", "Choose one above 1023."
+        message, fix = f"port {port} needs more privileges", "Choose a port above 1023."
     elif error.errno == errno.EADDRNOTAVAIL:
         message, fix = (
-            "this machine does not have that address",
-            "Listen on 127.0.0.1, or on one that it has.",
+            "this machine does not have the address",
+            "Listen on 127.0.0.1, or on an address of this machine.",
         )
     else:
-        message, fix = f"the address cannot be listened on ({error.strerror})", "Choose another."
+        message, fix = (
+            f"the server cannot listen on the address ({error.strerror})",
+            "Choose another address.",
+        )
     return CannotListen(message, fix=fix, reason=error.errno)
 
 
-_RANDOM = 32  # bytes of a token that is made for one run
-_SHORTEST = 32  # characters of a token in a file
+_RANDOM_BYTES = 32  # of a token for one run
+_MIN_TOKEN_CHARS = 32  # of a token in a file
 _VISIBLE = re.compile(r"[!-~]+")
-_OF_A_PERSON = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
+_PERSON_TOKEN = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 
 class InvalidOptions(Exception):
@@ -143,33 +145,36 @@ class InvalidOptions(Exception):
 class HttpSettings(NamedTuple):
     """The address of a server, its allowed names, and its token.
 
-    With `token` None no token is needed. `is_told` is true if the printed line contains the token: one from a
-    file is known already, and the line may end up in a log.
+    With `token` None no token is needed. `is_printed` is true if the printed URL contains the token. A token
+    from a file is not printed, because the output may be logged.
     """
 
     address: ListenAddress
     allowed: tuple[Authority, ...]
     token: str | None
-    is_told: bool
+    is_printed: bool
 
-    def admitted(self, port: int) -> AllowedHosts:
+    def allowed_hosts(self, port: int) -> AllowedHosts:
         """Return the host names that requests to the given port may use."""
         names = {(host, port) for host in LOOPBACK_NAMES if self._has_loopback}
         if self.address.is_loopback:
-            names.add((self.address.shown_host, port))
-        for host, named in self.allowed:
-            names.update((host, each) for each in ((80, 443, port) if named is None else (named,)))
+            names.add((self.address.url_host, port))
+        for host, allowed_port in self.allowed:
+            names.update(
+                (host, name_port)
+                for name_port in ((80, 443, port) if allowed_port is None else (allowed_port,))
+            )
         return AllowedHosts(names)
 
     def url(self, port: int) -> str:
-        """Return the URL to print: where to open the page."""
+        """Return the URL of the first page, which is printed at the start."""
         if self._has_loopback:
-            authority = f"{self.address.shown_host}:{port}"
+            authority = f"{self.address.url_host}:{port}"
         else:
-            host, named = self.allowed[0]
-            authority = f"{host}:{port if named is None else named}"
-        told = f"?token={self.token}" if self.token is not None and self.is_told else ""
-        return f"http://{authority}/{told}"
+            host, allowed_port = self.allowed[0]
+            authority = f"{host}:{port if allowed_port is None else allowed_port}"
+        query = f"?token={self.token}" if self.token is not None and self.is_printed else ""
+        return f"http://{authority}/{query}"
 
     @property
     def _has_loopback(self) -> bool:
@@ -190,46 +195,45 @@ def build_http_settings(
     allowed = tuple(_parse_allowed_host(name) for name in allow_hosts)
     if not address.is_loopback and not allowed:
         raise InvalidOptions(
-            f"--http {http} can be reached from other machines: say by which name with --allow-host NAME, or "
+            f"--http {http} can be reached from other machines: add its name with --allow-host NAME, or "
             "listen on 127.0.0.1"
         )
     if no_token and token_file is not None:
         raise InvalidOptions("--no-token and --token-file exclude each other: leave one out")
-    is_local = address.is_loopback and all(each.is_loopback for each in allowed)
+    is_local = address.is_loopback and all(host.is_loopback for host in allowed)
     if no_token and not is_local and not read_only:
         raise InvalidOptions(
-            "--no-token would let others write: serve to this machine alone, or with --read-only, or ask for "
-            "a token"
+            "--no-token would let other machines write: listen on 127.0.0.1, add --read-only, or leave out "
+            "--no-token"
         )
     if no_token:
         return HttpSettings(address, allowed, None, False)
     if token_file is not None:
         return HttpSettings(address, allowed, _read_token_file(token_file), False)
-    return HttpSettings(address, allowed, secrets.token_urlsafe(_RANDOM), True)
+    return HttpSettings(address, allowed, secrets.token_urlsafe(_RANDOM_BYTES), True)
 
 
 def _parse_allowed_host(name: str) -> Authority:
-    found = parse_authority(name)
-    if found is None:
+    parsed = parse_authority(name)
+    if parsed is None:
         raise InvalidOptions(
-            f"--allow-host: '{name[:80]}' is no NAME or NAME:PORT; write the host as a browser shows it, "
-            "such as docs.example.org, without a scheme, a path or a wildcard"
+            f"--allow-host: '{name[:80]}' must be NAME or NAME:PORT; write the host of the URL, such as "
+            "docs.example.org, without a scheme, a path or a wildcard"
         )
-    return found
+    return parsed
 
 
 def _read_token_file(file: Path) -> str:
     """Return the token in a file. Raises CannotError."""
     token = read_secret(file, ask=False) or ""
-    if _OF_A_PERSON.fullmatch(token):
+    if _PERSON_TOKEN.fullmatch(token):
         raise CannotError(
-            "the token in the file is a person's, who can show it as it is",
-            fix="Leave out --token-file, or write a secret of its own into the file.",
+            f"{file.name} contains a person's token, which is valid without --token-file",
+            fix="Leave out --token-file, or write another secret to the file.",
         )
-    if len(token) < _SHORTEST or not _VISIBLE.fullmatch(token):
+    if len(token) < _MIN_TOKEN_CHARS or not _VISIBLE.fullmatch(token):
         raise CannotError(
-            f"the token in the file is too short, or holds more than visible ASCII characters; at least "
-            f"{_SHORTEST} are needed",
-            fix="Make one with `python -c 'import secrets; print(secrets.token_urlsafe(32))'`.",
+            f"the token in {file.name} must have at least {_MIN_TOKEN_CHARS} characters, all visible ASCII",
+            fix="Create one with `python -c 'import secrets; print(secrets.token_urlsafe(32))'`.",
         )
     return token

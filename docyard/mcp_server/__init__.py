@@ -2,15 +2,15 @@
 
 This file imports nothing: a server needs no client, and importing the SDK takes most of a start.
 
-    arrays.py         arrays sent as the arguments of a tool, which the SDK refuses without a word on what …
-    calls.py          one call of a tool
-    client.py         A client of an MCP server that runs as a child process
-    handlers.py       documents and sections as resources of the protocol
-    http.py           messages over HTTP at one address, for both protocol eras
-    input.py          lines from standard input
-    instructions.py   the instructions that a client gets with the handshake
-    notifications.py  telling a client that the list of tools says something else by now, in both eras of …
-    requests.py       requests that are no calls of tools
-    server.py         A low-level MCP server of a toolbox's tools, over standard input and output, for …
-    stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure and …
+    arrays.py         arrays as the arguments of a tool, wrapped in an object for the SDK
+    calls.py          tool calls in worker threads
+    client.py         a client of an MCP server in a child process
+    handlers.py       handlers for resources, prompts and completions
+    http.py           MCP over HTTP at one address
+    input.py          lines from standard input, and errors for invalid ones
+    instructions.py   the instructions in the handshake
+    notifications.py  notifications about changed tools and resources
+    requests.py       requests other than tool calls
+    server.py         an MCP server of a toolbox's tools, and its run over standard input and output
+    stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure
 """

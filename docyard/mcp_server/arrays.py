@@ -12,12 +12,12 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 _KEY = "docyard/array"
-_SIGN = re.compile(rb'"arguments"\s*:\s*\[')
+_ARRAY_ARGUMENTS = re.compile(rb'"arguments"\s*:\s*\[')
 
 
 def wrap_array(message: bytes) -> bytes:
     """Return a JSON message whose arguments are an object; other messages are unchanged."""
-    if not _SIGN.search(message):
+    if not _ARRAY_ARGUMENTS.search(message):
         return message
     try:
         request = from_json(message)

@@ -40,12 +40,12 @@ class WorkRejected(MCPError):
     def __init__(self) -> None:
         super().__init__(
             code=CONNECTION_CLOSED,
-            message="The server is stopping and did not begin this request. Send it again after a restart.",
+            message="The server is stopping and did not start this request. Send it again after a restart.",
         )
 
 
 class Workers:
-    """Up to `size` threads: `async with Workers(8) as workers: ...`. The end waits for running work."""
+    """A pool of `size` threads: `async with Workers(8) as workers: ...`. Its exit waits for running work."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -64,13 +64,13 @@ class Workers:
             await anyio.to_thread.run_sync(self._wait)
 
     def close(self) -> None:
-        """Start no further work; running work ends. From then on `run` raises WorkRejected."""
+        """Reject further work: `run` raises WorkRejected from now on. Running work finishes."""
         self._is_closed = True
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work in a thread and return its result, or raise its error, or WorkRejected.
 
-        Work that has started runs to its end, and `run` waits for it even if the caller is cancelled.
+        Work that has started always finishes; `run` waits for it even if the caller is cancelled.
         """
 
         def begin() -> T:
@@ -82,25 +82,24 @@ class Workers:
         return await anyio.to_thread.run_sync(begin, limiter=self._limiter)
 
     def _wait(self) -> None:
-        # Uvicorn cancels tasks of asyncio, which anyio cannot shield: then nobody waits for their threads.
+        # Uvicorn cancels asyncio tasks, which anyio cannot shield. Their threads must be awaited here.
         for _ in range(self._size):
             self._running.acquire()
         self._running.release(self._size)
 
 
-_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_ORJSON_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 def build_result(answer: Answer) -> dict[str, Any]:
     """Return the result for an answer: its text, else its data as compact JSON, and the data itself."""
     data = answer.data
     try:
-        json = _json(data)
-    except (
-        PydanticSerializationError
-    ):  # few answers hold what UTF-8 cannot, and looking costs as much as writing
+        json = _encode_json(data)
+    except PydanticSerializationError:
+        # Lone surrogates are rare, and a search for them would cost as much as the encoding.
         data = escape_surrogates(data)
-        json = _json(data)
+        json = _encode_json(data)
     text = json.decode() if answer.text is None else escape_surrogates(answer.text)
     return {
         "content": [{"type": "text", "text": text}],
@@ -111,13 +110,13 @@ def build_result(answer: Answer) -> dict[str, Any]:
 
 def format_compact_json(data: Any) -> str:
     """Return JSON without spaces and without escapes of letters."""
-    return _json(data).decode()
+    return _encode_json(data).decode()
 
 
-def _json(data: Any) -> bytes:
-    """Write JSON: with the fast encoder if possible, else with pydantic (such as long integers)."""
+def _encode_json(data: Any) -> bytes:
+    """Encode data as JSON, with pydantic if the fast encoder cannot (for example long integers)."""
     try:
-        return orjson.dumps(data, option=_PLAIN)
+        return orjson.dumps(data, option=_ORJSON_OPTIONS)
     except TypeError:
         return to_json(data, inf_nan_mode="null")
 
@@ -143,7 +142,7 @@ log = logging.getLogger("docyard")
 Progress = Callable[[float, float | None, str | None], None]
 """A progress function: the amount done, the total, and a message."""
 
-_REPORT_INTERVAL = 0.1  # seconds between two reports to the client
+_REPORT_INTERVAL_S = 0.1  # seconds between two reports to the client
 
 
 class Reporter(Protocol):
@@ -161,13 +160,13 @@ class ServerClosing(Exception):
 class ToolCalls:
     """Runs the calls of one server in its workers.
 
-    `sight` holds the texts that the only client of a stdio server has read; over HTTP there is none.
+    `seen_texts` holds the texts that the client of a stdio server has read; it is None over HTTP.
     """
 
-    def __init__(self, toolbox: Toolbox, workers: Workers, sight: SeenTexts | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, workers: Workers, seen_texts: SeenTexts | None = None) -> None:
         self._toolbox = toolbox
         self._workers = workers
-        self._sight = sight
+        self._seen_texts = seen_texts
         self._closing = threading.Event()
 
     @property
@@ -176,7 +175,7 @@ class ToolCalls:
         return self._closing.is_set()
 
     def close(self) -> None:
-        """Ask background work to stop at its next report of progress. Calls run to their end."""
+        """Stop background work at its next report of progress. Running calls finish."""
         self._closing.set()
 
     async def call(
@@ -187,24 +186,23 @@ class ToolCalls:
         reporter: Reporter | None,
         person: Person | None = None,
     ) -> dict[str, Any]:
-        """Return the result of one call. It runs to its end even if the client disconnects.
+        """Return the result of one call. The call finishes even if the client disconnects.
 
-        `person` is the owner of its token. Errors: UnknownTool, WorkRejected. Any other exception is a bug;
-        the result is an internal error with a reference.
+        `person` is the owner of the request's token. Raises UnknownTool, WorkRejected. Any other exception is
+        a bug: the result is then an internal error with a reference to the log.
         """
         if reporter is None:
-            result = await self._begin(partial(self._run, name, arguments, client, None, person))
+            result = await self._run_in_worker(partial(self._run, name, arguments, client, None, person))
         else:
-            async with _build_progress(reporter) as progress:
+            async with _forward_progress(reporter) as progress:
                 run = partial(self._run, name, arguments, client, progress, person)
-                result = await self._begin(run)
-        if isinstance(
-            result, UnknownTool | WorkRejected
-        ):  # raised here, since it would leave a task group in a group
+                result = await self._run_in_worker(run)
+        # Raised here, because a task group would wrap the error in an exception group.
+        if isinstance(result, UnknownTool | WorkRejected):
             raise result
         return result
 
-    async def _begin(
+    async def _run_in_worker(
         self, run: Callable[[], dict[str, Any] | UnknownTool]
     ) -> dict[str, Any] | UnknownTool | WorkRejected:
         try:
@@ -212,8 +210,8 @@ class ToolCalls:
         except WorkRejected as error:
             return error
 
-    async def background(self, work: Callable[[Progress], object]) -> None:
-        """Run work that no client requested. It stops when the server closes, and then no more starts."""
+    async def run_background(self, work: Callable[[Progress], object]) -> None:
+        """Run work that no client requested; stop it, or do not start it, when the server closes."""
 
         def check(done: float, total: float | None = None, message: str | None = None) -> None:
             if self._closing.is_set():
@@ -224,7 +222,7 @@ class ToolCalls:
                 work(check)
             except ServerClosing:
                 log.debug("background work was stopped")
-            except WorkspaceError as error:  # whoever asks will be told
+            except WorkspaceError as error:  # a later call reports it to its client
                 log.warning("background work: %s", error.message)
             except Exception:
                 log.exception("background work failed")
@@ -243,15 +241,20 @@ class ToolCalls:
         try:
             with record_commits() as record:
                 answer = self._toolbox.call(
-                    name, arguments, client=client, progress=progress, sight=self._sight, person=person
+                    name,
+                    arguments,
+                    client=client,
+                    progress=progress,
+                    seen_texts=self._seen_texts,
+                    person=person,
                 )
                 try:
                     return build_result(answer)
                 except Exception as error:
                     if record.commit is None:
                         raise
-                    left = committed_answer(record, error, self._toolbox.offers)
-                    return build_result(with_caveats(left, record))
+                    partial_answer = committed_answer(record, error, self._toolbox.offers)
+                    return build_result(with_caveats(partial_answer, record))
         except UnknownTool as error:
             return error
         except Exception:
@@ -261,9 +264,9 @@ class ToolCalls:
 
 
 def build_internal_error(name: str, reference: str) -> Answer:
-    """Return the result of a call that met a bug: only a reference to the log, no internals."""
+    """Return the answer to a call that failed because of a bug, with a reference to the log."""
     message = (
-        f"Sorry, {name} failed because of a fault in docyard itself, not in the call. "
+        f"{name} failed because of a bug in Docyard, not because of the call. "
         f"The server's log has the details under {reference}."
     )
     return Answer(
@@ -272,29 +275,29 @@ def build_internal_error(name: str, reference: str) -> Answer:
 
 
 @asynccontextmanager
-async def _build_progress(reporter: Reporter) -> AsyncIterator[Progress]:
-    """Return a progress function for a worker thread. It never blocks; excess reports are dropped."""
-    offered, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
+async def _forward_progress(reporter: Reporter) -> AsyncIterator[Progress]:
+    """Yield a progress function for a worker thread. It never blocks; excess reports are dropped."""
+    sender, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
     token = anyio.lowlevel.current_token()
     last_time, last_done = 0.0, -1.0
 
-    def offer(report: tuple[float, float | None, str | None]) -> None:
+    def send_or_drop(report: tuple[float, float | None, str | None]) -> None:
         with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            offered.send_nowait(report)
+            sender.send_nowait(report)
 
     def progress(done: float, total: float | None = None, message: str | None = None) -> None:
         nonlocal last_time, last_done
         now = time.monotonic()
-        # The protocol asks for values that increase.
-        if done > last_done and (now - last_time >= _REPORT_INTERVAL or done == total):
+        # The protocol requires increasing values.
+        if done > last_done and (now - last_time >= _REPORT_INTERVAL_S or done == total):
             last_time, last_done = now, done
-            anyio.from_thread.run_sync(offer, (done, total, message), token=token)
+            anyio.from_thread.run_sync(send_or_drop, (done, total, message), token=token)
 
     async def forward() -> None:
         async for done, total, message in reports:
             try:
                 await reporter.report_progress(done, total, message)
-            except Exception:  # what the call does counts, and may be committed already
+            except Exception:  # the call must continue, because it may have committed already
                 log.debug("progress could not be reported", exc_info=True)
 
     async with anyio.create_task_group() as tasks:
@@ -302,4 +305,4 @@ async def _build_progress(reporter: Reporter) -> AsyncIterator[Progress]:
         try:
             yield progress
         finally:
-            offered.close()
+            sender.close()

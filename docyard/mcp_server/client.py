@@ -15,7 +15,7 @@ from mcp_types import Implementation, TextContent
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a tool: its data, the text for a model, and whether it failed."""
+    """The answer of a tool: its data, its text for a model, and `is_error`."""
 
     data: Mapping[str, Any]
     text: str
@@ -30,7 +30,7 @@ class ServerConnection:
 
     @property
     def protocol(self) -> str:
-        """The revision of the protocol that both sides speak."""
+        """The negotiated version of the protocol."""
         return self._client.protocol_version
 
     @property
@@ -39,7 +39,7 @@ class ServerConnection:
         info = self._client.server_info
         return f"{info.name} {info.version}" if info else "unnamed"
 
-    async def tools(self) -> list[str]:
+    async def list_tools(self) -> list[str]:
         """Return the names of the server's tools, in its order."""
         return [tool.name for tool in (await self._client.list_tools()).tools]
 
@@ -59,16 +59,16 @@ async def connect(
     version: str,
     variables: Mapping[str, str],
     log: TextIO,
-    era: Literal["auto", "legacy"] = "auto",
+    mode: Literal["auto", "legacy"] = "auto",
 ) -> AsyncIterator[ServerConnection]:
-    """Start a server and talk to it; it is stopped at the end.
+    """Start a server, yield a connection to it, and stop the server at the end.
 
-    `name` is what the client calls itself, `variables` is the server's environment, and `log` takes what
-    the server writes to standard error. `era` "legacy" makes the 2025 handshake, "auto" asks for the
-    newest protocol first. Errors: OSError if the program cannot be started.
+    `name` and `version` describe the client, `variables` are the server's environment, and `log` receives
+    its standard error. `mode` "legacy" uses the handshake of 2025; "auto" tries the newest protocol first.
+    Raises OSError if the program cannot be started.
     """
-    program, *arguments = command
-    parameters = StdioServerParameters(command=program, args=arguments, env=dict(variables))
-    me = Implementation(name=name, version=version)
-    async with Client(stdio_client(parameters, errlog=log), client_info=me, mode=era) as client:
+    program, *program_arguments = command
+    parameters = StdioServerParameters(command=program, args=program_arguments, env=dict(variables))
+    client_info = Implementation(name=name, version=version)
+    async with Client(stdio_client(parameters, errlog=log), client_info=client_info, mode=mode) as client:
         yield ServerConnection(client)

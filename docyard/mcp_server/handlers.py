@@ -1,7 +1,7 @@
 """Handlers for resources, prompts and completions of the protocol.
 
-Resources are documents and sections: listed by pages, and read by their URIs. A prompt is a text for the
-model, together with its source. Completions serve URIs of resources, and arguments of prompts.
+Resources are documents and sections: a client lists them page by page and reads them by URI. A prompt is a
+text for the model with its source. Completions serve URIs of resources and arguments of prompts.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ Request = ServerRequestContext[Any, Any]
 
 
 class Resources:
-    """The resource handlers of one server; `watching` records the list that a client received."""
+    """The resource handlers of one server; `subscriptions` stores the list that a client received."""
 
-    def __init__(self, requests: Requests, watching: ResourceSubscriptions) -> None:
+    def __init__(self, requests: Requests, subscriptions: ResourceSubscriptions) -> None:
         self._requests = requests
-        self._watching = watching
+        self._subscriptions = subscriptions
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """Answer `resources/list`."""
-        page = await self._requests.answer(partial(_page, params.cursor if params else None))
-        self._watching.record_documents(page.snapshot, request.session)
+        page = await self._requests.run_with_context(partial(_list_page, params.cursor if params else None))
+        self._subscriptions.record_documents(page.snapshot, request.session)
         return ListResourcesResult(
             resources=[
                 Resource(
-                    uri=found.uri,
-                    name=escape_surrogates(found.path),
-                    title=escape_surrogates(found.title),
+                    uri=resource.uri,
+                    name=escape_surrogates(resource.path),
+                    title=escape_surrogates(resource.title),
                     mime_type=MIME_TYPE,
-                    size=found.size,
+                    size=resource.size,
                     annotations=Annotations(audience=["user", "assistant"]),
                 )
-                for found in page.resources
+                for resource in page.resources
             ],
             next_cursor=page.next_cursor,
         )
@@ -99,29 +99,32 @@ class Resources:
 
     async def read(self, request: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
         """Answer `resources/read`."""
-        source = await self._requests.answer(partial(_source, params.uri))
+        source = await self._requests.run_with_context(partial(_read_source, params.uri))
         return ReadResourceResult(contents=list(build_contents(source, params.uri)))
 
 
 def build_contents(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
-    """Return the exact text; if it was cut, also a note that explains how to read the rest."""
-    place = source.place
-    meta: dict[str, Any] = {"commit": place.snapshot.commit, "address": place.address}
-    if place.moved_to is not None:
-        meta["moved_to"] = place.moved_to
+    """Return the exact text, and a note on how to read the rest if the text was cut."""
+    location = source.location
+    meta: dict[str, Any] = {"commit": location.snapshot.commit, "address": location.address}
+    if location.moved_to is not None:
+        meta["moved_to"] = location.moved_to
     if not source.is_cut:
-        return (_contents(uri, source.text, MIME_TYPE, meta),)
-    rest = " ".join(source.rest) or "no section of it by itself"
+        return (_text_contents(uri, source.text, MIME_TYPE, meta),)
+    next_calls = " ".join(source.next_uris) or "read it section by section"
     note = (
-        f"The text above is the beginning of {place.address}, which is too long for one answer. Next: {rest}"
+        f"The text above is the beginning of {location.address}, which is too long for one answer. "
+        f"Next: {next_calls}"
     )
     return (
-        _contents(uri, source.text, MIME_TYPE, {**meta, "truncated": True, "rest": list(source.rest)}),
-        _contents(uri, note, "text/plain", None),
+        _text_contents(
+            uri, source.text, MIME_TYPE, {**meta, "truncated": True, "rest": list(source.next_uris)}
+        ),
+        _text_contents(uri, note, "text/plain", None),
     )
 
 
-def _contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) -> TextResourceContents:
+def _text_contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) -> TextResourceContents:
     return TextResourceContents(
         uri=escape_surrogates(uri),
         text=text,
@@ -130,13 +133,13 @@ def _contents(uri: str, text: str, mime_type: str, meta: dict[str, Any] | None) 
     )
 
 
-def _page(cursor: str | None, context: Context) -> ResourcePage:
+def _list_page(cursor: str | None, context: Context) -> ResourcePage:
     from tools.resources.list import list_resources
 
     return list_resources(context, cursor)
 
 
-def _source(uri: str, context: Context) -> ResourceSource:
+def _read_source(uri: str, context: Context) -> ResourceSource:
     from tools.resources.contents import read_resource
 
     return read_resource(context, uri)
@@ -150,7 +153,7 @@ class Prompts:
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
         """Answer `prompts/list`."""
-        found = await self._requests.answer(_offered)
+        prompts = await self._requests.run_with_context(_list_prompts)
         return ListPromptsResult(
             prompts=[
                 Prompt(
@@ -167,17 +170,19 @@ class Prompts:
                         for argument in prompt.arguments
                     ],
                 )
-                for prompt in found
+                for prompt in prompts
             ]
         )
 
     async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
         """Answer `prompts/get`."""
-        prompt, written = await self._requests.answer(partial(_written, params.name, params.arguments or {}))
-        contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(written.text))]
-        if written.source is not None:
+        prompt, filled = await self._requests.run_with_context(
+            partial(_fill_prompt, params.name, params.arguments or {})
+        )
+        contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(filled.text))]
+        if filled.source is not None:
             contents += [
-                EmbeddedResource(resource=found) for found in build_contents(written.source, written.uri)
+                EmbeddedResource(resource=resource) for resource in build_contents(filled.source, filled.uri)
             ]
         return GetPromptResult(
             description=prompt.description,
@@ -185,18 +190,18 @@ class Prompts:
         )
 
 
-def _offered(context: Context) -> tuple[Choice, ...]:
+def _list_prompts(context: Context) -> tuple[Choice, ...]:
     from tools.prompts import prompts_for
 
     return tuple(prompts_for(context).values())
 
 
-def _written(name: str, given: Mapping[str, str], context: Context) -> tuple[Choice, FilledPrompt]:
+def _fill_prompt(name: str, arguments: Mapping[str, str], context: Context) -> tuple[Choice, FilledPrompt]:
     from tools.prompts import prompts_for
-    from tools.prompts.prompt import choose
+    from tools.prompts.prompt import find_prompt
 
-    prompt = choose(prompts_for(context), name)
-    return prompt, prompt.write(context, prompt.read(given))
+    prompt = find_prompt(prompts_for(context), name)
+    return prompt, prompt.write(context, prompt.read(arguments))
 
 
 class Completions:
@@ -207,60 +212,64 @@ class Completions:
 
     async def complete(self, request: Request, params: CompleteRequestParams) -> CompleteResult:
         """Answer `completion/complete`."""
-        given = (params.context.arguments if params.context else None) or {}
+        arguments = (params.context.arguments if params.context else None) or {}
         is_prompt = isinstance(params.ref, PromptReference)
-        of = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
+        reference = params.ref.name if isinstance(params.ref, PromptReference) else params.ref.uri
         argument = params.argument
-        found = await self._requests.answer(
-            partial(_candidates, is_prompt, of, argument.name, argument.value, given)
+        candidates = await self._requests.run_with_context(
+            partial(_complete, is_prompt, reference, argument.name, argument.value, arguments)
         )
         return CompleteResult(
             completion=Completion(
-                values=[escape_surrogates(value) for value in found.values],
-                total=found.total,
-                has_more=found.total > len(found.values),
+                values=[escape_surrogates(value) for value in candidates.values],
+                total=candidates.total,
+                has_more=candidates.total > len(candidates.values),
             )
         )
 
 
-def _candidates(
-    is_prompt: bool, of: str, name: str, typed: str, given: Mapping[str, str], context: Context
+def _complete(
+    is_prompt: bool, reference: str, name: str, typed: str, arguments: Mapping[str, str], context: Context
 ) -> Candidates:
-    from tools.completion import NONE
+    from tools.completion import NO_CANDIDATES
 
-    complete = _of_prompt(context, of, name) if is_prompt else _of_template(of, name)
-    return complete(context, typed, given) if complete else NONE
+    complete = (
+        _prompt_completer(context, reference, name) if is_prompt else _template_completer(reference, name)
+    )
+    return complete(context, typed, arguments) if complete else NO_CANDIDATES
 
 
-def _of_prompt(context: Context, of: str, name: str) -> Completer | None:
+def _prompt_completer(context: Context, prompt_name: str, name: str) -> Completer | None:
     """Return the completions of a prompt's argument; None if any value is valid.
 
     Raises an error for an unknown prompt or argument.
     """
     from tools.prompts import prompts_for
-    from tools.prompts.prompt import choose, unknown_argument_error
+    from tools.prompts.prompt import find_prompt, unknown_argument_error
 
-    prompt = choose(prompts_for(context), of)
+    prompt = find_prompt(prompts_for(context), prompt_name)
     argument = prompt.argument(name)
     if argument is None:
         raise unknown_argument_error(name, [argument.name for argument in prompt.arguments])
     return argument.complete
 
 
-def _of_template(of: str, name: str) -> Completer:
+def _template_completer(template_uri: str, name: str) -> Completer:
     """Return the completions of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import unknown_argument_error
     from tools.resources.contents import InvalidUri
     from tools.resources.list import TEMPLATES
 
-    known = [template.uri for template in TEMPLATES]
-    if of not in known:
+    template_uris = [template.uri for template in TEMPLATES]
+    if template_uri not in template_uris:
         raise InvalidUri(
-            "no template of resources has this form", fix=f"Use {' or '.join(known)}.", nearest=known
+            "the template URI is unknown",
+            fix=f"Use {' or '.join(template_uris)}.",
+            nearest=template_uris,
         )
     variables = {"path": complete_path, "ref": complete_ref, "section": complete_section}
-    variables = {variable: complete for variable, complete in variables.items() if variable in of}
+    variables = {variable: complete for variable, complete in variables.items() if variable in template_uri}
     if name not in variables:
         raise unknown_argument_error(name, list(variables))
     return variables[name]

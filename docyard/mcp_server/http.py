@@ -27,52 +27,52 @@ from docyard.mcp_server.server import build_server
 from tools.registry import Toolbox
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Bytes of a request's body."""
+"""The largest body of a request that is accepted."""
 
 _WORKERS = 8
 _TOO_LARGE = 413
-_EVENTS = "text/event-stream"
+_EVENT_STREAM = "text/event-stream"
 
 
 class Endpoint:
     """The ASGI application at the protocol's address, while `serve_http` runs."""
 
-    def __init__(self, events: ASGIApp, plain: ASGIApp, watching: ResourceSubscriptions) -> None:
+    def __init__(self, events: ASGIApp, plain: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
         self._events = events
         self._plain = plain
-        self._watching = watching
+        self._subscriptions = subscriptions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = ",".join(Headers(scope=scope).getlist("accept"))
-        app = self._events if _EVENTS in accepted.lower() else self._plain
+        app = self._events if _EVENT_STREAM in accepted.lower() else self._plain
         await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
         """End all streams, each with its last message."""
-        self._watching.close()
+        self._subscriptions.close()
 
 
 class _ArrayReceive:
-    """Receives a whole body and wraps an array of arguments for the SDK; then passes messages on."""
+    """A `receive` function that wraps an array of arguments in the body for the SDK."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._is_whole = False
+        self._is_complete = False
 
     async def __call__(self) -> Message:
-        if self._is_whole:
+        if self._is_complete:
             return await self._receive()
         body = bytearray()
-        while not self._is_whole:
+        while not self._is_complete:
             message = await self._receive()
             body += message.get("body", b"")
-            is_over = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
-            self._is_whole = message["type"] != "http.request" or is_over
+            is_last = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
+            self._is_complete = message["type"] != "http.request" or is_last
         return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
 
 
 class _TooLargeSend:
-    """Passes a response on; replaces the error for a too large body by one with a fix."""
+    """A `send` function that replaces the SDK's error for a too large body by one with a fix."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -81,17 +81,15 @@ class _TooLargeSend:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE:
             self._is_replaced = True
-            await _too_large()(self._scope, self._receive, self._send)
+            await _too_large_response()(self._scope, self._receive, self._send)
         elif not self._is_replaced:
             await self._send(message)
 
 
-def _too_large() -> Response:
+def _too_large_response() -> Response:
     error = {
         "code": INVALID_REQUEST,
-        "message": (
-            f"the message is larger than {MAX_BODY_BYTES:,} bytes. Send less at once, in several calls."
-        ),
+        "message": (f"the message is larger than {MAX_BODY_BYTES:,} bytes. Split it into several calls."),
         "data": {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
@@ -106,15 +104,15 @@ async def serve_http(
     load: Callable[[], object],
     warm: Callable[[Progress], object],
 ) -> AsyncIterator[Endpoint]:
-    """Serve requests at an endpoint until the block ends, which waits for running calls.
+    """Yield an endpoint that serves requests. The end of the block waits for running calls.
 
-    `load` and then `warm` run in a thread at once: such a server starts before its first request.
+    `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     """
     warmed = anyio.Event()
 
     async def warm_up() -> None:
-        await calls.background(lambda _: load())
-        await calls.background(warm)
+        await calls.run_background(lambda _: load())
+        await calls.run_background(warm)
         warmed.set()
         announcer.schedule()
 
@@ -122,19 +120,19 @@ async def serve_http(
         calls = ToolCalls(toolbox, workers)
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus, is_shared=True)
-        watching = ResourceSubscriptions(Requests(toolbox, workers), bus, is_shared=True)
+        subscriptions = ResourceSubscriptions(Requests(toolbox, workers), bus, is_shared=True)
         server = build_server(
             toolbox,
             calls,
             workers,
             announcer,
-            watching,
+            subscriptions,
             version=version,
             listed=anyio.Event(),
             indexed=warmed.wait,
             is_shared=True,
         )
-        # The SDK's manager answers either in JSON alone, or refuses clients that accept no events.
+        # One manager of the SDK either returns JSON only, or refuses clients that accept no events.
         events, plain = (
             StreamableHTTPSessionManager(
                 server, json_response=is_plain, stateless=True, max_request_body_size=MAX_BODY_BYTES
@@ -145,11 +143,11 @@ async def serve_http(
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(warm_up)
             tasks.start_soon(announcer.run)
-            tasks.start_soon(watching.run)
+            tasks.start_soon(subscriptions.run)
             for manager in (events, plain):
                 await stack.enter_async_context(manager.run())
             try:
-                yield Endpoint(events.handle_request, plain.handle_request, watching)
+                yield Endpoint(events.handle_request, plain.handle_request, subscriptions)
             finally:
                 calls.close()
                 tasks.cancel_scope.cancel()

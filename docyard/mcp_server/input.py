@@ -1,8 +1,8 @@
-"""Lines from standard input: cut from chunks of bytes, bounded in length, never lost without an answer.
+"""Lines from standard input: split from chunks of bytes, and bounded in length.
 
-A JSON-RPC peer waits for the answer to every request, so a line that cannot be read is answered too: with
-the request's id where it can be found, else with a null id (JSON-RPC 2.0 §5). Only a notification and a
-response, which nobody waits for, are let go.
+A JSON-RPC client waits for the response to every request. So an invalid line gets an error, with the
+request's id if the line contains it, else with a null id (JSON-RPC 2.0 §5). Only invalid notifications and
+responses are dropped, because the client does not wait for a response to them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ INVALID_REQUEST = -32600
 LINE_LIMIT = 32 * 1024 * 1024
 """The longest line that is read, in bytes without its line break."""
 
-_HEAD = 64 * 1024
-"""How much of a line is looked at for an id when it is not JSON, or too long."""
+_ID_SCAN_BYTES = 64 * 1024
+"""The bytes of a line that are scanned for an id if the line is too long or not JSON."""
 
 RequestId = int | str
 
 
 @dataclass(frozen=True, slots=True)
 class Oversized:
-    """A line over the limit, of which only the beginning was kept; `size` is its length in bytes."""
+    """A line over the limit: its first bytes, and its length in bytes."""
 
     head: bytes
     size: int
@@ -34,7 +34,7 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A JSON-RPC error for a line that could not be read."""
+    """A JSON-RPC error for an invalid line."""
 
     id: RequestId | None
     code: int
@@ -42,7 +42,7 @@ class Refusal:
 
 
 class LineAssembler:
-    """Cuts a stream of chunks into lines, and holds at most `limit` bytes of an unfinished one."""
+    """Splits a stream of chunks into lines; buffers at most `limit` bytes of an incomplete line."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -60,7 +60,7 @@ class LineAssembler:
         self._add(chunk[start:])
 
     def finish(self) -> Iterator[bytes | Oversized]:
-        """Yield the last line, where the stream ended without a line break."""
+        """Yield the last line if the stream ended without a line break."""
         if self._size:
             yield self._take()
 
@@ -70,7 +70,7 @@ class LineAssembler:
             return
         self._pending.append(part)
         if self._size > self._limit:
-            self._head = b"".join(self._pending)[:_HEAD]
+            self._head = b"".join(self._pending)[:_ID_SCAN_BYTES]
             self._pending = []
 
     def _take(self) -> bytes | Oversized:
@@ -83,38 +83,40 @@ class LineAssembler:
 def build_refusal(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
     """Return the error for a line that is not a JSON-RPC message; None if no response is expected."""
     if isinstance(line, Oversized):
-        message = f"The message is {line.size:,} bytes long; the limit is {limit:,}. Send less in one call."
+        message = f"The message has {line.size:,} bytes; the limit is {limit:,}. Split it into several calls."
         return Refusal(_scan_for_id(line.head), INVALID_REQUEST, message)
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return Refusal(_scan_for_id(line[:_HEAD]), PARSE_ERROR, "The line is not valid JSON in UTF-8.")
-    if not _awaits_answer(value):
+        return Refusal(_scan_for_id(line[:_ID_SCAN_BYTES]), PARSE_ERROR, "The line must be JSON in UTF-8.")
+    if not _expects_response(value):
         return None
     identity = _valid_id(value.get("id")) if isinstance(value, dict) else None
-    if _holds_surrogate(value):
-        message = "A string holds a lone surrogate (such as \\ud800), which is not a character. Leave it out."
+    if _contains_surrogate(value):
+        message = "A string contains a lone surrogate (such as \\ud800), which is not a character. Remove it."
         return Refusal(identity, PARSE_ERROR, message)
     if isinstance(value, list):
-        return Refusal(None, INVALID_REQUEST, "Batches of messages are not supported: send one to a line.")
+        return Refusal(
+            None, INVALID_REQUEST, "Batches of messages are not supported. Send one message on each line."
+        )
     return Refusal(
-        identity, INVALID_REQUEST, "The line is not a JSON-RPC 2.0 request, or is nested too deeply."
+        identity, INVALID_REQUEST, "The line must be a JSON-RPC 2.0 request that is not nested too deeply."
     )
 
 
-def _awaits_answer(value: object) -> bool:
+def _expects_response(value: object) -> bool:
     if not isinstance(value, dict):
         return True
     return "id" in value if "method" in value else not ("result" in value or "error" in value)
 
 
 def _valid_id(value: object) -> RequestId | None:
-    if isinstance(value, str) and not _holds_surrogate(value):
+    if isinstance(value, str) and not _contains_surrogate(value):
         return value
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _holds_surrogate(value: object) -> bool:
+def _contains_surrogate(value: object) -> bool:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -129,7 +131,7 @@ _VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
-    """Return the top-level "id" of a text that may be incomplete JSON."""
+    """Return the top-level "id" of a text that may be incomplete JSON; None without a valid id."""
     depth = 0
     for token in _TOKEN.finditer(head):
         match token.group():
@@ -137,9 +139,9 @@ def _scan_for_id(head: bytes) -> RequestId | None:
                 depth += 1
             case b"}" | b"]":
                 depth -= 1
-            case b'"id"' if depth == 1 and (found := _VALUE.match(head, token.end())):
+            case b'"id"' if depth == 1 and (value_match := _VALUE.match(head, token.end())):
                 try:
-                    return _valid_id(json.loads(found.group(1)))
+                    return _valid_id(json.loads(value_match.group(1)))
                 except ValueError:
                     return None
     return None

@@ -3,9 +3,9 @@
 The values of the taxonomy are part of a tool schema, and a commit may add new ones. A client with a handshake
 receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
 
-A client with a handshake subscribes to single resources, a stateless client to several at once on its stream.
-The branch is checked after each call and, while there is a subscription, every second: other processes commit
-too.
+A client with a handshake subscribes to one resource at a time, a stateless client to several on its stream.
+The branch is checked after each call. While there is a subscription, it is also checked every second, because
+other processes commit too.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 log = logging.getLogger("docyard")
-_GATHERED = 0.05  # seconds in which several calls are looked at once
+_DEBOUNCE_S = 0.05
+"""The delay of a check, so that several calls in a row cause one check."""
 
 
 class ToolListAnnouncer:
-    """Compares the list of tools that the client received last with the current one.
+    """Announces a changed list of tools, by comparison with the last list that the client received.
 
-    `definitions` returns the current list; it runs in a worker, and never delays a response. `bus` carries
-    events to streams. If several clients share a server, only the bus is used: the first list is compared,
-    until another one was announced to all streams.
+    `definitions` returns the current list; it runs in a worker and never delays a response. `bus` sends
+    events to streams. If several clients share a server, only the bus is used; the current list is then
+    compared with the last announced one, at first with the first one that a client received.
     """
 
     def __init__(
@@ -61,53 +62,54 @@ class ToolListAnnouncer:
         self._is_shared = is_shared
         self._workers = workers
         self._bus = bus
-        self._told: object = None
+        self._announced: object = None
         self._session: ServerSession | None = None
-        self._asked = anyio.Event()
+        self._check_requested = anyio.Event()
 
     def record_list(self, definitions: object, session: ServerSession) -> None:
-        """Record the list that a client received. Without a list there are no notifications."""
+        """Record the list that a client received. Notifications start with the first list."""
         if not self._is_shared:
-            self._told = definitions
+            self._announced = definitions
             self._session = session
-        elif self._told is None:
-            self._told = definitions
-        self.schedule()  # it may have changed while it was on its way
+        elif self._announced is None:
+            self._announced = definitions
+        self.schedule()  # the list may have changed since it was read
 
     def schedule(self) -> None:
         """Schedule a comparison: the list may have changed."""
-        self._asked.set()
+        self._check_requested.set()
 
     async def run(self) -> None:
         """Announce changes while the server runs."""
         while True:
-            await self._asked.wait()
-            await anyio.sleep(_GATHERED)
-            self._asked = anyio.Event()
+            await self._check_requested.wait()
+            await anyio.sleep(_DEBOUNCE_S)
+            self._check_requested = anyio.Event()
             try:
                 await self._compare()
-            except Exception:  # whoever asks for the list will be told
-                log.debug("a change of the tools could not be announced", exc_info=True)
+            except Exception:  # a client that lists the tools gets the error
+                log.debug("a changed list of tools was not announced", exc_info=True)
 
     async def _compare(self) -> None:
-        if self._told is None:
+        if self._announced is None:
             return
-        now = await self._workers.run(self._definitions)
-        if now == self._told:
+        current = await self._workers.run(self._definitions)
+        if current == self._announced:
             return
-        self._told = now
-        # The SDK sends the first to clients of the handshake era alone, and only the others can listen.
+        self._announced = current
+        # The SDK sends this one only to clients with a handshake; the other clients listen on streams.
         if self._session is not None:
             await self._session.send_tool_list_changed()
         await self._bus.publish(ToolsListChanged())
 
 
 Request = ServerRequestContext[Any, Any]
-_INTERVAL = 1.0  # seconds between two looks at the branch
+_POLL_INTERVAL_S = 1.0
+"""The interval between two checks of the branch while there is a subscription."""
 
 
 class ResourceSubscriptions:
-    """The resource subscriptions of one server's client; `bus` carries events to streams.
+    """The resource subscriptions of one server's client; `bus` sends events to streams.
 
     If several clients share a server, only the bus is used, and no session is stored.
     """
@@ -120,28 +122,28 @@ class ResourceSubscriptions:
         self._session: ServerSession | None = None
         self._subscribed: set[str] = set()
         self._listening = 0
-        self._is_used = False
-        self._is_told = False
-        self._asked = anyio.Event()
+        self._has_watch = False
+        self._has_client_list = False
+        self._check_requested = anyio.Event()
 
     @cached_property
     def _watch(self) -> Watch:
         from tools.resources.watch import Watch
 
-        self._is_used = True
+        self._has_watch = True
         return Watch(self._requests.context)
 
     def record_documents(self, snapshot: Snapshot, session: ServerSession) -> None:
-        """Record the documents that a client has listed. Without a list there are no notifications."""
-        if self._is_shared:  # who listens says so, and from then on every change is told
+        """Record the documents that a client has listed. Notifications start with the first list."""
+        if self._is_shared:  # a client of a shared server gets changes on its stream
             return
         self._session = session
-        self._watch.told(snapshot)
+        self._watch.record_list(snapshot)
         self.schedule()
 
     def schedule(self) -> None:
         """Schedule a check of the branch: it may have changed."""
-        self._asked.set()
+        self._check_requested.set()
 
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
         """Answer `resources/subscribe`; a second subscription has no effect."""
@@ -167,21 +169,21 @@ class ResourceSubscriptions:
     async def listen(
         self, request: Request, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Answer `subscriptions/listen` to its end. The acknowledgement omits URIs without a resource."""
-        wanted = params.notifications
-        uris = wanted.resource_subscriptions
-        if not uris and not wanted.resources_list_changed:
+        """Serve a `subscriptions/listen` stream. The acknowledgement omits URIs without a resource."""
+        requested = params.notifications
+        uris = requested.resource_subscriptions
+        if not uris and not requested.resources_list_changed:
             return await self._stream(request, params)
         watch = self._watch
         added = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
         self._listening += 1
         try:
-            if wanted.resources_list_changed and not (self._is_shared and self._is_told):
-                self._is_told = True
-                watch.told(await self._requests.answer(_tip))
+            if requested.resources_list_changed and not (self._is_shared and self._has_client_list):
+                self._has_client_list = True
+                watch.record_list(await self._requests.run_with_context(_read_tip))
             self.schedule()
-            heard = wanted.model_copy(update={"resource_subscriptions": added or None})
-            return await self._stream(request, params.model_copy(update={"notifications": heard}))
+            accepted = requested.model_copy(update={"resource_subscriptions": added or None})
+            return await self._stream(request, params.model_copy(update={"notifications": accepted}))
         finally:
             self._listening -= 1
             watch.discard(added)
@@ -193,19 +195,19 @@ class ResourceSubscriptions:
     async def run(self) -> None:
         """Announce changes while the server runs."""
         while True:
-            with anyio.move_on_after(_INTERVAL if self._subscribed or self._listening else None):
-                await self._asked.wait()
-                await anyio.sleep(_GATHERED)
-            self._asked = anyio.Event()
-            if self._is_used and not self._watch.is_idle:
+            with anyio.move_on_after(_POLL_INTERVAL_S if self._subscribed or self._listening else None):
+                await self._check_requested.wait()
+                await anyio.sleep(_DEBOUNCE_S)
+            self._check_requested = anyio.Event()
+            if self._has_watch and not self._watch.is_idle:
                 try:
-                    await self._tell()
-                except Exception:  # whoever reads will see it
-                    log.debug("a change of resources could not be told", exc_info=True)
+                    await self._announce_changes()
+                except Exception:  # a client that reads the resource gets the error
+                    log.debug("changed resources were not announced", exc_info=True)
 
-    async def _tell(self) -> None:
-        changes = await self._requests.run(self._watch.look)
-        # The SDK sends the first to clients of the handshake era alone, and only the others can listen.
+    async def _announce_changes(self) -> None:
+        changes = await self._requests.run(self._watch.find_changes)
+        # The SDK sends this one only to clients with a handshake; the other clients listen on streams.
         for uri in changes.updated:
             if self._session is not None and uri in self._subscribed:
                 await self._session.send_resource_updated(uri)
@@ -216,5 +218,5 @@ class ResourceSubscriptions:
             await self._bus.publish(ResourcesListChanged())
 
 
-def _tip(context: Context) -> Snapshot:
+def _read_tip(context: Context) -> Snapshot:
     return context.snapshot()

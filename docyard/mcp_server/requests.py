@@ -20,12 +20,12 @@ log = logging.getLogger("docyard")
 
 T = TypeVar("T")
 
-_TOLD = ("nearest", "field")
-_SHOWN = 500
+_REPORTED_DETAILS = ("nearest", "field")
+_MAX_CHARACTERS = 500
 
 
 class Requests:
-    """Runs requests of one server in its workers, each on the index at its start."""
+    """Runs requests of one server in its workers; each one reads the index that is current at its start."""
 
     def __init__(self, toolbox: Toolbox, workers: Workers) -> None:
         self._toolbox = toolbox
@@ -35,8 +35,8 @@ class Requests:
         """Return the current read context."""
         return self._toolbox.context()
 
-    async def answer(self, work: Callable[[Context], T]) -> T:
-        """Run work and return its result.
+    async def run_with_context(self, work: Callable[[Context], T]) -> T:
+        """Run work with the current read context, and return its result.
 
         Raises MCPError: with a fix for an expected error, with a reference for a bug.
         """
@@ -47,7 +47,7 @@ class Requests:
         return await self.run(run)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of work that requests its context itself. Raises as `answer` does."""
+        """Run work that needs no context, and return its result. Raises as `run_with_context` does."""
         try:
             return await self._workers.run(work)
         except WorkspaceError as error:
@@ -59,24 +59,24 @@ class Requests:
             log.exception("a request failed, reference %s", reference)
             raise MCPError(
                 code=INTERNAL_ERROR,
-                message="Sorry, this failed because of a fault in docyard itself, not in the request. "
+                message="The request failed because of a bug in Docyard, not because of the request. "
                 f"The server's log has the details under {reference}.",
                 data={"code": "INTERNAL_ERROR", "reference": reference},
             ) from None
 
 
 def to_mcp_error(error: WorkspaceError) -> MCPError:
-    """Convert an error that a client can fix: invalid parameters, also if nothing was found.
+    """Convert an error that a client can fix to an error for invalid parameters.
 
     MCP 2026-07-28, "Resources", error handling: -32602 for a resource that does not exist.
     """
     message, fix = escape_invisible(error.message), escape_invisible(error.fix)
     data: dict[str, Any] = {"code": error.code}
     if fix:
-        data["fix"] = fix[:_SHOWN]
-    data.update({name: error.details[name] for name in _TOLD if error.details.get(name)})
+        data["fix"] = fix[:_MAX_CHARACTERS]
+    data.update({name: error.details[name] for name in _REPORTED_DETAILS if error.details.get(name)})
     return MCPError(
         code=INVALID_PARAMS,
-        message=escape_surrogates(f"{message[:_SHOWN]}. {fix[:_SHOWN]}".strip()),
+        message=escape_surrogates(f"{message[:_MAX_CHARACTERS]}. {fix[:_MAX_CHARACTERS]}".strip()),
         data=escape_surrogates(data),
     )

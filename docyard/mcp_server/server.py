@@ -1,4 +1,7 @@
-"""A low-level MCP server of a toolbox's tools, over standard input and output, for both protocol eras."""
+"""An MCP server of a toolbox's tools for both protocol versions, and its run over standard input and output.
+
+Importing the SDK takes most of a server's start, so only commands that serve import this module.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,12 @@ log = logging.getLogger("docyard")
 
 Context = ServerRequestContext[Any, Any]
 
-_LIST_TTL = 30_000  # milliseconds; the values of the taxonomy in a schema may be this old
-_FIXED_TTL = 3_600_000  # milliseconds; prompts and templates are the same as long as a server runs
-_WARM_AFTER = 1.0  # seconds until background work starts, if no client asks for the tools
-_VALUES_WITHIN = 2.0  # seconds in which the first list of tools waits for the values of a declared taxonomy
+_LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
+_FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
+_WARM_UP_DELAY_S = 1.0  # delay of background work if no client lists the tools before
+_TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits this long for the values of a declared taxonomy
 _WORKERS = 8
-_CLIENT_LENGTH = 100
+_MAX_CLIENT_NAME = 100
 _PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -58,25 +61,26 @@ def build_server(
     calls: ToolCalls,
     workers: Workers,
     announcer: ToolListAnnouncer,
-    watching: ResourceSubscriptions,
+    subscriptions: ResourceSubscriptions,
     *,
     version: str,
     listed: anyio.Event,
     indexed: Callable[[], Awaitable[object]],
     is_shared: bool = False,
 ) -> Server[Any]:
-    """Return a server whose tools are the toolbox's.
+    """Return a server of the toolbox's tools.
 
-    `listed` is set when a client has listed the tools, and `indexed` returns when there is an index. The
-    first list waits briefly for the index if a declared taxonomy has no known values yet: many hosts list
-    once. `is_shared` is true if requests come from several clients; then nothing is sent but responses.
+    `listed` is set when a client has listed the tools. `indexed` returns when there is an index. The first
+    list waits briefly for the index if a declared taxonomy has no known values yet, because many hosts list
+    the tools only once. `is_shared` is true if requests come from several clients; the server then sends
+    only responses.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
     def definitions() -> list[dict[str, Any]]:
-        found = toolbox.definitions()
-        schemas.update((tool["name"], tool["inputSchema"]) for tool in found)
-        return found
+        tool_definitions = toolbox.definitions()
+        schemas.update((tool["name"], tool["inputSchema"]) for tool in tool_definitions)
+        return tool_definitions
 
     def schema(name: str) -> Mapping[str, Any] | None:
         if not schemas:
@@ -85,16 +89,16 @@ def build_server(
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         if not listed.is_set() and await workers.run(toolbox.awaits_taxonomy):
-            with anyio.move_on_after(_VALUES_WITHIN):
+            with anyio.move_on_after(_TAXONOMY_TIMEOUT_S):
                 await indexed()
-        found = await workers.run(definitions)
-        announcer.record_list(found, context.session)
+        tool_definitions = await workers.run(definitions)
+        announcer.record_list(tool_definitions, context.session)
         listed.set()
-        return ListToolsResult(tools=[Tool.model_validate(tool) for tool in found])
+        return ListToolsResult(tools=[Tool.model_validate(tool) for tool in tool_definitions])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        wanted = context.meta is not None and "progress_token" in context.meta
-        reporter = context.session if wanted else None
+        wants_progress = context.meta is not None and "progress_token" in context.meta
+        reporter = context.session if wants_progress else None
         arguments = unwrap_array(params.arguments or {})
         try:
             result = await calls.call(
@@ -102,21 +106,21 @@ def build_server(
             )
             return CallToolResult.model_validate(result)
         except UnknownTool as error:
-            raise unknown_tool(error) from None
+            raise unknown_tool_error(error) from None
         finally:
-            _notify(announcer.schedule, watching.schedule)
+            _notify(announcer.schedule, subscriptions.schedule)
 
     requests = Requests(toolbox, workers)
-    resources, prompts = Resources(requests, watching), Prompts(requests)
+    resources, prompts = Resources(requests, subscriptions), Prompts(requests)
 
     return Server(
         "docyard",
         version=version,
         instructions=build_instructions(toolbox.names()),
         cache_hints={
-            "tools/list": CacheHint(ttl_ms=_LIST_TTL, scope="private"),
-            "prompts/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
-            "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL, scope="private"),
+            "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
+            "prompts/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
+            "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
         },
         get_tool_input_schema=schema,
         on_list_tools=list_tools,
@@ -124,32 +128,28 @@ def build_server(
         on_list_resources=resources.list,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
-        on_subscribe_resource=None if is_shared else watching.subscribe,
-        on_unsubscribe_resource=None if is_shared else watching.unsubscribe,
-        on_subscriptions_listen=watching.listen,
+        on_subscribe_resource=None if is_shared else subscriptions.subscribe,
+        on_unsubscribe_resource=None if is_shared else subscriptions.unsubscribe,
+        on_subscriptions_listen=subscriptions.listen,
         on_list_prompts=prompts.list,
         on_get_prompt=prompts.get,
         on_completion=Completions(requests).complete,
     )
 
 
-def _notify(*askers: Callable[[], None]) -> None:
-    """Schedule notifications of changes. An error is logged and does not replace a response."""
-    for ask in askers:
+def _notify(*schedulers: Callable[[], None]) -> None:
+    """Schedule notifications of changes. An error is logged, because the response must be sent anyway."""
+    for schedule in schedulers:
         try:
-            ask()
+            schedule()
         except Exception:
-            log.exception("clients are not notified of changes")
+            log.exception("a notification of changes was not scheduled")
 
 
-def unknown_tool(error: UnknownTool) -> MCPError:
+def unknown_tool_error(error: UnknownTool) -> MCPError:
     """Return the protocol's error for an unknown tool, with the most similar names."""
-    name = escape_surrogates(error.name[:_CLIENT_LENGTH])
-    hint = (
-        f"Did you mean {' or '.join(error.nearest)}?"
-        if error.nearest
-        else "tools/list names those there are."
-    )
+    name = escape_surrogates(error.name[:_MAX_CLIENT_NAME])
+    hint = f"Did you mean {' or '.join(error.nearest)}?" if error.nearest else "tools/list lists the tools."
     message = f"Unknown tool: {name!r}. {hint}"
     return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
 
@@ -157,21 +157,21 @@ def unknown_tool(error: UnknownTool) -> MCPError:
 def read_client_name(context: Context) -> str:
     """Return the client's name on one line of at most 100 characters; "unknown" without a name.
 
-    A handshake contains it once, a stateless request each time; the session knows both. Without a stored
-    handshake, the product in `User-Agent` (RFC 9110 §10.1.5) is used.
+    A handshake contains the name once, a stateless request each time; the session stores both. Without a
+    name, the product in `User-Agent` is used (RFC 9110 §10.1.5).
     """
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters else ""
     # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
-    plain = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
-    told = " ".join(plain.split())[:_CLIENT_LENGTH].strip()
-    return told or _product(context) or "unknown"
+    printable = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
+    shortened = " ".join(printable.split())[:_MAX_CLIENT_NAME].strip()
+    return shortened or _user_agent_product(context) or "unknown"
 
 
-def _product(context: Context) -> str:
+def _user_agent_product(context: Context) -> str:
     headers: Mapping[str, str] = getattr(context.request, "headers", {})
-    found = _PRODUCT.match(headers.get("user-agent", ""))
-    return found[0][:_CLIENT_LENGTH] if found else ""
+    product = _PRODUCT.match(headers.get("user-agent", ""))
+    return product[0][:_MAX_CLIENT_NAME] if product else ""
 
 
 def get_person(context: Context) -> Person | None:
@@ -187,17 +187,17 @@ async def serve_stdio(
     version: str,
     warm: Callable[[Progress], object],
 ) -> None:
-    """Serve one client over standard input and output until it closes its end, or a signal stops it.
+    """Serve one client over standard input and output until the client closes its end or a signal arrives.
 
-    `warm` runs in a thread after the first list of tools, or after a second. It never starts while a request
-    is open, except a list of tools that waits for it.
+    `warm` runs in a thread after the first list of tools, or after a second. It starts when no request is
+    open; a list of tools that waits for it is an exception.
     """
-    listed, begun, warmed = anyio.Event(), anyio.Event(), anyio.Event()
+    listed, started, warmed = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def warm_once() -> None:
-        if not begun.is_set():
-            begun.set()
-            await calls.background(warm)
+        if not started.is_set():
+            started.set()
+            await calls.run_background(warm)
             warmed.set()
             _notify(announcer.schedule)
 
@@ -206,13 +206,13 @@ async def serve_stdio(
         await warmed.wait()
 
     async def warm_up(requests: OpenRequests) -> None:
-        with anyio.move_on_after(_WARM_AFTER):
+        with anyio.move_on_after(_WARM_UP_DELAY_S):
             await listed.wait()
-        await requests.settle()
+        await requests.wait_all_answered()
         await warm_once()
 
     async def stop_on_signal(connection: StdioConnection, scope: anyio.CancelScope) -> None:
-        """Stop at the first signal, when what runs is answered; at the second without answers."""
+        """Stop after the running calls at the first signal; stop immediately at the second."""
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:
                 if calls.is_closing:
@@ -225,26 +225,26 @@ async def serve_stdio(
         calls = ToolCalls(toolbox, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus)
-        watching = ResourceSubscriptions(Requests(toolbox, workers), bus)
+        subscriptions = ResourceSubscriptions(Requests(toolbox, workers), bus)
         server = build_server(
             toolbox,
             calls,
             workers,
             announcer,
-            watching,
+            subscriptions,
             version=version,
             listed=listed,
             indexed=indexed,
         )
-        changing = NotificationOptions(tools_changed=True, resources_changed=True)
-        options = server.create_initialization_options(changing)
+        notification_options = NotificationOptions(tools_changed=True, resources_changed=True)
+        options = server.create_initialization_options(notification_options)
         async with anyio.create_task_group() as tasks:
             async with stdio() as connection:
                 if sys.platform != "win32":  # the event loop there cannot receive signals
                     tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
                 tasks.start_soon(warm_up, connection.requests)
                 tasks.start_soon(announcer.run)
-                tasks.start_soon(watching.run)
+                tasks.start_soon(subscriptions.run)
                 await server.run(connection.incoming, connection.outgoing, options)
             calls.close()
             tasks.cancel_scope.cancel()
@@ -256,5 +256,5 @@ def run_stdio(
     version: str,
     warm: Callable[[Progress], object],
 ) -> None:
-    """Run `serve_stdio` to its end, from code that is not asynchronous."""
+    """Run `serve_stdio` from synchronous code."""
     anyio.run(partial(serve_stdio, toolbox, version=version, warm=warm))

@@ -1,16 +1,15 @@
-"""Standard input and output for the SDK's `stdio_server`, with back-pressure and answers to unreadable lines.
+"""Standard input and output for the SDK's `stdio_server`, with back-pressure and errors for invalid lines.
 
 The SDK reads as fast as the client writes, drops a line that it cannot parse, and waits for a blocked read or
-write when it stops. So it is given two files of ours (its public arguments), and its streams are wrapped:
+write when it stops. So this module passes two of its own files to the SDK and wraps the SDK's streams:
 
-- A request waits while 32 requests, or 32 MiB of them, are unanswered, and nothing behind it is read. So a
-  cancellation directly behind the unanswered requests arrives, and one behind the waiting request only later.
-  A response of the client could wait in the same way: a tool must not send requests to the client.
-- A line that is not a JSON-RPC message, or is too long, is answered with an error.
-- When the input closes, each request is still answered while the client reads. A client that then reads
-  nothing for three seconds is given up, as is one that closes its reading end: running calls end, then the
-  server.
-- `Connection.stop` ends the input as if it had closed there: no further request is read.
+- While 32 requests, or 32 MiB of requests, are unanswered, the next request waits, and no line after it is
+  read. A cancellation after the waiting request therefore arrives late. A response of the client could wait
+  in the same way, so a tool must not send requests to the client.
+- The response to a line that is too long, or not a JSON-RPC message, is an error.
+- When the input closes, the server still sends all responses while the client reads. If the client then reads
+  nothing for three seconds, or closes its reading end, the server ends after the running calls.
+- `StdioConnection.stop` ends the input as if the client had closed it: no further request is read.
 
 While it runs, file descriptor 1 is standard error, so that a stray `print` cannot break the protocol.
 """
@@ -54,19 +53,20 @@ from docyard.mcp_server.arrays import wrap_array
 from docyard.mcp_server.input import LINE_LIMIT, LineAssembler, Oversized, build_refusal
 
 REQUEST_LIMIT = 32
-"""The most requests that are read and not answered."""
+"""The largest number of unanswered requests; further requests wait."""
 
 _READ_BYTES = 256 * 1024
-_WRITE_BYTES = 16 * 1024  # small, so that a client that reads slowly is seen to read
+_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_S
 _STALL_S = 3.0
-_POLL_S = 0.5  # how often a stalled output, and the closing of an input that is not read, are looked for
-_FLUSH_S = 1.0  # how long the last line may take when the server stops
+_POLL_S = 0.5  # interval of the checks for a stalled output and for a closed input
+_FLUSH_S = 1.0  # time for the last line when the server stops
 
 
 class OpenRequests:
-    """The requests that were read and are not answered yet, each with its size in bytes.
+    """The unanswered requests, each with its size in bytes.
 
-    A `subscriptions/listen` request counts as answered when it is acknowledged: its result only ends it.
+    A `subscriptions/listen` request counts as answered when it is acknowledged, because its result only
+    ends the stream.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class OpenRequests:
         self._changed = anyio.Event()
 
     async def add(self, request: RequestId, size: int) -> None:
-        """Add a request as soon as the limits permit it."""
+        """Add a request; wait until the limits permit it."""
         while self._open and (
             len(self._open) >= REQUEST_LIMIT or size + sum(other for _, other in self._open) > LINE_LIMIT
         ):
@@ -83,19 +83,21 @@ class OpenRequests:
 
     async def remove(self, request: object) -> None:
         """Remove a request that was answered or cancelled; ignore one that is not open."""
-        if (found := next((entry for entry in self._open if entry[0] == request), None)) is not None:
-            self._open.remove(found)
+        if (
+            entry := next((candidate for candidate in self._open if candidate[0] == request), None)
+        ) is not None:
+            self._open.remove(entry)
             self._changed.set()
             self._changed = anyio.Event()
 
-    async def settle(self) -> None:
-        """Return when every request is answered."""
+    async def wait_all_answered(self) -> None:
+        """Wait until every request is answered."""
         while self._open:
             await self._changed.wait()
 
 
 class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
-    """The SDK's stream of the client's messages, which ends when every request is answered."""
+    """The SDK's stream of the client's messages; it ends when every request is answered."""
 
     def __init__(self, stream: Any, requests: OpenRequests) -> None:  # the SDK's type is not public
         self._stream = stream
@@ -105,10 +107,10 @@ class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
         try:
             item: SessionMessage | Exception = await self._stream.receive()
         except anyio.EndOfStream:
-            await self._requests.settle()
+            await self._requests.wait_all_answered()
             raise
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
-            # The SDK never answers a cancelled request; it calls this when the handler has returned.
+            # The SDK sends no response to a cancelled request; it calls this when the handler has returned.
             item.metadata = ServerMessageMetadata(
                 on_request_unanswered=partial(self._requests.remove, item.message.id)
             )
@@ -140,9 +142,9 @@ class _MessagesOut(ObjectSendStream[SessionMessage]):
 
 
 class InputFile(anyio.AsyncFile[str]):
-    """The requests and other messages of a descriptor; what is neither is answered here.
+    """The messages of a descriptor. The response to an invalid line is written here.
 
-    A daemon thread reads at most one line ahead: a blocked read cannot be cancelled.
+    A daemon thread reads at most one line ahead, because a blocked read cannot be cancelled.
     """
 
     def __init__(self, descriptor: int, output: OutputFile, requests: OpenRequests) -> None:
@@ -155,19 +157,19 @@ class InputFile(anyio.AsyncFile[str]):
         self._is_stopped = False
         self._reading = anyio.CancelScope()
         self.closed = anyio.Event()
-        """Set when the client has closed its end, or after `stop`; some lines may not be read yet."""
+        """Set when the client has closed its end, or after `stop`; unread lines may remain."""
         # The copy stays open as long as the thread may read from it.
         arguments = (os.dup(descriptor), current_token())
         threading.Thread(target=self._run, args=arguments, daemon=True).start()
 
     def stop(self) -> None:
-        """End the input: nothing more is read, nor a request that waits for the limits."""
+        """End the input: read no further line, and drop a request that waits for the limits."""
         self._is_stopped = True
         self.closed.set()
         self._reading.cancel()
 
     async def readline(self) -> str:
-        """Return the next message; an empty text at the end, or after `stop`."""
+        """Return the next message; an empty string at the end, or after `stop`."""
         if not self._is_stopped:
             with anyio.CancelScope() as self._reading:
                 return await self._read_message()
@@ -181,15 +183,15 @@ class InputFile(anyio.AsyncFile[str]):
                 self._is_first = False
                 if not line.strip():
                     continue
-                line = wrap_array(line)  # first, because a wrapped array may nest too deeply to be read
+                line = wrap_array(line)  # first, because a wrapped array may be nested too deeply to parse
                 if (message := _parse(line)) is not None:
                     if isinstance(message, JSONRPCRequest):
                         await self._requests.add(message.id, len(line))
                     return line.decode()
             if refusal := build_refusal(line):
                 error = ErrorData(code=refusal.code, message=refusal.message)
-                answer = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
-                await self._output.write(answer.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
+                response = JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)
+                await self._output.write(response.model_dump_json(by_alias=True, exclude_unset=True) + "\n")
         return ""
 
     def _run(self, descriptor: int, token: EventLoopToken) -> None:
@@ -214,9 +216,9 @@ class InputFile(anyio.AsyncFile[str]):
 
 
 class OutputFile(anyio.AsyncFile[str]):
-    """Lines to a descriptor, each written whole by a daemon thread: a blocked write cannot be cancelled.
+    """A file of lines that a daemon thread writes, because a blocked write cannot be cancelled.
 
-    `on_broken` is called when the client has closed its reading end; lines are dropped from then on.
+    `on_broken` is called when the client has closed its reading end; further lines are dropped.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
@@ -230,7 +232,7 @@ class OutputFile(anyio.AsyncFile[str]):
         self._thread.start()
 
     async def write(self, text: Any) -> int:
-        """Write a text and return its length when it is written, or dropped."""
+        """Write a text, wait until it is written or dropped, and return its length."""
         self._progress_time = self._progress_time if self._unwritten else time.monotonic()
         self._unwritten += 1
         self._queue.put((text.encode(), done := anyio.Event()))
@@ -241,17 +243,17 @@ class OutputFile(anyio.AsyncFile[str]):
         """Do nothing: `write` returns when the text is written."""
 
     async def wait_stalled(self) -> None:
-        """Return when a text waits and the client has read nothing for three seconds."""
+        """Wait until the client has read nothing for three seconds while a text was pending."""
         while not self._unwritten or time.monotonic() - self._progress_time < _STALL_S:
             await anyio.sleep(_POLL_S)
 
     def close(self) -> None:
-        """End the thread when it has written what is queued, and wait for that a moment."""
+        """End the thread after the queued texts; wait at most `_FLUSH_S` for it."""
         self._queue.put(None)
         self._thread.join(_FLUSH_S)
 
     def _run(self, descriptor: int, on_broken: Callable[[], None], token: EventLoopToken) -> None:
-        def settle(done: anyio.Event, is_broken: bool) -> None:
+        def finish_write(done: anyio.Event, is_broken: bool) -> None:
             self._unwritten -= 1
             done.set()
             if is_broken:
@@ -267,12 +269,12 @@ class OutputFile(anyio.AsyncFile[str]):
             except OSError:
                 is_broken = True
             with suppress(RuntimeError, CancelledError):  # the event loop has ended
-                from_thread.run_sync(settle, done, is_broken, token=token)
+                from_thread.run_sync(finish_write, done, is_broken, token=token)
         os.close(descriptor)
 
 
 class StdioConnection(NamedTuple):
-    """The streams for `Server.run`, the requests that are open on them, and what ends the input."""
+    """The streams for `Server.run`, their open requests, and a function that ends the input."""
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
     outgoing: ObjectSendStream[SessionMessage]
@@ -282,19 +284,19 @@ class StdioConnection(NamedTuple):
 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[StdioConnection]:
-    """Connect the client on standard input and output. The block is cancelled when the client is given up."""
+    """Yield a connection over standard input and output. A client that stops reading cancels the block."""
     requests = OpenRequests()
     with _private_output() as descriptor:
         async with anyio.create_task_group() as tasks:
             with closing(OutputFile(descriptor, tasks.cancel_scope.cancel)) as output:
                 source = InputFile(0, output, requests)
 
-                async def give_up() -> None:
+                async def cancel_stalled() -> None:
                     await source.closed.wait()
                     await output.wait_stalled()
                     tasks.cancel_scope.cancel()
 
-                tasks.start_soon(give_up)
+                tasks.start_soon(cancel_stalled)
                 async with stdio_server(source, output) as (read, write):
                     messages = _MessagesIn(read, requests), _MessagesOut(write, requests)
                     yield StdioConnection(*messages, requests, source.stop)
@@ -316,13 +318,13 @@ def _private_output() -> Iterator[int]:
 
 
 def _parse(line: bytes) -> JSONRPCMessage | None:
-    """Return the message of a line; None if it is not one."""
+    """Return the message of a line; None if the line is invalid."""
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         return None
-    # The SDK takes a request with an invalid id, such as 1.5 or null, for a notification.
-    # Its key may be spelled with escapes, such as "\\u0069d".
+    # The SDK parses a request with an invalid id, such as 1.5 or null, as a notification.
+    # The key "id" may contain escapes, such as "\\u0069d".
     is_invalid = (
         isinstance(message, JSONRPCNotification)
         and (b'"id"' in line or rb"\u" in line)
@@ -332,7 +334,7 @@ def _parse(line: bytes) -> JSONRPCMessage | None:
 
 
 def _hang_up_check(descriptor: int) -> Callable[[], object]:
-    """Return a function that reports a closed writing end before all is read; on Windows it never does."""
+    """Return a function that detects a closed writing end before all input is read; never on Windows."""
     if not hasattr(select, "poll"):
         return lambda: False
     poll = select.poll()

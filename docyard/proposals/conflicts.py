@@ -30,9 +30,9 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     """
     from workspace.proposals.proposal import ProposalState
 
-    target = workspace.git.tip(proposal.words.target)
+    target = workspace.git.tip(proposal.content.target)
     if proposal.state is not ProposalState.MERGED:
-        for branch, tip in ((proposal.words.branch, proposal.tip), (proposal.words.target, target)):
+        for branch, tip in ((proposal.content.branch, proposal.tip), (proposal.content.target, target)):
             if tip is None:
                 raise CannotError(
                     f"the branch '{branch}' is gone", fix="Fetch it, or make it again with git branch."
@@ -43,7 +43,7 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
 def format_version(unit: UnitId, version: bytes | None) -> str:
     """Return a version as text; for a place, where that is."""
     text = decode(version) or ""
-    if unit.kind is not UnitKind.PLACE or not unit.where:
+    if unit.kind is not UnitKind.POSITION or not unit.where:
         return text
     below, _, behind = text.partition("\n")
     lead = f"below {below}" if below else "at the top level"

@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.wording import join_words
-from workspace.proposals.approvals import Void
+from workspace.proposals.approvals import VoidReason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.proposals.actions.merge_gate import MergeRequirements
-    from workspace.proposals.comments import PlacedThread
+    from workspace.proposals.comments import AnchoredThread
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
     from workspace.proposals.review.overlaps import Overlap
     from workspace.proposals.review.review import Preview
 
-VOID = {
-    Void.NO_TOKEN: "given without a token, so it does not count where approvals are demanded",
-    Void.UNKNOWN_TOKEN: "given with a token that is not known here, so it does not count",
-    Void.UNSEALED: "not proven by its token, so it does not count",
-    Void.COPIED: "a copy of another approval, so it does not count",
-    Void.REPLACED: "replaced by a later review",
-    Void.OUTDATED: "void, since the proposal was edited after it",
-    Void.UNSEEN: "void, since the merge would bring changes that it does not cover",
-    Void.OWN: "on their own work, so it does not count",
-    Void.REWRITTEN: "void, since the branch was rewritten after it",
-    Void.GONE: "void, since the branch is gone",
-    Void.ANSWERED: "answered",
+VOID_REASONS = {
+    VoidReason.NO_TOKEN: "given without a token, so it does not count where approvals are demanded",
+    VoidReason.UNKNOWN_TOKEN: "given with a token that is not known here, so it does not count",
+    VoidReason.UNSEALED: "not proven by its token, so it does not count",
+    VoidReason.COPIED: "a copy of another approval, so it does not count",
+    VoidReason.REPLACED: "replaced by a later review",
+    VoidReason.OUTDATED: "void, since the proposal was edited after it",
+    VoidReason.UNSEEN: "void, since the merge would bring changes that it does not cover",
+    VoidReason.OWN: "on their own work, so it does not count",
+    VoidReason.REWRITTEN: "void, since the branch was rewritten after it",
+    VoidReason.GONE: "void, since the branch is gone",
+    VoidReason.ANSWERED: "answered",
 }
 """Why a review does not hold, as people say it."""
 
@@ -43,15 +43,15 @@ class ProposalView(NamedTuple):
     proposal: Proposal
     changes: CommitChanges
     preview: Preview
-    lacking: MergeRequirements
+    merge_requirements: MergeRequirements
     overlaps: Sequence[Overlap]
     commits: Sequence[ProposedCommit]
-    threads: Sequence[PlacedThread]
+    threads: Sequence[AnchoredThread]
 
 
 def describe_needed_token(view: ProposalView) -> str | None:
     """Return whose token a merge needs: of some people, or of any; None where it needs none."""
-    demands = view.lacking.demands
+    demands = view.merge_requirements.requirements
     if not demands:
         return None
     named = [demand.may_merge for demand in demands if demand.may_merge]
@@ -67,4 +67,4 @@ def describe_needed_token(view: ProposalView) -> str | None:
 
 def count_comments(one: Proposal) -> int:
     """Return how many comments there are, answers too."""
-    return sum(1 + len(thread.replies) for thread in one.words.threads)
+    return sum(1 + len(thread.replies) for thread in one.content.threads)

@@ -1,6 +1,6 @@
-"""The terminal: who is at it, what people see, and the exit codes.
+"""The terminal: its user, its output, and the exit codes.
 
-authors.py  who is at the command line
-console.py  what people see
-exits.py    how a command ends
+authors.py  the person at the command line
+console.py  tables, rendered Markdown and progress bars
+exits.py    exit codes, errors and their fixes
 """

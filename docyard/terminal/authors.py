@@ -1,4 +1,4 @@
-"""The person at the command line: the owner of the token that is given, typed, or in the environment.
+"""The person at the command line: the owner of the token in a file, in the environment, or typed.
 
 A secret is never an argument of a command, and no message contains it.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person
     from workspace.workspace import Workspace
 
-_MOST = 4_096  # bytes of a file with a token
+_MAX_FILE_BYTES = 4_096
 
-_FIX = "Name a file of your own, of mode 600, with the token in it and nothing else."
+_FIX = "Name a file of mode 600 that belongs to you and contains only the token."
 
 
 def identify_person(workspace: Workspace, token_file: Path | None, *, ask: bool) -> Person | None:
@@ -41,9 +41,9 @@ def read_secret(token_file: Path | None, *, ask: bool) -> str | None:
     """Return the caller's token; None if there is none. Raises CannotError."""
     if token_file is not None:
         return _read_secret_file(token_file)
-    found = environment.read_token()
-    if found is not None or not ask or not environment.is_terminal(sys.stdin):
-        return found
+    secret = environment.read_token()
+    if secret is not None or not ask or not environment.is_terminal(sys.stdin):
+        return secret
     return click.prompt("Token", hide_input=True, err=True, type=str).strip() or None
 
 
@@ -51,25 +51,25 @@ def _read_secret_file(file: Path) -> str:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise CannotError(f"the file with the token cannot be read ({error.strerror})", fix=_FIX) from None
+        raise CannotError(f"the token file cannot be read ({error.strerror})", fix=_FIX) from None
     try:
         _check_mode(os.fstat(handle).st_mode)
         with open(handle, "rb", closefd=False) as stream:
-            data = stream.read(_MOST + 1)
+            data = stream.read(_MAX_FILE_BYTES + 1)
     finally:
         os.close(handle)
-    secret = data.decode("utf-8", "replace").strip() if len(data) <= _MOST else ""
+    secret = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_FILE_BYTES else ""
     if not secret:
-        raise CannotError("the file with the token is empty, or holds more than a token", fix=_FIX)
+        raise CannotError("the token file is empty or contains more than a token", fix=_FIX)
     return secret
 
 
 def _check_mode(mode: int) -> None:
-    # A pipe is what a shell makes of `<(command)`.
+    # A shell passes `<(command)` as a pipe.
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise CannotError("the file with the token is no file", fix=_FIX)
+        raise CannotError("the token file must be a regular file", fix=_FIX)
     if stat.S_ISREG(mode) and mode & 0o077:
         raise CannotError(
-            "the file with the token is not used: others can read or write it",
-            fix="Run chmod 600 on it; if others could have read it, revoke the token.",
+            "the token file is readable or writable by other users",
+            fix="Run chmod 600 on it; if another user could have read it, revoke the token.",
         )

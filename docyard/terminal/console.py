@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workspace.texts.text_file import TextFile
 
 Progress = Callable[[float, float | None, str | None], None]
-_BAR_DELAY_S = 1.0  # seconds that may pass in silence
+_BAR_DELAY_S = 1.0
 
 
 def print_json(value: Any) -> None:
@@ -79,13 +79,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     from tools.errors import escape_invisible
 
-    drawn = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     for column in columns:
-        drawn.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold")
     for row in rows:
-        # A document, or a file from elsewhere, may hold what the terminal would obey.
-        drawn.add_row(*(Text(escape_invisible(cell)) for cell in row))
-    create_console().print(drawn)
+        # A document may contain control sequences of the terminal.
+        table.add_row(*(Text(escape_invisible(cell)) for cell in row))
+    create_console().print(table)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def show_progress(title: str) -> Iterator[Progress | None]:
         if bar is None:
             if time.monotonic() - started < _BAR_DELAY_S:
                 return
-            bar, task = _bar(title, total)
+            bar, task = _start_bar(title, total)
         bar.update(task, completed=done, total=total, description=message or title)
 
     try:
@@ -113,7 +113,7 @@ def show_progress(title: str) -> Iterator[Progress | None]:
             bar.stop()
 
 
-def _bar(title: str, total: float | None) -> tuple[Any, Any]:
+def _start_bar(title: str, total: float | None) -> tuple[Any, Any]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -130,7 +130,7 @@ def _bar(title: str, total: float | None) -> tuple[Any, Any]:
 
 
 _THEME = "ansi_dark"  # the terminal's own colours, on its own background
-_ENDINGS = re.compile(r"\r\n?")
+_LINE_ENDINGS = re.compile(r"\r\n?")
 
 
 def print_text(text: TextFile, start: int, end: int, *, pager: bool = False) -> None:
@@ -152,29 +152,29 @@ def print_markdown(source: str, *, pager: bool = False) -> None:
     _print(SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))), pager=pager)
 
 
-def _print(shown: RenderableType, *, pager: bool) -> None:
+def _print(renderable: RenderableType, *, pager: bool) -> None:
     screen = create_console()
     if not pager:
-        screen.print(shown)
+        screen.print(renderable)
         return
     import click
 
     with screen.capture() as captured:
-        screen.print(shown)
+        screen.print(renderable)
     click.echo_via_pager(captured.get(), color=not screen.no_color)
 
 
 def _normalize_text(text: str) -> str:
     """Return a text with LF line endings and without a byte-order mark."""
-    return _ENDINGS.sub("\n", text).removeprefix("\ufeff")
+    return _LINE_ENDINGS.sub("\n", text).removeprefix("\ufeff")
 
 
 def strip_anchors(document: Document, start: int, end: int) -> str:
     """Return the Markdown between two bytes, without front matter and without heading anchors."""
-    within = [item for item in document.sections if start <= item.start and item.end <= end]
-    if not within:
+    sections = [item for item in document.sections if start <= item.start and item.end <= end]
+    if not sections:
         return document.text(max(start, min(document.front_matter_end, end)), end)
-    return "".join(_strip_anchor(document, section) for section in within)
+    return "".join(_strip_anchor(document, section) for section in sections)
 
 
 def _strip_anchor(document: Document, section: Section) -> str:
@@ -182,11 +182,11 @@ def _strip_anchor(document: Document, section: Section) -> str:
     has_lists = heading is not None and heading.below_start < section.body
     if heading is None or not (heading.text.prefix or heading.text.suffix or has_lists):
         return document.text(section.start, section.end)
-    words = document.text(section.heading_start, heading.below_start)
+    heading_text = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
-        before, _, after = words.rpartition(heading.text.suffix)
-        words = before + after
-    return words.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
+        before, _, after = heading_text.rpartition(heading.text.suffix)
+        heading_text = before + after
+    return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
 
 
 def _render_markdown(source: str) -> Markdown:

@@ -9,7 +9,7 @@ from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 
 
 class Exit(IntEnum):
-    """What the exit code of every command means."""
+    """The exit codes of every command."""
 
     DONE = 0
     PROBLEMS = 1

@@ -1,9 +1,7 @@
-"""Changes as a page shows them: documents, their sections, and in these the rows of text that differ.
+"""Changes as a page shows them: documents, their sections, and rows of text for one or two columns.
 
-Everything is bounded: a page has 120 sections and about 400,000 characters, one change 40,000. What is left
-out is counted, and the next page begins where this one ends.
-
-How one text became another, in rows for two columns or one.
+Everything is limited: a page has at most 120 sections and about 400,000 characters, one change 40,000.
+Omitted text is counted, and the next page begins where this one ends.
 """
 
 from __future__ import annotations
@@ -23,25 +21,25 @@ if TYPE_CHECKING:
     from workspace.diff.text import DiffStep
     from workspace.proposals.review.changes import CommitChanges
 
-MOST = 40_000
-"""Characters that the rows of one change hold of what differs, in both texts, and again of what does not."""
+MAX_CHANGE_CHARS = 40_000
+"""The maximum number of changed characters, in both texts, of one change; and of its unchanged ones."""
 
-_NEAR = 2  # lines that are shown beside what differs
-_FOLDED = 4  # lines at least that are worth folding
+_CONTEXT_LINES = 2  # unchanged lines around a change
+_MIN_FOLDED_LINES = 4  # fewer unchanged lines are not folded
 
 
 class TextRun(NamedTuple):
-    """Some words of a text: they stand in both, went, or came."""
+    """A run of text that is unchanged, removed or added."""
 
     text: str
     style: Literal["same", "removed", "added"] = "same"
 
 
 class DiffRow(NamedTuple):
-    """Lines side by side; `both` has them in one column, where they are one paragraph with other words.
+    """Lines side by side; `both` has them in one column, if they are one paragraph with changed words.
 
-    A `kind` is `same`, `folded` (the same, and far from what differs), `words`, or `lines` for lines that
-    went, came, or both.
+    A `kind` is `same`, `folded` (unchanged, and not near a change), `words`, or `lines` for removed lines,
+    added lines, or both.
     """
 
     kind: Literal["same", "folded", "words", "lines"]
@@ -51,121 +49,121 @@ class DiffRow(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines it has on the right."""
-        return sum(piece.text.count("\n") for piece in self.new) + 1
+        """Return the number of lines in the new text."""
+        return sum(run.text.count("\n") for run in self.new) + 1
 
 
 class DiffRows(NamedTuple):
-    """The rows of a change, and the characters of both texts that are left out behind them."""
+    """The rows of a change, and the number of omitted characters after them in both texts."""
 
     rows: tuple[DiffRow, ...] = ()
     more: int = 0
 
     @property
     def is_one_sided(self) -> bool:
-        """Return True if all of it went, or all of it came: one column has room for that."""
+        """Return True if all text was removed, or all was added, so that one column is enough."""
         return all(row.kind == "lines" and not (row.old and row.new) for row in self.rows)
 
 
-def build_rows(before: str, after: str, most: int = MOST) -> DiffRows:
-    """Return the rows of two texts, in order, of at most about so many characters."""
-    found: list[DiffRow] = []
-    left, at = most, 0
-    for step in diff_units(before, after):
-        found += _same(before[at : step.start], is_first=at == 0)
+def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) -> DiffRows:
+    """Return the rows of two texts, in order, with about `max_chars` characters at most."""
+    rows: list[DiffRow] = []
+    remaining, position = max_chars, 0
+    for step in diff_units(old_text, new_text):
+        rows += _format_unchanged(old_text[position : step.start], is_first=position == 0)
         size = step.end - step.start + step.new_end - step.new_start
-        if size > left:
-            found += _cut(before, after, step, left)
+        if size > remaining:
+            rows += _format_truncated(old_text, new_text, step, remaining)
             lengths = step.end - step.start, step.new_end - step.new_start
-            kept = sum(min(length, left // 2) for length in lengths)
-            rest = len(before) - step.end + len(after) - step.new_end
-            return _bounded(found, most, size - kept + rest)
-        found += _of_step(before, after, step)
-        left, at = left - size, step.end
-    found += _same(before[at:], is_last=True)
-    return _bounded(found, most)
+            shown = sum(min(length, remaining // 2) for length in lengths)
+            unread = len(old_text) - step.end + len(new_text) - step.new_end
+            return _limit_unchanged(rows, max_chars, size - shown + unread)
+        rows += _format_step(old_text, new_text, step)
+        remaining, position = remaining - size, step.end
+    rows += _format_unchanged(old_text[position:], is_last=True)
+    return _limit_unchanged(rows, max_chars)
 
 
-def _bounded(rows: Sequence[DiffRow], most: int, more: int = 0) -> DiffRows:
-    """Return rows whose texts that stayed have at most so many characters; the others are counted."""
-    found: list[DiffRow] = []
+def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, more: int = 0) -> DiffRows:
+    """Return rows with at most `max_chars` characters of unchanged text; add the omitted ones to `more`."""
+    limited: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
-            found.append(row)
+            limited.append(row)
             continue
         text = row.new[0].text
-        kept = text if len(text) <= most else text[:most].rpartition("\n")[0] or text[:most]
-        more, most = more + len(text) - len(kept), most - len(kept)
-        if kept:
-            pieces = (TextRun(kept),)
-            found.append(row._replace(old=pieces, new=pieces, both=pieces))
-    return DiffRows(tuple(found), more)
+        shown = text if len(text) <= max_chars else text[:max_chars].rpartition("\n")[0] or text[:max_chars]
+        more, max_chars = more + len(text) - len(shown), max_chars - len(shown)
+        if shown:
+            runs = (TextRun(shown),)
+            limited.append(row._replace(old=runs, new=runs, both=runs))
+    return DiffRows(tuple(limited), more)
 
 
-def _of_step(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
-    old, new = before[step.start : step.end], after[step.new_start : step.new_end]
+def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffRow]:
+    old, new = old_text[step.start : step.end], new_text[step.new_start : step.new_end]
     if not step.words:
-        row = DiffRow("lines", _whole(old, "removed"), _whole(new, "added"))
+        row = DiffRow("lines", _format_lines(old, "removed"), _format_lines(new, "added"))
         if row.old or row.new:
             yield row
         return
-    olds: list[TextRun] = []
-    news: list[TextRun] = []
+    old_runs: list[TextRun] = []
+    new_runs: list[TextRun] = []
     both: list[TextRun] = []
-    at = step.start
+    position = step.start
     for edit in step.words:
-        same = TextRun(replace_invisible(before[at : edit.start]))
-        went = TextRun(replace_invisible(before[edit.start : edit.end]), "removed")
-        came = TextRun(replace_invisible(after[edit.new_start : edit.new_end]), "added")
-        olds += [same, went]
-        news += [same, came]
-        both += [same, went, came]
-        at = edit.end
-    rest = TextRun(replace_invisible(before[at : step.end].rstrip("\n")))
-    texts = (tuple(piece for piece in [*some, rest] if piece.text) for some in (olds, news, both))
+        same = TextRun(replace_invisible(old_text[position : edit.start]))
+        removed = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
+        added = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
+        old_runs += [same, removed]
+        new_runs += [same, added]
+        both += [same, removed, added]
+        position = edit.end
+    last = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
+    texts = (tuple(run for run in [*runs, last] if run.text) for runs in (old_runs, new_runs, both))
     yield DiffRow("words", *texts)
 
 
-def _cut(before: str, after: str, step: DiffStep, left: int) -> Iterator[DiffRow]:
-    """Yield the beginning of a step for which there is no room."""
-    old = before[step.start : min(step.end, step.start + left // 2)]
-    new = after[step.new_start : min(step.new_end, step.new_start + left // 2)]
-    row = DiffRow("lines", _whole(old, "removed"), _whole(new, "added"))
+def _format_truncated(old_text: str, new_text: str, step: DiffStep, remaining: int) -> Iterator[DiffRow]:
+    """Yield the beginning of a step that exceeds the limit."""
+    old = old_text[step.start : min(step.end, step.start + remaining // 2)]
+    new = new_text[step.new_start : min(step.new_end, step.new_start + remaining // 2)]
+    row = DiffRow("lines", _format_lines(old, "removed"), _format_lines(new, "added"))
     if row.old or row.new:
         yield row
 
 
-def _whole(text: str, style: Literal["removed", "added"]) -> tuple[TextRun, ...]:
+def _format_lines(text: str, style: Literal["removed", "added"]) -> tuple[TextRun, ...]:
     lines = text.strip("\n")
     return (TextRun(replace_invisible(lines), style),) if lines.strip() else ()
 
 
-def _same(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
-    """Yield lines that stayed: those near to what differs, and between them the others, folded."""
+def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
+    """Yield unchanged lines: those near a change, and between them the others, folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
         return
-    first = 0 if is_first else _NEAR
-    last = len(lines) if is_last else len(lines) - _NEAR
-    if last - first < _FOLDED:
+    first = 0 if is_first else _CONTEXT_LINES
+    last = len(lines) if is_last else len(lines) - _CONTEXT_LINES
+    if last - first < _MIN_FOLDED_LINES:
         first = last = len(lines)
-    for kind, some in (("same", lines[:first]), ("folded", lines[first:last]), ("same", lines[last:])):
-        if any(map(str.strip, some)):
-            pieces = (TextRun(replace_invisible("\n".join(some).strip("\n"))),)
-            yield DiffRow("folded" if kind == "folded" else "same", pieces, pieces, pieces)
+    for kind, part in (("same", lines[:first]), ("folded", lines[first:last]), ("same", lines[last:])):
+        if any(map(str.strip, part)):
+            runs = (TextRun(replace_invisible("\n".join(part).strip("\n"))),)
+            yield DiffRow("folded" if kind == "folded" else "same", runs, runs, runs)
 
 
 View = Literal["side", "inline"]
-MOST_SECTIONS = 120
-"""Of one page."""
+MAX_SECTIONS = 120
+"""The maximum number of sections on one page."""
 
-MOST_FILES = 200
-"""Other files that are named."""
+MAX_FILES = 200
+"""The maximum number of other files that are listed."""
 
-_MOST = 400_000  # characters of one page
-_SHORT = 120  # characters of a value for which a sentence has room
+_MAX_PAGE_CHARS = 400_000  # of one page
+_MAX_INLINE_CHARS = 120  # a longer value is shown in rows, not in a sentence
 
-_IN_ROWS = frozenset(
+_KINDS_WITH_ROWS = frozenset(
     {ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED, ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED}
 )
 
@@ -173,9 +171,9 @@ _MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 
 
 class ChangeView(NamedTuple):
-    """One thing that happened: a sentence (or none, where the rows say it), and rows.
+    """One change: a sentence, empty if the rows show it all, and rows.
 
-    `mark` is what stands before the sentence, a box for a task that was ticked or reopened.
+    `mark` precedes the sentence: a box for a task that was completed or reopened.
     """
 
     kind: ChangeKind
@@ -185,10 +183,10 @@ class ChangeView(NamedTuple):
 
 
 class SectionView(NamedTuple):
-    """What happened in a section of a document; the address is empty for front matter.
+    """The changes of a section of a document; the address is empty for front matter.
 
-    `id` names its place on the page. `above` are the titles of the sections that it stands below.
-    `is_there` is whether the newer version has the section.
+    `id` is the id of its element. `above` has the titles of the parent sections. `is_there` is true if the
+    new version has the section.
     """
 
     id: str
@@ -201,7 +199,7 @@ class SectionView(NamedTuple):
 
 
 class DocumentView(NamedTuple):
-    """What happened in a document, or the part of it that this page has."""
+    """The changes of a document, or those of them on this page."""
 
     id: str
     kind: str
@@ -213,10 +211,10 @@ class DocumentView(NamedTuple):
 
 
 class DiffPage(NamedTuple):
-    """A page of changes: `total` sections there are in all, of which it begins behind the first `offset`.
+    """A page of changes: it begins after the first `offset` of `total` changed sections.
 
-    `next` is the offset of the page that follows; None at the end. `files` are no documents, `more_files` are
-    not named. `reason` says why documents are told without their sections.
+    `next` is the offset of the next page; None at the end. `files` lists other files, `more_files` counts
+    those that are not listed. `reason` explains why documents are shown without their sections.
     """
 
     documents: tuple[DocumentView, ...]
@@ -229,9 +227,9 @@ class DiffPage(NamedTuple):
 
 
 def format_element_id(path: str, address: str | None = None) -> str:
-    """Return the id of the element of a page that shows a document's changes, or those of a section of it."""
-    named = path if address is None else f"{path}\n{address}"
-    return "change-" + hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    """Return the id of the element that shows a document's changes, or a section's."""
+    name = path if address is None else f"{path}\n{address}"
+    return "change-" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def build_diff(
@@ -239,57 +237,61 @@ def build_diff(
     *,
     path: str | None = None,
     offset: int = 0,
-    most: int = MOST_SECTIONS,
-    longest: int = MOST,
+    max_sections: int = MAX_SECTIONS,
+    max_change_chars: int = MAX_CHANGE_CHARS,
     id_prefix: str = "",
 ) -> DiffPage:
-    """Return a page of changes, of at most so many sections: of all documents, or of that of a path.
+    """Return a page of changes with at most `max_sections` sections: of all documents, or of one path.
 
-    Of each change at most about `longest` characters are shown. `id_prefix` tells elements of two diffs on
-    one page apart.
+    Each change has about `max_change_chars` characters at most. `id_prefix` distinguishes the elements of two
+    diffs on one page.
     """
-    documents = [one for one in changes.documents if path is None or path in (one.path, one.old_path)]
+    documents = [
+        document
+        for document in changes.documents
+        if path is None or path in (document.path, document.old_path)
+    ]
     files = [file for file in changes.files if path in (None, file)]
-    shown: list[DocumentView] = []
+    views: list[DocumentView] = []
     number = used = size = 0
-    next_at: int | None = None
+    next_offset: int | None = None
     for document in documents:
-        groups = _sections(document)
+        groups = _group_by_section(document)
         count = max(1, len(groups))
-        if next_at is not None or number + count <= offset:
+        if next_offset is not None or number + count <= offset:
             number += count
             continue
         first = max(0, offset - number)
         sections: list[SectionView] = []
-        for place, group in enumerate(groups[first:], number + first):
-            if used >= most or size >= _MOST:
-                next_at = place
+        for index, group in enumerate(groups[first:], number + first):
+            if used >= max_sections or size >= _MAX_PAGE_CHARS:
+                next_offset = index
                 break
-            found = _section(document, group, longest)
-            sections.append(found)
-            used, size = used + 1, size + _size(found)
+            view = _build_section_view(document, group, max_change_chars)
+            sections.append(view)
+            used, size = used + 1, size + _count_chars(view)
         if sections or not groups:
             used += not groups
-            shown.append(_with_prefix(id_prefix, _document(document, tuple(sections))))
+            views.append(_prefix_ids(id_prefix, _build_document_view(document, tuple(sections))))
         number += count
-        if next_at is None and used >= most:
-            next_at = number
-    if next_at is not None and next_at >= number:
-        next_at = None
-    names = tuple(format_one_line(file, 1000) for file in files[:MOST_FILES])
-    more = max(0, len(files) - MOST_FILES)
-    return DiffPage(tuple(shown), number, offset, next_at, names, more, changes.reason)
+        if next_offset is None and used >= max_sections:
+            next_offset = number
+    if next_offset is not None and next_offset >= number:
+        next_offset = None
+    names = tuple(format_one_line(file, 1000) for file in files[:MAX_FILES])
+    more = max(0, len(files) - MAX_FILES)
+    return DiffPage(tuple(views), number, offset, next_offset, names, more, changes.reason)
 
 
-def _sections(document: DocumentChange) -> list[list[SectionChange]]:
-    """Return the changes of a document, those of one section together."""
-    found: dict[str, list[SectionChange]] = {}
+def _group_by_section(document: DocumentChange) -> list[list[SectionChange]]:
+    """Return the changes of a document, grouped by section."""
+    groups: dict[str, list[SectionChange]] = {}
     for change in document.sections:
-        found.setdefault(change.section, []).append(change)
-    return list(found.values())
+        groups.setdefault(change.section, []).append(change)
+    return list(groups.values())
 
 
-def _document(document: DocumentChange, sections: tuple[SectionView, ...]) -> DocumentView:
+def _build_document_view(document: DocumentChange, sections: tuple[SectionView, ...]) -> DocumentView:
     return DocumentView(
         format_element_id(document.path),
         document.kind.value,
@@ -301,12 +303,14 @@ def _document(document: DocumentChange, sections: tuple[SectionView, ...]) -> Do
     )
 
 
-def _with_prefix(prefix: str, document: DocumentView) -> DocumentView:
+def _prefix_ids(prefix: str, document: DocumentView) -> DocumentView:
     sections = tuple(section._replace(id=prefix + section.id) for section in document.sections)
     return document._replace(id=prefix + document.id, sections=sections)
 
 
-def _section(document: DocumentChange, group: Sequence[SectionChange], longest: int) -> SectionView:
+def _build_section_view(
+    document: DocumentChange, group: Sequence[SectionChange], max_change_chars: int
+) -> SectionView:
     first = group[0]
     is_task = first.kind.startswith("task_")
     above = first.place.below[:-1] if is_task else first.place.below
@@ -315,46 +319,48 @@ def _section(document: DocumentChange, group: Sequence[SectionChange], longest: 
         first.section,
         format_one_line(first.heading) if first.section else "Front matter",
         tuple(format_one_line(title) for title in above),
-        tuple(dict.fromkeys(_kind(change.kind) for change in group)),
-        tuple(_change(change, document.path, longest) for change in group),
+        tuple(dict.fromkeys(_format_kind(change.kind) for change in group)),
+        tuple(_build_change_view(change, document.path, max_change_chars) for change in group),
         any(change.after is not None and change.after.path == document.path for change in group) or is_task,
     )
 
 
-def _kind(kind: ChangeKind) -> str:
-    """Return what a section is marked with; what happened to its tasks is one thing."""
+def _format_kind(kind: ChangeKind) -> str:
+    """Return the label of a change; all changes of tasks have one label."""
     if kind.startswith("task_"):
         return "tasks"
     return "changed" if kind is ChangeKind.METADATA else kind.value
 
 
-def _change(change: SectionChange, path: str, longest: int) -> ChangeView:
-    before = change.before.text if change.before else ""
-    after = change.after.text if change.after else ""
-    has_rows = change.kind in _IN_ROWS or (change.kind is ChangeKind.TASK_CHANGED and change.field == "text")
+def _build_change_view(change: SectionChange, path: str, max_change_chars: int) -> ChangeView:
+    old_text = change.before.text if change.before else ""
+    new_text = change.after.text if change.after else ""
+    has_rows = change.kind in _KINDS_WITH_ROWS or (
+        change.kind is ChangeKind.TASK_CHANGED and change.field == "text"
+    )
     if change.kind is ChangeKind.METADATA:
-        has_rows = max(len(before), len(after)) > _SHORT
+        has_rows = max(len(old_text), len(new_text)) > _MAX_INLINE_CHARS
     elif change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED):
-        has_rows = (before or after).count("\n") > 1
-    rows = build_rows(before, after, longest) if has_rows else DiffRows()
-    # The rows say what the texts are; without those the sentence costs nothing.
-    sentence = describe_change(_without_texts(change) if has_rows else change, path).sentence
+        has_rows = (old_text or new_text).count("\n") > 1
+    rows = build_rows(old_text, new_text, max_change_chars) if has_rows else DiffRows()
+    # The rows show the texts, so the sentence is built without them.
+    sentence = describe_change(_remove_texts(change) if has_rows else change, path).sentence
     if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
         sentence = ()
     return ChangeView(change.kind, sentence, rows, _MARKS.get(change.kind, ""))
 
 
-def _without_texts(change: SectionChange) -> SectionChange:
-    before, after = (place and place._replace(text="") for place in (change.before, change.after))
+def _remove_texts(change: SectionChange) -> SectionChange:
+    before, after = (position and position._replace(text="") for position in (change.before, change.after))
     return change._replace(before=before, after=after)
 
 
-def _size(section: SectionView) -> int:
-    return sum(len(text) for text in _texts(section))
+def _count_chars(section: SectionView) -> int:
+    return sum(len(text) for text in _iterate_texts(section))
 
 
-def _texts(section: SectionView) -> Iterator[str]:
+def _iterate_texts(section: SectionView) -> Iterator[str]:
     for change in section.changes:
         for row in change.rows.rows:
-            for piece in (*row.old, *row.new):
-                yield piece.text
+            for run in (*row.old, *row.new):
+                yield run.text

@@ -1,4 +1,4 @@
-"""One request: what was asked, answered in a worker thread; what went wrong is a page too."""
+"""Endpoints that answer a request in a worker thread, with a page for an error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 from starlette.responses import PlainTextResponse, Response
 
-from docyard.web.asked import PageRequest
 from docyard.web.errors import render_error_page
 from docyard.web.forms import FormRefused, read_fields
+from docyard.web.page_request import PageRequest
 from workspace.branch import RepositoryGone
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import describe_failure, record_commits
@@ -28,66 +28,63 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("docyard")
 
-# Pages that are made at once. More would take from each other, and from calls of tools; those that wait to
-# write do not keep others from reading.
-_AT_ONCE = 8
+# More threads would slow down each other and tool calls. Writers, which may wait, have their own threads.
+_MAX_THREADS = 8
 _READERS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
 _WRITERS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
-Answer = Callable[[PageRequest], Response]
+Handler = Callable[[PageRequest], Response]
 
 
-def answer_get(site: Site, answer: Answer) -> Callable[[Request], Any]:
-    """Return an endpoint that reads."""
+def answer_get(site: Site, handle: Handler) -> Callable[[Request], Any]:
+    """Return an endpoint for GET requests."""
 
     async def endpoint(request: Request) -> Response:
         known = request.headers.get("if-none-match", "")
-        asked = PageRequest(
-            site, request.state.caller, request.path_params, request.query_params, known=known
+        page_request = PageRequest(
+            site, request.state.caller, request.path_params, request.query_params, known_etags=known
         )
-        return await run_in_thread(partial(_answered, asked, answer))
+        return await run_in_thread(partial(_render, page_request, handle))
 
     return endpoint
 
 
-def answer_post(site: Site, answer: Answer) -> Callable[[Request], Any]:
-    """Return an endpoint that changes something: its form is checked, and what it does runs to its end."""
+def answer_post(site: Site, handle: Handler) -> Callable[[Request], Any]:
+    """Return an endpoint for POST requests, which completes even if the client disconnects."""
 
     async def endpoint(request: Request) -> Response:
-        asked = PageRequest(site, request.state.caller, request.path_params, request.query_params)
+        page_request = PageRequest(site, request.state.caller, request.path_params, request.query_params)
         try:
-            asked.fields = await read_fields(request)
-            if not asked.may_write:
-                raise FormRefused(
-                    "this server only reads", fix="Serve without --read-only to let people write here."
-                )
+            page_request.fields = await read_fields(request)
+            if not page_request.may_write:
+                raise FormRefused("this server is read-only", fix="Serve without --read-only.")
         except FormRefused as error:
-            asked.fields = asked.fields or error.fields
-            return await run_in_thread(partial(render_error_page, asked, error))
+            page_request.fields = page_request.fields or error.fields
+            return await run_in_thread(partial(render_error_page, page_request, error))
         with anyio.CancelScope(shield=True):
-            made = partial(_answered, asked, answer, written=True)
-            response = await run_in_thread(made, _WRITERS)
+            render_page = partial(_render, page_request, handle, has_written=True)
+            response = await run_in_thread(render_page, _WRITERS)
         return response
 
     return endpoint
 
 
 async def run_in_thread(
-    make: Callable[[], Response], kind: RunVar[anyio.CapacityLimiter] = _READERS
+    render: Callable[[], Response], threads: RunVar[anyio.CapacityLimiter] = _READERS
 ) -> Response:
-    """Return an answer that is made in one of the few threads of its kind."""
-    limiter = kind.get(None)
+    """Return a response that is rendered in one of a limited number of threads."""
+    limiter = threads.get(None)
     if limiter is None:
-        limiter = anyio.CapacityLimiter(_AT_ONCE)
-        kind.set(limiter)
-    return await anyio.to_thread.run_sync(make, limiter=limiter)
+        limiter = anyio.CapacityLimiter(_MAX_THREADS)
+        threads.set(limiter)
+    return await anyio.to_thread.run_sync(render, limiter=limiter)
 
 
-def _answered(asked: PageRequest, answer: Answer, *, written: bool = False) -> Response:
-    if not written:
-        return _made(asked, answer)
+def _render(page_request: PageRequest, handle: Handler, *, has_written: bool = False) -> Response:
+    if not has_written:
+        return _render_once(page_request, handle)
     with record_commits() as record:
-        response = _made(asked, answer, record)
-        for step in (asked.site.versions.forget, asked.site.written):
+        response = _render_once(page_request, handle, record)
+        for step in (page_request.site.versions.forget, page_request.site.notify_write):
             try:
                 step()
             except Exception:
@@ -97,40 +94,40 @@ def _answered(asked: PageRequest, answer: Answer, *, written: bool = False) -> R
     return response
 
 
-def _made(asked: PageRequest, answer: Answer, record: CommitRecord | None = None) -> Response:
-    asked.site.summaries.pause()
+def _render_once(page_request: PageRequest, handle: Handler, record: CommitRecord | None = None) -> Response:
+    page_request.site.summaries.pause()
     try:
-        # First, so that a page is never older than the version that it claims to show.
-        asked.version  # noqa: B018
-        return answer(asked)
+        # Read first, so that a page is never older than its version.
+        page_request.version  # noqa: B018
+        return handle(page_request)
     except Exception as error:
         if record is not None and record.commit is not None:
-            return _answer_after_commit(asked, record, describe_failure(error))
+            return _answer_after_commit(page_request, record, describe_failure(error))
         if isinstance(error, WorkspaceError):
-            return render_error_page(asked, error)
-        gone = _find_missing_reason(asked)
-        if gone is not None:
-            return render_error_page(asked, gone)
+            return render_error_page(page_request, error)
+        missing = _find_missing_reason(page_request)
+        if missing is not None:
+            return render_error_page(page_request, missing)
         reference = secrets.token_hex(4)
         log.exception("a page failed, reference %s", reference)
-        return asked.page("error.html", status=500, error=None, reference=reference, nearest=())
+        return page_request.page("error.html", status=500, error=None, reference=reference, nearest=())
 
 
-def _answer_after_commit(asked: PageRequest, record: CommitRecord, reason: str) -> Response:
-    """Return the page for a form that was committed and whose own page failed, as plain text if need be."""
+def _answer_after_commit(page_request: PageRequest, record: CommitRecord, reason: str) -> Response:
+    """Return the page for a committed form whose own page failed; plain text if this page fails, too."""
     try:
-        return asked.page("committed.html", record=record, reason=reason)
+        return page_request.page("committed.html", record=record, reason=reason)
     except Exception:
         log.exception("the page of a commit failed")
         return PlainTextResponse(f"Your change is committed as {record.commit}. Do not send it again.\n")
 
 
-def _find_missing_reason(asked: PageRequest) -> RepositoryGone | None:
-    """Why nothing can be read any more: whoever reads a repository that goes meanwhile meets other errors."""
+def _find_missing_reason(page_request: PageRequest) -> RepositoryGone | None:
+    """Return the error of a deleted repository, which causes other errors during a request; else None."""
     try:
-        asked.workspace.tip()
+        page_request.workspace.tip()
     except RepositoryGone as error:
         return error
-    except WorkspaceError:  # whatever it is, it does not say why the page failed
+    except WorkspaceError:  # this error does not explain why the page failed
         return None
     return None

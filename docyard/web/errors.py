@@ -1,4 +1,4 @@
-"""What went wrong, as a page: its status, what to do next, and what may have been meant."""
+"""The page of an error: its status, its fix, and suggested targets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
 
-_MOST_SECTIONS = 20  # that an error proposes
+_MAX_SECTIONS = 20
 
 _STATUS = {
     "READ_ONLY": 403,
@@ -44,35 +44,39 @@ _STATUS = {
 }
 
 
-def render_error_page(asked: PageRequest, error: WorkspaceError) -> Response:
-    """Return the page that says what is wrong, and what to do next."""
+def render_error_page(request: PageRequest, error: WorkspaceError) -> Response:
+    """Return the page of an error, with its fix and suggested targets."""
     near = error.details.get("candidates") if isinstance(error, DocumentNotFound) else None
     folders = error.details.get("folders")
     nearest = [
-        *({"label": one, "url": asked.urls.document(one)} for one in _paths(near)),
-        *({"label": one, "url": asked.urls.folder(one)} for one in _paths(folders)),
-        *_sections(asked, error),
+        *({"label": path, "url": request.urls.document(path)} for path in _select_paths(near)),
+        *({"label": path, "url": request.urls.folder(path)} for path in _select_paths(folders)),
+        *_suggest_sections(request, error),
     ]
-    return asked.page("error.html", status=get_status(error), error=error, reference=None, nearest=nearest)
+    return request.page("error.html", status=get_status(error), error=error, reference=None, nearest=nearest)
 
 
-def _paths(given: object) -> list[str]:
-    """Return the paths among what an error proposes."""
-    return [one for one in given if isinstance(one, str) and one != "."] if isinstance(given, list) else []
+def _select_paths(candidates: object) -> list[str]:
+    """Return the paths among the candidates of an error."""
+    if not isinstance(candidates, list):
+        return []
+    return [path for path in candidates if isinstance(path, str) and path != "."]
 
 
-def _sections(asked: PageRequest, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
-    """Yield the sections of the document that an address without a section of its own may have meant."""
-    path = asked.path.get("path")
+def _suggest_sections(request: PageRequest, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
+    """Yield the sections that an unknown or ambiguous address may mean."""
+    path = request.path.get("path")
     if not path or not isinstance(error, (AmbiguousAddress, SectionNotFound)):
         return
-    for one in error.details.get("candidates", ())[:_MOST_SECTIONS]:
+    for candidate in error.details.get("candidates", ())[:_MAX_SECTIONS]:
         key, label = (
-            (one, one) if isinstance(one, str) else (one["slug"], f"{one['title']}, line {one['line']}")
+            (candidate, candidate)
+            if isinstance(candidate, str)
+            else (candidate["slug"], f"{candidate['title']}, line {candidate['line']}")
         )
-        yield {"label": label, "url": asked.urls.document(path, key)}
+        yield {"label": label, "url": request.urls.document(path, key)}
 
 
 def get_status(error: WorkspaceError) -> int:
-    """Return the status of an answer that says what is wrong."""
+    """Return the HTTP status of an error."""
     return _STATUS.get(error.code) or (404 if error.code.endswith("NOT_FOUND") else 400)

@@ -1,4 +1,4 @@
-"""What a form may send: at most 2 MB of fields, from a page that this server made for the same caller."""
+"""The fields of a form: at most 2 MB, from a page that this server rendered for the same caller."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-MOST = 2_000_000  # bytes
-_FIELDS = 2_000
+MAX_FORM_BYTES = 2_000_000
+_MAX_FIELDS = 2_000
 
 
 class FormRefused(WorkspaceError):
-    """A form is too large, is no form, or did not come from a page of this server.
+    """A form is too large, invalid, or was not sent by a page of this server.
 
-    `fields` are those that could be read, so that what somebody wrote is not lost with them.
+    `fields` has the fields that could be read, so that the user's text is not lost.
     """
 
     code: ClassVar[str] = "FORM_REFUSED"
@@ -28,7 +28,7 @@ class FormRefused(WorkspaceError):
 
 
 async def read_fields(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form, each by its name; of several of one name the last. Line ends are LF.
+    """Return the fields of a form by name; of several fields with one name the last. Line ends are LF.
 
     Raises FormRefused.
     """
@@ -36,27 +36,31 @@ async def read_fields(request: Request) -> Mapping[str, str]:
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"
     ):
-        raise FormRefused("this is no form of a page", fix="Send it from the page itself.")
+        raise FormRefused(
+            "the request must have the content type of a form", fix="Send the form from the page."
+        )
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > MOST:
+        if len(data) > MAX_FORM_BYTES:
             raise FormRefused(
-                f"the form holds over {MOST:,} bytes",
-                fix="Write less at once, or edit the document with Git.",
+                f"the form is larger than {MAX_FORM_BYTES:,} bytes",
+                fix="Shorten the text, or edit the document with Git.",
             )
     try:
         pairs = parse_qsl(
-            data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_FIELDS
+            data.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
         )
     except ValueError as error:
-        raise FormRefused("the fields of the form cannot be read", fix="Send it from the page.") from error
+        raise FormRefused(
+            "the fields of the form cannot be read", fix="Send the form from the page."
+        ) from error
     fields = {name: value.replace("\r\n", "\n").replace("\r", "\n") for name, value in pairs}
-    sent = fields.pop("csrf", "").encode("utf-8", "surrogatepass")
-    if not hmac.compare_digest(sent, request.state.caller.csrf.encode()):
+    token = fields.pop("csrf", "").encode("utf-8", "surrogatepass")
+    if not hmac.compare_digest(token, request.state.caller.csrf.encode()):
         refused = FormRefused(
-            "the form was not made for this session, which may have ended meanwhile",
-            fix="Copy what you wrote, open the page again, and send it from there.",
+            "the form belongs to another session, which may have ended",
+            fix="Copy your text, open the page again, and send the form there.",
         )
         refused.fields = fields
         raise refused

@@ -1,4 +1,4 @@
-"""Headers of every answer, by which a browser keeps pages to themselves."""
+"""Security headers of every response, which isolate pages in the browser."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ CONTENT_POLICY = (
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-# Where a page says otherwise of itself, that holds.
-_ALWAYS = {
+# A page may set other values.
+_DEFAULT_HEADERS = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # With "no-referrer" a browser would send the forms of our own pages with "Origin: null" (Fetch, "append
-    # a request Origin header"), as a page of nobody's would; other servers learn nothing with this either.
+    # With "no-referrer" a browser would send our own forms with "Origin: null" (Fetch, "append a request
+    # Origin header"), like a page without an origin. "same-origin" sends no referrer to other servers either.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -26,17 +26,17 @@ _ALWAYS = {
 
 
 class SafeHeaders:
-    """Adds to each answer the headers that it does not have."""
+    """Middleware that adds the default headers that a response does not have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _ALWAYS.items():
+                for name, value in _DEFAULT_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -1,4 +1,4 @@
-"""The page for an address that leads nowhere: what is most like it, or where it has moved to."""
+"""The page for an unknown URL: similar documents, or the new location of a moved one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from docyard.web.asked import PageRequest
+from docyard.web.endpoints import run_in_thread
 from docyard.web.errors import render_error_page
-from docyard.web.request import run_in_thread
+from docyard.web.page_request import PageRequest
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.paths import CONTROL, MAX_PATH
@@ -22,52 +22,55 @@ if TYPE_CHECKING:
 
 
 class PageNotFound(WorkspaceError):
-    """No page has this address."""
+    """No page has this URL."""
 
     code: ClassVar[str] = "PAGE_NOT_FOUND"
 
 
 class SimilarPage(NamedTuple):
-    """A page that may have been meant."""
+    """A page that the URL may mean."""
 
     label: str
     url: str
 
 
 def build_not_found_handler(site: Site) -> Callable[[Request, Exception], Any]:
-    """Return what answers a request for which there is no route, or none for its method."""
+    """Return the handler of requests without a route for their path or method."""
 
-    async def answer(request: Request, raised: Exception) -> Response:
-        status = getattr(raised, "status_code", 404)
-        asked = PageRequest(
+    async def handle(request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 404)
+        page_request = PageRequest(
             site, request.state.caller, {"path": request.scope["path"].strip("/")}, request.query_params
         )
-        return await run_in_thread(partial(_answered, asked, status))
+        return await run_in_thread(partial(_render, page_request, status))
 
-    return answer
+    return handle
 
 
-def _answered(asked: PageRequest, status: int) -> Response:
+def _render(page_request: PageRequest, status: int) -> Response:
     if status != 404:
-        refused = PageNotFound("this address is not asked for in this way", fix="Open it from a page.")
-        return asked.page("error.html", status=status, error=refused, reference=None, nearest=())
-    path = asked.path["path"]
+        error = PageNotFound("the URL does not accept this method", fix="Open it from a page.")
+        return page_request.page("error.html", status=status, error=error, reference=None, nearest=())
+    path = page_request.path["path"]
     try:
-        near = _find_similar(asked, asked.snapshot, path)
+        near = _find_similar(page_request, page_request.snapshot, path)
     except WorkspaceError as error:
-        return render_error_page(asked, error)
-    fix = "Perhaps one of these was meant:" if near else "The library shows what there is."
-    none = PageNotFound("there is no such page", fix=fix)
-    return asked.page("error.html", status=404, error=none, reference=None, nearest=near)
+        return render_error_page(page_request, error)
+    fix = "Similar pages:" if near else "The library lists all documents."
+    missing = PageNotFound("the page does not exist", fix=fix)
+    return page_request.page("error.html", status=404, error=missing, reference=None, nearest=near)
 
 
-def _find_similar(asked: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
-    """Return documents of such a path: the very one, where it has moved to, else those most like it."""
+def _find_similar(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
+    """Return the document with this path, or its new location, or documents with similar paths."""
     if not path or len(path) > MAX_PATH or CONTROL.search(path):
         return ()
     if path in snapshot.documents:
-        return (SimilarPage(path, asked.urls.document(path)),)
-    move = asked.workspace.moves().find(snapshot, path)
+        return (SimilarPage(path, page_request.urls.document(path)),)
+    move = page_request.workspace.moves().find(snapshot, path)
     if move is not None:
-        return (SimilarPage(f"{move.path}, where it has moved to", asked.urls.document(move.path)),)
-    return [SimilarPage(one, asked.urls.document(one)) for one in find_nearest(path, snapshot.documents)]
+        return (SimilarPage(f"{move.path} (moved there)", page_request.urls.document(move.path)),)
+    return [
+        SimilarPage(similar, page_request.urls.document(similar))
+        for similar in find_nearest(path, snapshot.documents)
+    ]

@@ -1,4 +1,4 @@
-"""A request for a page, as the handlers see it."""
+"""A request for a page, as the handlers use it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docyard.caller import Caller
     from docyard.web.site import Site
     from index.service import SearchIndex
-    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class PageRequest:
-    """A request, as what answers it sees it: the parts of its address, its query, and the fields of its form.
+    """A request: the parameters of its path, its query, and the fields of its form.
 
-    It reads one index and one workspace to its end. Answers are made with `page` and `redirect`. `known` are
-    the tags of what the browser has of this address (RFC 9110 §13.1.2).
+    It reads one index and one workspace until it ends. `page` and `redirect` build responses. `known_etags`
+    has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2).
     """
 
     site: Site
@@ -36,76 +36,76 @@ class PageRequest:
     path: Mapping[str, str]
     query: Mapping[str, str]
     fields: Mapping[str, str] = field(default_factory=dict)
-    known: str = ""
+    known_etags: str = ""
 
     @cached_property
     def index(self) -> SearchIndex:
-        """The index that serves this request."""
+        """Return the index that serves this request."""
         return self.site.index()
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace that serves this request."""
+        """Return the workspace that serves this request."""
         return self.index.workspace
 
     @property
     def ref(self) -> str | None:
-        """The ref that is read; None for the tip of the served branch."""
+        """Return the requested ref; None for the tip of the served branch."""
         return self.query.get("ref", "").strip() or None
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The commit that is read. Raises as `Workspace.at` does."""
+        """Return the requested commit. Raises the errors of `Workspace.at`."""
         return self.workspace.at(self.ref)
 
     @cached_property
     def version(self) -> str:
-        """The version of the state that the page shows; empty for one of the past, which stays as it is."""
+        """Return the version of the state that the page shows; empty for a past state, which is constant."""
         return self.site.versions.now(self.workspace) if self.ref is None else ""
 
     @property
     def proposals(self) -> tuple[Proposal, ...]:
-        """Every proposal, the one that was opened last first, as of the version of the state."""
+        """Return every proposal, the newest first, at the version of the state."""
         return self.site.proposals_at(self.workspace, self.version)
 
     @property
     def name(self) -> str:
-        """What the pages are called."""
+        """Return the workspace's name, which titles the pages."""
         try:
             return self.workspace.name
-        except WorkspaceError:  # what cannot be served is told on the page itself
+        except WorkspaceError:  # the page itself shows the error
             return "Docyard"
 
     @property
     def urls(self) -> PageUrls:
-        """Addresses that keep the ref of this request."""
+        """Return the URLs of pages, which keep the ref of this request."""
         return PageUrls(self.ref)
 
     @property
     def actor(self) -> Actor:
-        """Who acts."""
+        """Return the author of changes that this request makes."""
         return self.site.actor(self.workspace, self.caller)
 
     @property
     def may_write(self) -> bool:
-        """Return True if pages offer what changes something."""
+        """Return True if pages offer actions that write."""
         return self.caller.may_write and not self.site.read_only
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """Return a page of a template.
+        """Return the page of a template.
 
-        Each has `asked`, `urls` and `workspace_name` beside its own values.
+        Each template has `request`, `urls`, `workspace_name` and `version` in addition to `values`.
         """
-        given = {
-            "asked": self,
+        variables = {
+            "request": self,
             "urls": self.urls,
             "workspace_name": self.name,
             "version": self.version if status < 400 else "",
             **values,
         }
-        # A path that is not UTF-8 is shown, with a mark for what is not.
-        return HTMLResponse(render_template(template, given).encode("utf-8", "replace"), status)
+        # Bytes of a path that are not UTF-8 are shown as question marks.
+        return HTMLResponse(render_template(template, variables).encode("utf-8", "replace"), status)
 
     def redirect(self, url: str) -> Response:
-        """Return the browser is sent to another page of ours, after a form."""
+        """Return a redirect to another page, after a form was sent."""
         return RedirectResponse(url, 303)

@@ -1,4 +1,4 @@
-"""Which address is answered by what."""
+"""The routes of all pages."""
 
 from __future__ import annotations
 

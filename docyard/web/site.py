@@ -1,11 +1,8 @@
-"""What is served as pages, and who acts on it.
+"""The pages of one server, and the version of the state that they show.
 
-Which state of the repository a page shows, as a short text that changes when anything on pages may have.
-
-It stands for the tips of all branches, of which any may be what a proposal goes to, and for the words and
-branches of proposals that were fetched. Reading thousands of refs takes a while, so they are read only if the
-folders that hold them look different: Git renames a finished file over a ref, and that changes its folder's
-time.
+A version is a short text that changes if anything on pages may have changed: the tip of a branch, or the
+fetched branches of proposals. Reading thousands of refs is slow, so they are read only if the times of their
+folders changed: Git renames a finished file over a ref, which updates its folder's time.
 """
 
 from __future__ import annotations
@@ -32,160 +29,163 @@ if TYPE_CHECKING:
     from docyard.caller import Caller
     from index.service import SearchIndex
     from workspace.git.reader import GitReader
-    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-_CLOCK = 2_000_000_000  # ns; a folder that changed this lately may change again within one tick of its clock
-_TRUSTED = 60.0  # seconds for which a look at folders is enough
+_CLOCK_TICK_NS = 2_000_000_000  # a newer folder may change again within one tick of its clock
+_MAX_AGE_S = 60.0  # of a version, if no folder changed
 
-# Seconds for which it is enough right after a change: a page that claims to be older than it is asks again.
-_SHARED = 0.25
-Look = tuple[tuple[str, int, int], ...]
+# The same right after a change. A page with an older version requests the state again.
+_MAX_RECENT_AGE_S = 0.25
+FolderTimes = tuple[tuple[str, int, int], ...]
 
 
-class _Seen(NamedTuple):
-    """What was read, what the folders looked like just before, and when that was (monotonic seconds)."""
+class _CachedVersion(NamedTuple):
+    """A version, the times of the folders just before it was read, and its age (monotonic seconds)."""
 
     workspace: Workspace
-    look: Look
+    folder_times: FolderTimes
     version: str
-    at: float
+    read_at: float
 
 
 class Versions:
-    """The version of what is served, now. Safe in several threads."""
+    """The current version of the served state. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._seen: _Seen | None = None
+        self._cached: _CachedVersion | None = None
         self._lock = threading.Lock()
 
     def now(self, workspace: Workspace) -> str:
-        """Return the version of the state as it is; an empty text where it cannot be told."""
-        look, is_settled = _look(workspace.git)
-        trusted = _TRUSTED if is_settled else _SHARED
-        seen = self._seen
+        """Return the current version; an empty text if it cannot be read."""
+        folder_times, is_settled = _read_folder_times(workspace.git)
+        max_age = _MAX_AGE_S if is_settled else _MAX_RECENT_AGE_S
+        cached = self._cached
         if (
-            seen is not None
-            and look
-            and (seen.workspace, seen.look) == (workspace, look)
-            and time.monotonic() - seen.at < trusted
+            cached is not None
+            and folder_times
+            and (cached.workspace, cached.folder_times) == (workspace, folder_times)
+            and time.monotonic() - cached.read_at < max_age
         ):
-            return seen.version
+            return cached.version
         with self._lock:
-            at = time.monotonic()
+            read_at = time.monotonic()
             try:
-                version = _read(workspace)
-            except WorkspaceError:  # whoever asks for a page is told why
+                version = _read_version(workspace)
+            except WorkspaceError:  # the page itself shows the error
                 return ""
-            self._seen = _Seen(workspace, look, version, at)
+            self._cached = _CachedVersion(workspace, folder_times, version, read_at)
         return version
 
     def forget(self) -> None:
-        """Read it anew next time: who has just written sees it, however coarse the clock of folders is."""
-        with self._lock:  # in which another reads what may be older
-            self._seen = None
+        """Discard the cached version, so that a writer sees its change regardless of the folders' clock."""
+        with self._lock:  # another thread may be reading an older version
+            self._cached = None
 
 
-def _look(git: GitReader) -> tuple[Look, bool]:
-    """Return what the files and folders of refs look like from outside, and whether that shows each change.
+def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
+    """Return the times of the files and folders of refs; the second value is true if they show every change.
 
-    Nothing where there are none, as in an artifact.
+    The times are empty if there are no refs, as in an artifact.
     """
-    found: list[tuple[str, int, int]] = []
+    times: list[tuple[str, int, int]] = []
     try:
         for file in (git.git_dir / "HEAD", git.common_dir / "packed-refs"):
             if file.exists():
                 status = file.stat()
-                found.append((str(file), status.st_mtime_ns, status.st_size))
+                times.append((str(file), status.st_mtime_ns, status.st_size))
         folders: list[Path | str] = [git.common_dir / "refs"]
         while folders:
             folder = folders.pop()
-            found.append((str(folder), os.stat(folder).st_mtime_ns, 0))
+            times.append((str(folder), os.stat(folder).st_mtime_ns, 0))
             with os.scandir(folder) as entries:
                 folders += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return (), False
-    newest = max(changed for _, changed, _ in found)
-    return tuple(found), time.time_ns() - newest >= _CLOCK
+    newest = max(modified for _, modified, _ in times)
+    return tuple(times), time.time_ns() - newest >= _CLOCK_TICK_NS
 
 
-def _read(workspace: Workspace) -> str:
-    """Read the refs that pages show. Raises what reading them raises."""
+def _read_version(workspace: Workspace) -> str:
+    """Return a digest of the refs that pages show. Raises WorkspaceError."""
     git, tip = workspace.git, workspace.tip()
     refs = [f"refs/heads/{name}" for name in git.branches()]
-    refs += [f"refs/remotes/{name}" for name in git.ref_names() if _is_of_proposals(name.partition("/")[2])]
-    tips = "".join(f"\n{ref} {_commit(git, ref)}" for ref in refs)
+    refs += [
+        f"refs/remotes/{name}" for name in git.ref_names() if _is_proposal_branch(name.partition("/")[2])
+    ]
+    tips = "".join(f"\n{ref} {_find_commit(git, ref)}" for ref in refs)
     state = f"{workspace.branch} {tip}{tips}"
     return hashlib.sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
-def _commit(git: GitReader, ref: str) -> str | None:
-    with suppress(DamagedRepository):  # whoever reads that branch is told
+def _find_commit(git: GitReader, ref: str) -> str | None:
+    with suppress(DamagedRepository):  # reading the branch itself shows the error
         return git.commit_at(ref)
     return None
 
 
-def _is_of_proposals(branch: str) -> bool:
+def _is_proposal_branch(branch: str) -> bool:
     return branch == DISCUSSION or branch.startswith(BRANCHES)
 
 
 TOOL, CLIENT = "page", "page"
-"""What commits and words that are made on the page carry as their tool and client."""
+"""The tool and client of commits and events that are made on pages."""
 
-_KEPT = 2  # versions, of which pages that are made at once may show two
+_CACHED_VERSIONS = 2  # pages that are rendered at the same time may show two
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """The pages of one server.
 
-    `index` gives the index that serves when a request begins, with its workspace: an artifact may be swapped
-    between two. `mermaid` is the operator's own script that draws diagrams, `math` whether formulas are set.
-    `written` is called after each write, as after a call of a tool. `close` belongs to the server's end.
+    `index` returns the index for a new request, with its workspace: an artifact may be replaced between two
+    requests. `mermaid` is the operator's script that draws diagrams, `math` enables formulas. `notify_write`
+    is called after each write. `close` is called at the end of the server.
     """
 
     index: Callable[[], SearchIndex]
     read_only: bool
     mermaid: bytes | None = None
     math: bool = False
-    written: Callable[[], object] = field(default=lambda: None)
+    notify_write: Callable[[], object] = field(default=lambda: None)
     summaries: Summaries = field(default_factory=Summaries)
-    changed: LastChanges = field(default_factory=LastChanges)
+    last_changes: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)
     live: LiveUpdates = field(default_factory=LiveUpdates)
     background: BackgroundQueue = field(default_factory=BackgroundQueue)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
-        init=False, default_factory=lambda: LRUCache(_KEPT)
+        init=False, default_factory=lambda: LRUCache(_CACHED_VERSIONS)
     )
 
     @property
     def is_reading(self) -> bool:
-        """Return True if something is being read yet that pages show when it is known."""
+        """Return True if background work for pages is running."""
         return self.background.is_busy or self.index().links.is_reading
 
     def state(self) -> tuple[str, str | None]:
-        """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
+        """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""
         workspace = self.index().workspace
         return self.versions.now(workspace), workspace.tip()
 
     def close(self) -> None:
-        """End what goes on beside requests: pages that listen, and reading ahead."""
+        """End the background work: streams of events, and reading ahead."""
         self.live.close()
         self.summaries.close()
         self.background.close()
 
     def proposals_at(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
-        """Every proposal, the one that was opened last first, as of a version; as of now where that is empty.
+        """Return every proposal, the newest first, at a version; the current ones if it is empty.
 
-        To read thousands of refs takes longer than the rest of a page; the version stands for them.
+        Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
+        version.
         """
         proposing = workspace.proposing()
-        return self._proposals.get(version, proposing.all) if version else proposing.all()
+        return self._proposals.get(version, proposing.list_all) if version else proposing.list_all()
 
     def actor(self, workspace: Workspace, caller: Caller) -> Actor:
-        """Who acts: the person whose token was shown, else whoever Git's settings name, as at a shell."""
-        from workspace.proposals.actions.register import Actor
+        """Return the author of a change: the owner of the token, else the user of Git's settings."""
+        from workspace.proposals.actions.repository import Actor
         from workspace.proposals.events import Author, KnownBy
 
         person = caller.person

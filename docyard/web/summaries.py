@@ -1,7 +1,4 @@
-"""What a list tells of a document: its title, its tasks, and its facets; remembered by its blob.
-
-Which commit changed each document last, as far as the last commits tell.
-"""
+"""Summaries of documents for lists, cached by blob, and the last commit that changed each document."""
 
 from __future__ import annotations
 
@@ -24,22 +21,22 @@ from workspace.snapshot.snapshot import check_pointer
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
-_KEPT = 200_000  # summaries, of some hundred bytes each
-_AHEAD = 20_000  # documents that are read before anyone asks
-_CALM = 0.3  # seconds
+_CACHE_SIZE = 200_000  # summaries of some hundred bytes each
+_MAX_READ_AHEAD = 20_000  # documents
+_QUIET_S = 0.3  # without a request, before reading ahead continues
 _OPEN_BOX = re.compile(rb"\[[ \t]")
 _BOX = re.compile(rb"\[[ xX]\]")
 
-# To find the tasks of a larger document takes seconds; of it every line that looks like one is counted.
-_PARSED = 1_000_000  # bytes
+# Parsing the tasks of a larger document takes seconds, so lines that look like tasks are counted instead.
+_MAX_PARSED_BYTES = 1_000_000
 _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES, re.MULTILINE)
 
 
 class DocumentSummary(NamedTuple):
-    """A document in a list. `facets` is what its front matter says of type and tags.
+    """A document in a list. `facets` has the type and tags of its front matter.
 
-    `tasks` counts all, `done` those that are done. `reason` says why it cannot be read: nothing else of it is
-    known then.
+    `tasks` counts all tasks, `done` the completed ones. `reason` explains why the document cannot be read;
+    the other fields are then empty.
     """
 
     title: str
@@ -50,40 +47,40 @@ class DocumentSummary(NamedTuple):
 
     @property
     def open(self) -> int:
-        """How many tasks are to be done."""
+        """Return the number of open tasks."""
         return self.tasks - self.done
 
 
 class Summaries:
-    """The summaries of documents, each made when it is first asked for. Safe in several threads."""
+    """The summaries of documents, created on demand. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_KEPT)
-        # Blobs in which nothing looks like a task that is to be done.
-        self._boxless: LRUCache[str, bool] = LRUCache(_KEPT)
-        self._ahead: threading.Thread | None = None
-        self._over = threading.Event()
-        self._asked = 0.0
+        self._cached: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_CACHE_SIZE)
+        # Blobs without any text that looks like an open task.
+        self._boxless: LRUCache[str, bool] = LRUCache(_CACHE_SIZE)
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._last_request = 0.0
 
     def of(self, snapshot: Snapshot, path: str) -> DocumentSummary:
-        """Return the summary of a document of a snapshot; one that cannot be read says so."""
+        """Return the summary of a document of a snapshot; `reason` is set if it cannot be read."""
         blob = snapshot.documents[path]
-        known = self._known.find((path, blob))
-        if known is None:
-            known = _read(snapshot, path, blob)
-            if known.reason is None:  # limits and what Git can read may be others tomorrow
-                self._known.put((path, blob), known)
-        return known
+        summary = self._cached.find((path, blob))
+        if summary is None:
+            summary = _read_summary(snapshot, path, blob)
+            if summary.reason is None:  # a failure may depend on limits or damage, which may change
+                self._cached.put((path, blob), summary)
+        return summary
 
     def has_open(self, snapshot: Snapshot, path: str) -> bool:
-        """Whether a document has tasks to be done; most are told from their bytes, without parsing them."""
+        """Return True if a document has open tasks. Most documents have no box, and are not parsed."""
         blob = snapshot.documents[path]
         if blob in self._boxless:
             return False
-        if (path, blob) not in self._known:
+        if (path, blob) not in self._cached:
             try:
                 is_boxless = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
-            except DamagedRepository:  # a list that it stands in says so
+            except DamagedRepository:  # the row of the document shows the error
                 return False
             if is_boxless:
                 self._boxless.put(blob, True)
@@ -91,33 +88,33 @@ class Summaries:
         return self.of(snapshot, path).open > 0
 
     def read_ahead(self, snapshot: Snapshot) -> None:
-        """Begin, once, to read the documents of a snapshot beside all else, so that lists find them read."""
-        if self._ahead is None and not self._over.is_set():
-            self._ahead = threading.Thread(
+        """Start to read the documents of a snapshot in the background, once, so that lists are fast."""
+        if self._thread is None and not self._closed.is_set():
+            self._thread = threading.Thread(
                 target=self._run, args=(snapshot,), name="docyard library", daemon=True
             )
-            self._ahead.start()
+            self._thread.start()
 
     def close(self) -> None:
-        """End the reading ahead, and wait for it."""
-        self._over.set()
-        if self._ahead is not None:
-            self._ahead.join()
+        """Stop reading ahead, and wait for the end of its thread."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def pause(self) -> None:
-        """Let a request go first: nothing is read ahead until nobody has asked for a moment."""
-        self._asked = time.monotonic()
+        """Delay reading ahead until no request has arrived for a moment, so that requests run first."""
+        self._last_request = time.monotonic()
 
     def _run(self, snapshot: Snapshot) -> None:
-        for path in list(snapshot.documents)[:_AHEAD]:
-            while not self._over.is_set() and time.monotonic() - self._asked < _CALM:
-                self._over.wait(_CALM)
-            if self._over.is_set():
+        for path in list(snapshot.documents)[:_MAX_READ_AHEAD]:
+            while not self._closed.is_set() and time.monotonic() - self._last_request < _QUIET_S:
+                self._closed.wait(_QUIET_S)
+            if self._closed.is_set():
                 return
             self.of(snapshot, path)
 
 
-def _read(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
+def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
     try:
         snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
         data = snapshot.git.blob(blob)
@@ -131,21 +128,21 @@ def _read(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
 
 
 def _list_done(document: Document) -> list[bool]:
-    """Of each task whether it is done."""
-    if len(document.data) > _PARSED:
+    """Return the completion state of each task."""
+    if len(document.data) > _MAX_PARSED_BYTES:
         return [box != b" " for box in _TASK_LINE.findall(document.data)]
-    # Lists are what takes longest to find, and most documents have nothing that may be a box.
+    # Parsing lists is slow, and most documents contain no text that looks like a box.
     return [task.is_done for task in document.all_tasks] if _BOX.search(document.data) else []
 
 
-MOST = 300
-"""Commits that are looked back on, along first parents: a merge counts as who merged."""
+MAX_COMMITS = 300
+"""The number of commits to walk, along first parents: a merge counts as a change by its author."""
 
 
 class LastChanges:
-    """The last change of each path, for the commit that was asked for last. Safe in several threads.
+    """The last change of each path, for the last requested commit. Safe in several threads.
 
-    What a new commit changed is added to what is known; each commit is compared once with the one before.
+    The changes of a new commit are added to the cached ones, so each commit is compared once with its parent.
     """
 
     def __init__(self) -> None:
@@ -154,32 +151,32 @@ class LastChanges:
         self._lock = threading.Lock()
 
     def of(self, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the commit that changed each path last; a path that is not there was not changed lately."""
+        """Return the last commit that changed each path; a path without a recent change is missing."""
         if snapshot.commit is None:
             return {}
         with self._lock:
             if self._commit == snapshot.commit:
                 return self._last
-            last = self._walked(snapshot, snapshot.commit)
+            last = self._walk(snapshot, snapshot.commit)
             self._commit, self._last = snapshot.commit, last
             return last
 
-    def _walked(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
+    def _walk(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
         git = snapshot.git
-        states = Graph(git).first_parents(commit, most=MOST + 1)
-        found: dict[str, str] = {}
-        for place, state in enumerate(states[:MOST]):
+        states = Graph(git).first_parents(commit, most=MAX_COMMITS + 1)
+        changes: dict[str, str] = {}
+        for index, state in enumerate(states[:MAX_COMMITS]):
             if state.id == self._commit:
-                return {**self._last, **found}
+                return {**self._last, **changes}
             try:
-                if place + 1 < len(states):
-                    before: str | None = states[place + 1].tree
+                if index + 1 < len(states):
+                    old_tree: str | None = states[index + 1].tree
                 elif state.parents:
-                    break  # of a shallow clone, whose earlier commits are elsewhere
+                    break  # the end of a shallow clone
                 else:
-                    before = None
-                for change in trees.diff_trees(git, before, state.tree):
-                    found.setdefault(change.path, state.id)
+                    old_tree = None
+                for change in trees.diff_trees(git, old_tree, state.tree):
+                    changes.setdefault(change.path, state.id)
             except DamagedRepository:
                 break
-        return found
+        return changes

@@ -1,8 +1,6 @@
-"""The one door to Jinja2: templates of this package, in which every value is escaped.
+"""The boundary module of Jinja2: templates of this package, in which every value is escaped.
 
-The files that pages are dressed with: their addresses change with them, so browsers keep them for long.
-
-What the first page would wait for, done while nobody asks: modules are imported, templates compiled.
+It also serves static files, whose URLs change with their content, so that browsers cache them for long.
 """
 
 from __future__ import annotations
@@ -24,21 +22,21 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
-_LATEST = 253_402_300_799  # the last second of the year 9999
+_MAX_TIME = 253_402_300_799  # the last second of the year 9999
 
 
 def mark_trusted(html: str) -> Markup:
-    """Return HTML that `workspace.rendering` made, which alone goes onto a page as it is."""
+    """Return HTML as trusted, so that it is not escaped. It must come from `workspace.rendering`."""
     return Markup(html)
 
 
 def render_template(template: str, values: Mapping[str, Any]) -> str:
-    """Return a template with its values."""
+    """Return the text of a template rendered with the values."""
     return get_template(template).render(values)
 
 
 def get_template(template: str) -> Template:
-    """Return a template, compiled when it is first asked for."""
+    """Return a template, which is compiled at the first request."""
     return _environment().get_template(template)
 
 
@@ -70,23 +68,25 @@ def _environment() -> Environment:
 
 
 def format_day(seconds: float) -> Markup:
-    """Return a time (seconds since 1970) as its date, with the moment in UTC for whoever points at it."""
-    at = _at(seconds)
-    shown = f"{at.day} {at:%b %Y}"
+    """Return a time (seconds since 1970) as its date, with the minute in UTC as a tooltip."""
+    time = _to_datetime(seconds)
+    text = f"{time.day} {time:%b %Y}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), f"{at:%Y-%m-%d %H:%M} UTC", shown
+        time.isoformat(), f"{time:%Y-%m-%d %H:%M} UTC", text
     )
 
 
 def format_moment(seconds: float) -> Markup:
     """Return a time (seconds since 1970) as its date and minute in UTC."""
-    at = _at(seconds)
-    return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), f"{at.day} {at:%b %Y, %H:%M} UTC")
+    time = _to_datetime(seconds)
+    return Markup('<time datetime="{}">{}</time>').format(
+        time.isoformat(), f"{time.day} {time:%b %Y, %H:%M} UTC"
+    )
 
 
-def _at(seconds: float) -> datetime:
+def _to_datetime(seconds: float) -> datetime:
     """Return a commit's time as a date; a time outside the valid range becomes the nearest valid one."""
-    return datetime.fromtimestamp(min(max(seconds, 0), _LATEST), UTC)
+    return datetime.fromtimestamp(min(max(seconds, 0), _MAX_TIME), UTC)
 
 
 def format_count(number: int, one: str, many: str = "") -> str:
@@ -98,8 +98,8 @@ _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 @cache
-def _names() -> frozenset[str]:
-    """Return what there is: a name is looked up, and never joined to a path as it came."""
+def _list_static_files() -> frozenset[str]:
+    """Return the names of the static files, so that a request cannot name any other path."""
     return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
 
 
@@ -107,13 +107,13 @@ async def serve_static_file(request: Request) -> Response:
     """Return a file of `static/`."""
     name = request.path_params["name"]
     path = STATIC / name
-    if name not in _names() or path.suffix not in _KINDS:
+    if name not in _list_static_files() or path.suffix not in _KINDS:
         return PlainTextResponse("not found\n", 404)
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return FileResponse(path, media_type=_KINDS[path.suffix], headers=headers)
 
 
-_MODULES = (
+_WARMED_MODULES = (
     "docyard.web.documents.document",
     "docyard.web.library.library",
     "docyard.web.library.search",
@@ -121,13 +121,13 @@ _MODULES = (
     "workspace.rendering",
 )
 
-_FIRST = ("library.html", "document.html", "search.html", "error.html")
-"""What pages are made of that people begin with; for each other one it takes a moment at first."""
+_WARMED_TEMPLATES = ("library.html", "document.html", "search.html", "error.html")
+"""The templates of common first pages; others are compiled at their first request."""
 
 
 def warm_pages() -> None:
-    """Import what these pages are made with, and compile their templates."""
-    for module in _MODULES:
+    """Import the modules of common first pages, and compile their templates."""
+    for module in _WARMED_MODULES:
         import_module(module)
-    for name in _FIRST:
+    for name in _WARMED_TEMPLATES:
         get_template(name)

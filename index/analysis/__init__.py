@@ -1,12 +1,13 @@
 """Text analysis: bytes become raw tokens, and each distinct raw token becomes index terms.
 
-A corpus has millions of words but few different ones. So what looks at all of them (`markup`, `tokens`) works
-on bytes and looks at no letter, and what is costly (`expansion`: folding, stop words, stemming, splitting
-names) runs once for each different raw token; `index.building.vocabulary` remembers. The functions here are
-the same in plain steps: they say what the index holds, and they read queries.
+A corpus has millions of words but few different ones. The steps for all words (`strip_markup`,
+`split_raw_tokens`) therefore work on bytes and decode nothing. The slow steps (`expansion`: folding, stop
+words, stemming, splitting names) run once for each different raw token, and `index.building.vocabulary`
+caches the result. The functions here do the same in plain steps: they define the terms of a text, and they
+parse queries.
 
-expansion.py  which index terms one token stands for
-words.py      where words are: the characters that make them, and those that join words into one name
+expansion.py  the index terms of a token
+words.py      tokens: which characters make words, and which join words into one name
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ __all__ = [
 ]
 
 HEADING_WEIGHT = 2
-"""A word of the own heading counts as this many in the text; a word of the headings above it as one."""
+"""A word of the own heading counts as this many in the text. A word of a heading above counts once."""
 
 HEADING_ABOVE = 100
-"""Characters of a heading that count for the sections below it, or a long title would be in each in full."""
+"""Characters of a heading that are indexed for the sections below it, so that no long title is repeated."""
 
 MAX_WEIGHT = 255
-"""A word that counts more often in a section counts as this many."""
+"""The largest weight of a term in a section."""
 
 
 def weigh_section_terms(page: IndexedDocument, section: Section) -> dict[str, int]:
-    """Weigh the terms of a section, as the index stores them."""
+    """Return the terms of a section with their weights, as the index stores them."""
     weights: Counter[str] = Counter(_without_stop_words(strip_markup(page.text(section))))
     for term, count in count_heading_terms(section.title).items():
         weights[term] += HEADING_WEIGHT * count
@@ -72,9 +73,9 @@ def count_heading_terms(text: str) -> dict[str, int]:
 
 
 def weigh(tokens: Iterable[str]) -> dict[str, int]:
-    """Weigh the terms of a query's tokens; stop words weigh nothing unless the query has no other words.
+    """Return the terms of a query's tokens with their weights, without stop words if there are other words.
 
-    A whole name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
+    A full name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
     would rank below sections about groups and APIs.
     """
     weights: dict[str, int] = {}
@@ -89,8 +90,8 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
 
 
 def expand(token: str) -> tuple[str, ...]:
-    """Return the distinct index terms of one token, the whole token first; a stop word is its own term."""
-    return _known(token) if len(token) <= MAX_TOKEN else _expand_token(token)
+    """Return the distinct index terms of one token, the full token first; a stop word is its own term."""
+    return _cached_expand(token) if len(token) <= MAX_TOKEN else _expand_token(token)
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ def _expand_token(token: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term for part in tokens for term in expand_token(part)))
 
 
-_known = lru_cache(maxsize=50_000)(_expand_token)
+_cached_expand = lru_cache(maxsize=50_000)(_expand_token)
 
 
 def _bytes(text: str) -> bytes:

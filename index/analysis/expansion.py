@@ -1,9 +1,9 @@
 """The index terms of a token.
 
-A plain word gives its stem. A name gives the whole name and each of its parts: `RateLimitError` is found by
-"ratelimiterror" and by "rate limits", `/v1/search` by "v1/search" and by "search", `--labels` by "labels"
-too. Letters are not split from digits, so `token4` is not found by "token5". Text in scripts without spaces
-gives pairs of neighbouring characters.
+The term of a plain word is its stem. The terms of a name are the full name and each of its parts:
+`RateLimitError` is found by "ratelimiterror" and by "rate limits", `/v1/search` by "v1/search" and by
+"search", `--labels` by "labels" too. Letters are not split from digits, so `token4` is not found by "token5".
+The terms of text in scripts without spaces are pairs of neighbouring characters.
 
 `expand_raws` returns the same terms for many raw tokens at once, several times as fast. Almost every raw
 token is a word or a name in ASCII with some punctuation around it. These are processed together, as lines of
@@ -32,16 +32,16 @@ from index.analysis.words import (
 )
 
 MAX_TOKEN = 64
-"""Longer terms (hashes, encoded data) are known by their first 64 characters."""
+"""Longer terms (hashes, encoded data) are cut to their first 64 characters."""
 
 MAX_NAME = 4096
-"""Of a longer name, which no person wrote, the first 4,096 characters are read."""
+"""Characters of a name that are split into parts. No person writes a longer name."""
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
 )
-"""What parts words: what joins them; between a small letter and a capital; before the last of several
-capitals, but `APIs` is one word."""
+"""Positions between the parts of a word: at joining characters, between a lower-case and an upper-case
+letter, and before the last of several capitals, except in plurals such as `APIs`."""
 
 _MARKED = re.compile(r"[_.'+#-]")
 
@@ -57,9 +57,9 @@ def expand_raw(raw: bytes) -> list[str]:
 
 
 def expand_token(token: str) -> tuple[str, ...]:
-    """Return the distinct terms of a token of normalized text, the whole token first.
+    """Return the distinct terms of a token of normalized text, the full token first.
 
-    A stop word is its own only term, and is dropped from the parts of a name.
+    The only term of a stop word is the word itself. Stop words are dropped from the parts of a name.
     """
     if not is_name(token):
         terms = [term for run in script_runs_pattern().findall(token) for term in _expand_run(*run)]
@@ -73,7 +73,7 @@ def expand_token(token: str) -> tuple[str, ...]:
 
 
 def is_name(token: str) -> bool:
-    """Return True if the first term of a token is the whole token, as it is in most scripts."""
+    """Return True if the first term of a token is the full token, as in most scripts."""
     return token.isascii() or spaceless_pattern().search(token) is None
 
 
@@ -98,25 +98,25 @@ def _expand_name(name: str) -> list[str]:
 
 
 def _expand_word(word: str) -> list[str]:
-    whole = fold(word)
-    if whole in STOP_WORDS:
-        return [whole]
-    if whole.endswith("'s"):
-        word, whole = word[:-2], whole[:-2]
-    is_plain = _MARKED.search(whole) is None
-    term = stem(whole[:MAX_TOKEN]) if is_plain else whole[:MAX_TOKEN]
+    full_word = fold(word)
+    if full_word in STOP_WORDS:
+        return [full_word]
+    if full_word.endswith("'s"):
+        word, full_word = word[:-2], full_word[:-2]
+    is_plain = _MARKED.search(full_word) is None
+    term = stem(full_word[:MAX_TOKEN]) if is_plain else full_word[:MAX_TOKEN]
     parts = [part for part in map(fold, JOINT.split(word)) if part]
     if not parts or (is_plain and len(parts) == 1):
         return [term][: len(parts)]
     return [term, *(stem(part[:MAX_TOKEN]) for part in parts if part not in STOP_WORDS)]
 
 
-# A line that is one token, which is the group; or any other line.
+# Matches a line that is one token, as the group, or any other line, without a group.
 _TOKEN = re.compile(
     r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )
 
-# Of ASCII alone, in which a word is parted by these, and is told from a name of several parts.
+# The joining characters of ASCII words, which have no other characters between their parts.
 _JOINTS = str.maketrans("_.-", "   ")
 
 _IS_LOWER, _IS_UPPER, _IS_DIGIT = (
@@ -131,7 +131,7 @@ def expand_raws(raws: Sequence[bytes]) -> list[list[str]]:
         return []
     tokens = _TOKEN.findall(b"\n".join(raws).decode("utf-8", "replace"))
     tokens = [token if len(token) <= MAX_TOKEN else "" for token in tokens]
-    names = [name.split("/") for name in _lines(tokens).replace("::", "/").replace("@", "/").split("\n")]
+    names = [name.split("/") for name in _join_lines(tokens).replace("::", "/").replace("@", "/").split("\n")]
     words = list(set(chain.from_iterable(names)))
     terms = dict(zip(words, _expand_words(words), strict=True))
     return [
@@ -143,32 +143,34 @@ def expand_raws(raws: Sequence[bytes]) -> list[list[str]]:
 
 
 def _expand_ascii_name(token: str, words: Iterable[str], terms: dict[str, list[str]]) -> list[str]:
-    found = [token.lower()]
+    expanded = [token.lower()]
     for word in words:
         if word.lower() not in STOP_WORDS:
-            found += terms[word]
-    return list(dict.fromkeys(found))
+            expanded += terms[word]
+    return list(dict.fromkeys(expanded))
 
 
 def _expand_words(words: Iterable[str]) -> list[list[str]]:
-    text = _lines(words)
-    wholes = text.lower().split("\n")
-    parted = _split_joints(text).lower()
-    distinct = list({*wholes, *parted.split()})
+    text = _join_lines(words)
+    full_words = text.lower().split("\n")
+    split_words = _split_joints(text).lower()
+    distinct = list({*full_words, *split_words.split()})
     stem = dict(zip(distinct, stem_all(distinct), strict=True))
-    # What is left out of a name's parts.
+    # Stop words are not among the parts of a name.
     part = {**stem, **dict.fromkeys(STOP_WORDS & stem.keys(), "")}
-    found: list[list[str]] = []
-    for whole, line in zip(wholes, parted.split("\n"), strict=True):
-        if whole == line or whole in STOP_WORDS:
-            found.append([part[whole] or whole])
+    expanded: list[list[str]] = []
+    for full_word, line in zip(full_words, split_words.split("\n"), strict=True):
+        if full_word == line or full_word in STOP_WORDS:
+            expanded.append([part[full_word] or full_word])
         elif parts := line.split():
-            terms = dict.fromkeys([stem[whole] if whole.isalnum() else whole, *map(part.__getitem__, parts)])
+            terms = dict.fromkeys(
+                [stem[full_word] if full_word.isalnum() else full_word, *map(part.__getitem__, parts)]
+            )
             terms.pop("", None)
-            found.append(list(terms))
+            expanded.append(list(terms))
         else:
-            found.append([])
-    return found
+            expanded.append([])
+    return expanded
 
 
 def _split_joints(text: str) -> str:
@@ -184,5 +186,5 @@ def _split_joints(text: str) -> str:
     return spaced.tobytes().decode("ascii").translate(_JOINTS)
 
 
-def _lines(words: Iterable[str]) -> str:
+def _join_lines(words: Iterable[str]) -> str:
     return "\n".join(words)

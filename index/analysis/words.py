@@ -8,7 +8,7 @@ makes it fast. Bytes that join words into names are preserved, and so are all by
 token therefore holds any number of tokens (`index.analysis.expansion` finds them), and a text has the same
 tokens with and without this step.
 
-`strip_markup` removes the Markdown that only programs see. `stem` reduces "retries", "retrying" and "retry"
+`strip_markup` removes the Markdown that is not displayed. `stem` reduces "retries", "retrying" and "retry"
 to one word. `STOP_WORDS` are in almost every text and are not indexed.
 """
 
@@ -42,12 +42,12 @@ _EAST = (
 
 _SPACELESS = _SOUTHEAST + _EAST
 
-# A large class takes milliseconds to compile, each time it is written: here is what `\w` lacks of these.
+# A large class takes milliseconds to compile, each time it occurs. So it has only what `\w` lacks.
 _VOICED = "\u3099\u309a"
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
 
-# What repeats keeps what it took (`++`): the search stays linear, and keeps no trail to go back on. Groups do
-# not: possessive ones are not right in every Python 3.11 (CPython's issue 106052).
+# Possessive quantifiers (`++`) keep the time linear and save no backtracking state. Groups have none, because
+# possessive groups are wrong in some releases of Python 3.11 (CPython issue 106052).
 _WORD = rf"{_LETTERS}(?:[.'\u2019-]{_LETTERS})*(?:\+\+|\#(?!\w))?"
 WORD = re.compile(_WORD)
 """A word of a token, such as `v1`, `C++` or `example.org`."""
@@ -56,12 +56,12 @@ TOKEN = re.compile(rf"(?:(?<![\w-])--(?=[A-Za-z]))?{_WORD}(?:(?:[/@]|::){_WORD})
 """A token of normalised text; the dashes of `--flag` are part of it."""
 
 MARKS = re.compile(rf"[{_ACCENTS}{_POINTS}\u0640]++")
-"""Marks on letters that people leave out when they ask, once the text is decomposed."""
+"""Marks on letters of decomposed text that people often omit in queries."""
 
-# Soft hyphens and joiners show nothing; a zero-width space shows where a word ends.
+# Soft hyphens and joiners are invisible; a zero-width space separates words.
 _INVISIBLE = {0x00AD: None, 0x200B: " ", 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
 
-# Unicode sorts the marks on a letter, in time that grows with their square (UAX #15 §13 has this limit).
+# Normalization sorts the marks on a letter in quadratic time, so their number is limited (UAX #15 §13).
 _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
 
 
@@ -78,7 +78,7 @@ def script_runs_pattern() -> re.Pattern[str]:
 
 
 def normalize(text: str) -> str:
-    """Return text as words are looked up in it: NFKC, without invisible characters."""
+    """Return text in NFKC, without invisible characters."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", text.translate(_INVISIBLE)))
@@ -94,15 +94,17 @@ def fold(word: str) -> str:
 
 
 BREAK = b"\0"
-"""The raw token between two texts, which no text holds."""
+"""The raw token between two texts. It occurs in no text."""
 
 _JOINERS = b"_-'./@+#:"
 
 
-def make_separator_table(kept: bytes = b"") -> bytes:
-    """Return the translation table that blanks each byte outside tokens, except those of `kept`."""
-    kept += _JOINERS
-    return bytes(byte if byte >= 0x80 or chr(byte).isalnum() or byte in kept else 0x20 for byte in range(256))
+def make_separator_table(preserved: bytes = b"") -> bytes:
+    """Return the translation table that replaces each byte outside tokens by a space, except `preserved`."""
+    preserved += _JOINERS
+    return bytes(
+        byte if byte >= 0x80 or chr(byte).isalnum() or byte in preserved else 0x20 for byte in range(256)
+    )
 
 
 _SPACED = make_separator_table(BREAK)
@@ -113,12 +115,12 @@ def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
     joined = b" \0 ".join(texts)
     if joined.count(BREAK) >= len(texts):
         joined = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
-    # Most words with a full stop after them end a sentence: without it they are not a word of their own.
+    # Most words with a full stop end a sentence. Without the stop they are the same raw token as elsewhere.
     return joined.translate(_SPACED).replace(b". ", b"  ").split()
 
 
-# An unclosed comment runs to the end, and what may repeat keeps what it took (`++`) or ends at what begins
-# the next: all of these stay linear on hostile text.
+# An unclosed comment runs to the end. Repeats are possessive (`++`) or stop where the next match may begin,
+# so that all of these take linear time on adversarial text.
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"</?(?:a|img)\b[^<>]*>|<#[^\s<>]+>")
 
@@ -134,8 +136,8 @@ _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-
 def strip_markup(text: bytes) -> bytes:
     """Return Markdown without comments, link destinations, anchors and entities.
 
-    Most texts hold none of them. An expression is tried only if the bytes that it begins with occur, and one
-    byte is searched for first, because that is many times faster than two.
+    Most texts contain none of them. An expression is tried only if its first bytes occur. One byte is
+    searched for first, because that is many times faster than a search for two.
     """
     if b"<" in text:
         if b"<!--" in text:
@@ -154,20 +156,20 @@ def strip_markup(text: bytes) -> bytes:
 
 
 # One PyStemmer object must not be used by two threads at once.
-_stemming = threading.Lock()
+_stemmer_lock = threading.Lock()
 
 
 def stem(word: str) -> str:
     """Return the Snowball stem of a folded English word; other words mostly stay unchanged."""
-    with _stemming:
+    with _stemmer_lock:
         return str(_stemmer().stemWord(word))
 
 
 def stem_all(words: Sequence[str]) -> list[str]:
     """Return the stems of many words at once, which is faster."""
-    with _stemming:
-        found: list[str] = _stemmer().stemWords(words)
-    return found
+    with _stemmer_lock:
+        stems: list[str] = _stemmer().stemWords(words)
+    return stems
 
 
 @cache

@@ -1,6 +1,6 @@
 """Artifacts: an index with its documents in a folder, served without a repository.
 
-artifact.py  opening an artifact, or refusing it with the reason
+artifact.py  an artifact, checked and opened
 build.py     the build of an artifact next to the current one, which it replaces in one step
 contents.py  the contents of an artifact
 frozen.py    the index of an artifact

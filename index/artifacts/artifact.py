@@ -1,8 +1,8 @@
-"""Opening an artifact, or refusing it with the reason.
+"""An artifact, checked and opened.
 
-metadata.json missing, invalid, of a later major version   ->  refused
-its manifest missing, damaged, of a later format           ->  refused
-a file missing, truncated, or with another checksum        ->  refused
+metadata.json missing, invalid, of a later major version   ->  an error
+its manifest missing, damaged, of a later format           ->  an error
+a file missing, truncated, or with another checksum        ->  an error
 sealed with the reader's own key, of our version           ->  its segments are mapped
 anything else                                              ->  its index is built from its documents
 """
@@ -36,25 +36,24 @@ if TYPE_CHECKING:
     from index.port import State
     from index.segments.generation import SegmentReader
 
-_TRIES = 20
-"""How often we begin again while builders replace what we are reading."""
+_ATTEMPTS = 20
+"""Attempts to open an artifact while builders replace it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """An artifact whose every file was found to be right.
+    """An artifact whose files were all verified.
 
-    `folder` leads through no link. `named` is the `metadata.json` that was asked for, as it was, `stamps` are
-    the other files. `trusted` says that it carries the
-    reader's own seal and that its index is of our version, so that its segments can be used. `moves` has the
-    new paths of documents by their old ones. `problem` is a breach of the contract that does not keep it from
-    being served.
+    `folder` has no symbolic links. `metadata_stamp` is the stamp of the requested `metadata.json`, and
+    `stamps` has those of the other files. `trusted` is True if the artifact has the seal of the reader's key
+    and an index of our version, so that its segments can be used. `moves` has the new paths of documents by
+    their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
     """
 
     folder: Path
     metadata: Metadata
     manifest: ArtifactManifest
-    named: FileStamp
+    metadata_stamp: FileStamp
     stamps: tuple[FileStamp, ...]
     trusted: bool
     moves: Mapping[str, str]
@@ -65,7 +64,7 @@ class Artifact:
 
         A deleted file remains readable for a process that has it open.
         """
-        return all(stamp.holds() for stamp in self.stamps)
+        return all(stamp.is_unchanged() for stamp in self.stamps)
 
 
 def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
@@ -73,16 +72,16 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
 
     Raises NotAnArtifact, InvalidMetadata, ArtifactDamaged, UnsupportedArtifact.
     """
-    for _ in range(_TRIES):
-        # Looked at before it is read: what is changed in between is noticed at the next look.
-        named = _read_named(folder)
-        # Where the folder is a link, what was opened stays in its place when that leads elsewhere.
-        here = folder.resolve()
-        data = read_metadata_bytes(here)
+    for _ in range(_ATTEMPTS):
+        # The stamp is taken before the file is read, so that the next check notices a change in between.
+        metadata_stamp = _stamp_metadata(folder)
+        # If the folder is a link, the resolved path stays valid when the link changes.
+        resolved = folder.resolve()
+        data = read_metadata_bytes(resolved)
         try:
-            return _open(here, named, data, key)
+            return _open(resolved, metadata_stamp, data, key)
         except (NotAnArtifact, ArtifactDamaged):
-            # A builder may have swept away what this metadata.json names, and has put another in its place.
+            # A builder may have replaced this metadata.json and removed the files that it names.
             if read_metadata_bytes(folder) == data:
                 raise
     raise swap_timeout_error()
@@ -134,61 +133,63 @@ def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
 
 
 def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
-    """List the problems of an artifact's files, each as a line; return nothing if it is complete.
+    """Return the problems of an artifact's files, each as a line; empty if the artifact is valid.
 
-    With a key, a missing seal of that key is a problem too. Problems of `metadata.json` itself are found by
-    `index.storage.metadata.find_problems`. Raises NotAnArtifact for a folder without an artifact.
+    With a key, a missing seal of that key is also a problem. `index.storage.metadata.find_problems` checks
+    `metadata.json` itself. Raises NotAnArtifact for a folder without an artifact.
     """
     data = read_metadata_bytes(folder)
     try:
         manifest = read(folder, data)
     except WorkspaceError as error:
         return [error.message]
-    found: list[str] = []
+    problems: list[str] = []
     for name in sorted(manifest.files):
         try:
             check_files(folder, manifest, (name,))
         except ArtifactDamaged as damage:
-            found.append(damage.message)
+            problems.append(damage.message)
     if key is not None and not is_sealed(data, manifest, key):
-        found.append("the artifact does not carry the seal of this key")
-    return found or _find_unreadable_documents(folder, data, manifest)
+        problems.append("the artifact does not carry the seal of this key")
+    return problems or _find_unreadable_documents(folder, data, manifest)
 
 
-def _read_named(folder: Path) -> FileStamp:
+def _stamp_metadata(folder: Path) -> FileStamp:
     try:
         return FileStamp.of(folder / METADATA)
     except OSError as error:
         raise missing_metadata_error(error) from None
 
 
-def _open(folder: Path, named: FileStamp, data: bytes, key: bytes | None) -> Artifact:
+def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
     metadata, problem = parse_provided(data)
-    manifest = read(folder, data) if problem is None else _manifest_of(folder, data, metadata.stats)
+    manifest = read(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
     stamps = check_files(folder, manifest)
     trusted = key is not None and manifest.schema == SCHEMA and is_sealed(data, manifest, key)
-    return Artifact(folder, metadata, manifest, named, stamps, trusted, read_moves(folder, manifest), problem)
+    return Artifact(
+        folder, metadata, manifest, metadata_stamp, stamps, trusted, read_moves(folder, manifest), problem
+    )
 
 
-def _manifest_of(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
-    """Read the manifest of a `metadata.json` whose `source_commit` is malformed, perhaps because of an edit.
+def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
+    """Return the manifest of a `metadata.json` whose `source_commit` is malformed.
 
-    A manifest is named by the sum of its `metadata.json`. Where none is, the one of an index with the same
-    figures is taken: its own sum and those of its files are checked, and the artifact is not trusted. Raises
-    what `read` raises.
+    A person may have edited it. The name of a manifest is the digest of its `metadata.json`. Without a
+    manifest of this name, the one with the same figures is returned. Its checksum and those of its files are
+    verified, and the artifact is not trusted. Raises the errors of `read`.
     """
     try:
         return read(folder, data)
     except NotAnArtifact:
         figures = (stats.indexed_at, stats.total_chunks)
-        known = [
+        matches = [
             manifest
             for manifest in read_all(folder)
             if (manifest.state.get("indexed_at"), manifest.state.get("chunks")) == figures
         ]
-        if len(known) != 1:
+        if len(matches) != 1:
             raise
-        return known[0]
+        return matches[0]
 
 
 def _find_unreadable_documents(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
@@ -202,6 +203,6 @@ def _find_unreadable_documents(folder: Path, data: bytes, manifest: ArtifactMani
         return [error.message]
     if len(documents) != stats.total_files:
         return [
-            f"metadata.json tells of {stats.total_files:,} files, and the artifact has {len(documents):,}"
+            f"metadata.json has a wrong number of files ({stats.total_files:,} instead of {len(documents):,})"
         ]
     return []

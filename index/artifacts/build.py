@@ -7,8 +7,8 @@
 A failed build removes the files that it wrote. The next build removes those of a killed one. The files of the
 previous artifact stay until then, for readers that are opening it.
 
-The folder of an artifact belongs to its builder alone and holds nothing else. The settings of an artifact are
-those of its source and the builder's own, as one `docyard.toml`.
+The folder of an artifact contains nothing else, and only builds write to it. The settings of an artifact are
+those of its source combined with the options of the build, as one `docyard.toml`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class BuildBusy(WorkspaceError):
 
 
 class OutOccupied(WorkspaceError):
-    """The folder to build into holds something else, and nothing of that is touched."""
+    """The folder to build into contains other files, which are not changed."""
 
     code: ClassVar[str] = "OUT_OCCUPIED"
 
@@ -92,13 +92,13 @@ def lock_folder(out: Path) -> Iterator[None]:
             check_free(out)
             out.mkdir(parents=True, exist_ok=True)
             try:
-                stack.enter_context(hold_lock(out / LOCK, patience=0))
+                stack.enter_context(hold_lock(out / LOCK, timeout_s=0))
             except IndexBusy:
                 raise BuildBusy(
                     "another process is building into this folder",
-                    fix="Wait until it is done, or build into another folder.",
+                    fix="Wait until that build has finished, or build into another folder.",
                 ) from None
-        # While it is still held: who opens it meanwhile finds that it is gone, and makes another.
+        # The file is removed while it is locked. A process that has opened it notices that.
         stack.callback(_unlock, out / LOCK)
         yield
 
@@ -107,15 +107,15 @@ def lock_folder(out: Path) -> Iterator[None]:
 def remove_on_failure(out: Path) -> Iterator[None]:
     """Remove the new files if the build fails before the new artifact replaces the old one.
 
-    A build that fails because the disk is full must not leave it full.
+    After a build that failed on a full disk, the space must be free again.
     """
-    before, standing = {*_names(out)}, _current_artifact(out)
+    names_before, artifact_before = {*_names(out)}, _current_artifact(out)
     try:
         yield
     except BaseException:
-        if _current_artifact(out) == standing:
+        if _current_artifact(out) == artifact_before:
             remove_entries(
-                out / name for name in _names(out) if _FILES.fullmatch(name) and name not in before
+                out / name for name in _names(out) if _FILES.fullmatch(name) and name not in names_before
             )
         raise
 
@@ -130,12 +130,12 @@ def translate_write_errors() -> Iterator[None]:
         reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__
         raise ArtifactUnwritable(
             f"the artifact cannot be written: {reason}",
-            fix="Make room or mend the folder's permissions; the artifact that stood there is whole.",
+            fix="Free disk space, or fix the folder's permissions. The previous artifact is intact.",
         ) from error
 
 
 def check_free(out: Path) -> None:
-    """Raise OutOccupied if the folder holds anything but an artifact or leftovers of a build."""
+    """Raise OutOccupied if the folder contains anything except an artifact or leftovers of a build."""
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
         raise OutOccupied("the artifact's path must be a folder", fix=fix)
@@ -146,11 +146,11 @@ def check_free(out: Path) -> None:
         return
     others = [name for name in _names(out) if name not in (*_FOLDERS, LOCK) and not _FILES.fullmatch(name)]
     if others:
-        raise OutOccupied("the folder holds files that are not of an artifact", fix=fix, entries=others[:5])
+        raise OutOccupied("the folder contains files of no artifact", fix=fix, entries=others[:5])
 
 
 def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
-    """Remove the files that belong to none of these manifests; each comes with the name of its file."""
+    """Remove the files that belong to none of these manifests. Each manifest comes with its file name."""
     files = {
         METADATA,
         *(name for name, _ in kept),
@@ -161,17 +161,17 @@ def sweep(out: Path, kept: Sequence[tuple[str, ArtifactManifest]]) -> None:
 
 def _names(out: Path) -> list[str]:
     """Return the names in the folder and in the folders that builds create there, sorted."""
-    places = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
+    folders = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
     return sorted(
-        f"{folder}/{entry.name}".lstrip("/") for folder, place in places for entry in place.iterdir()
+        f"{folder}/{entry.name}".lstrip("/") for folder, path in folders for entry in path.iterdir()
     )
 
 
 def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
-    """Return the metadata and the manifest of the folder's current artifact; None if it holds none."""
+    """Return the metadata and the manifest of the folder's current artifact; None without one."""
     with suppress(OSError):
-        told = read_file(out / METADATA)
-        return told, read_file(out / manifest_name(told))
+        metadata = read_file(out / METADATA)
+        return metadata, read_file(out / manifest_name(metadata))
     return None
 
 
@@ -183,10 +183,10 @@ def _unlock(lock: Path) -> None:
 def effective_settings(
     config: WorkspaceConfig, name: str, description: str | None, taxonomy: Mapping[str, str | None]
 ) -> tuple[WorkspaceConfig, bytes]:
-    """Return the settings of an artifact, and their file.
+    """Return the settings of an artifact, and the bytes of their file.
 
-    `name` describes the corpus if nothing else does; `taxonomy` has the keys that the builder declares and
-    describes. Settings that select documents are left out, because they have been applied already. Raises
+    `name` is the default description of the corpus; `taxonomy` has the keys that the build declares, with
+    their descriptions. Settings that select documents are left out, because they are already applied. Raises
     InvalidConfig, whose field is `corpus.description` or begins with `taxonomy`.
     """
     keys = {key: declared.description for key, declared in config.taxonomy.items()}
@@ -196,7 +196,7 @@ def effective_settings(
         "limits": _limits(config),
         **{f"taxonomy.{_quote(key)}": {"description": text} for key, text in keys.items()},
     }
-    data = "".join(_lines({"root": config.root}, values)).encode("utf-8", "replace")
+    data = "".join(_toml_lines({"root": config.root}, values)).encode("utf-8", "replace")
     return WorkspaceConfig.read(data), data
 
 
@@ -206,31 +206,31 @@ def _limits(config: WorkspaceConfig) -> Mapping[str, object]:
     return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
 
 
-def _lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    yield f"# {CONFIG_PATH} as `docyard build` found it, with its own options\n"
+def _toml_lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    yield f"# {CONFIG_PATH} of the source, combined with the options of `docyard build`\n"
     for name, value in top.items():
-        yield f"{name} = {_value(value)}\n"
+        yield f"{name} = {_toml_value(value)}\n"
     for table, values in tables.items():
         yield f"\n[{table}]\n"
         for name, value in values.items():
             if value is not None:
-                yield f"{name} = {_value(value)}\n"
+                yield f"{name} = {_toml_value(value)}\n"
 
 
-def _value(value: object) -> str:
+def _toml_value(value: object) -> str:
     return _quote(value) if isinstance(value, str) else str(value)
 
 
 def _quote(text: str) -> str:
-    """Write a TOML basic string, which equals a JSON string except for one character (TOML 1.0, "String")."""
+    """Return a TOML basic string: a JSON string except for one character (TOML 1.0, "String")."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class ArtifactBuild(NamedTuple):
-    """What was built: `indexed` counts the documents whose words were read, the others were taken over.
+    """The result of a build: `indexed` counts the documents that were read; the others were reused.
 
-    `silent` counts those without a section, such as empty ones or pointers, and `unlisted` names the taxonomy
-    keys of so many values that none is listed.
+    `silent` counts the documents without a section, such as empty ones or pointers. `unlisted` names the
+    taxonomy keys with too many values to be listed.
     """
 
     metadata: Metadata
@@ -241,9 +241,10 @@ class ArtifactBuild(NamedTuple):
 
 
 class _PreviousArtifact(NamedTuple):
-    """The artifact that stands in the folder, whose every sum is right, and what can be taken over from it.
+    """The verified artifact in the folder, and its reusable parts.
 
-    Objects prove themselves. An index is there if it is of our version, and carries our seal if it must.
+    Objects are reusable because their ids are digests. The index is reusable if it has our version, and, in a
+    build with a key, the seal of that key.
     """
 
     name: str
@@ -269,11 +270,12 @@ def build(
     progress: Progress | None = None,
     durable: bool = True,
 ) -> ArtifactBuild:
-    """Build the artifact of some contents in a folder, and reuse what is unchanged in the last one there.
+    """Build an artifact in a folder, and reuse the unchanged parts of the previous one.
 
     With a key the artifact is sealed, and only an index with the seal of that key is reused. Raises
-    InvalidConfig and InvalidManifest before it writes anything; BuildBusy, OutOccupied, ArtifactUnwritable,
-    and the errors of `contents`. After an error, or if this process dies, the previous artifact is intact.
+    InvalidConfig and InvalidManifest before anything is written; also BuildBusy, OutOccupied,
+    ArtifactUnwritable, and the errors of `contents`. After an error or a crash the previous artifact is
+    intact.
     """
     config, settings = effective_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
@@ -299,7 +301,7 @@ def build(
             tree=tree.id,
             state=asdict(indexed.state),
             parts=[(part.segment.id, write_pages(part.dead_pages)) for part in parts],
-            files={name: _sum(out, name, previous) for name in files},
+            files={name: _checksum(out, name, previous) for name in files},
         )
         _replace(out, previous, metadata, manifest, key, durable)
     return ArtifactBuild(
@@ -308,7 +310,7 @@ def build(
         indexed=indexed.documents,
         silent=sum(map(_count_silent, parts)),
         unlisted=tuple(
-            name for name, found in values.items() if len(found) > MAX_VALUES and name in metadata.taxonomy
+            name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
     )
 
@@ -319,13 +321,13 @@ def _check_manifests(contents: Contents, config: WorkspaceConfig) -> None:
 
 
 def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
-    """Read the current artifact of the folder; None if there is none. A damaged one is removed.
+    """Return the current artifact of the folder; None without one. A damaged artifact is removed.
 
-    The objects of a damaged artifact would be in the way: an object is read from any pack that holds it.
+    Its objects must not stay, because an object is read from any pack that contains it.
     """
     try:
-        told = manifests.read_metadata_bytes(out)
-        manifest = manifests.read(out, told)
+        metadata = manifests.read_metadata_bytes(out)
+        manifest = manifests.read(out, metadata)
         manifests.check_files(out, manifest)
     except UnsupportedArtifact:
         return None
@@ -333,15 +335,15 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
         sweep(out, [])
         return None
     packs = [Path(name).stem for name in manifest.files if name.endswith(".pack")]
-    kept = _PreviousArtifact(manifests.manifest_name(told), manifest, packs, None, None)
-    if manifest.schema != SCHEMA or (key and not manifests.is_sealed(told, manifest, key)):
-        return kept
+    previous = _PreviousArtifact(manifests.manifest_name(metadata), manifest, packs, None, None)
+    if manifest.schema != SCHEMA or (key and not manifests.is_sealed(metadata, manifest, key)):
+        return previous
     try:
         state, parts = map_parts(out, manifest)
     except (IndexDamaged, ArtifactDamaged):
-        return kept
+        return previous
     snapshot = Snapshot(PackedReader(out, manifest.tree), manifest.tree)
-    return kept._replace(snapshot=snapshot, generation=IndexSnapshot(0, state, tuple(parts)))
+    return previous._replace(snapshot=snapshot, generation=IndexSnapshot(0, state, tuple(parts)))
 
 
 def _build_index(
@@ -353,11 +355,11 @@ def _build_index(
 ) -> _BuiltIndex:
     """Reuse the unchanged part of the last artifact's index and read the rest, or read all documents."""
     if previous and previous.snapshot and previous.generation:
-        found = diff_snapshots(previous.snapshot, snapshot)
-        if found is not None:
-            upserts = read_pages(snapshot, found.upserts, progress, "Indexing changed documents")
-            parts, state = apply_change(previous.generation, snapshot.commit, upserts, found.deletes)
-            return _BuiltIndex(parts, state, len(found.upserts))
+        difference = diff_snapshots(previous.snapshot, snapshot)
+        if difference is not None:
+            upserts = read_pages(snapshot, difference.upserts, progress, "Indexing changed documents")
+            parts, state = apply_change(previous.generation, snapshot.commit, upserts, difference.deletes)
+            return _BuiltIndex(parts, state, len(difference.upserts))
     (out / INDEX).mkdir(exist_ok=True)
     parts, state = build_index(GitSource(snapshot), out / INDEX, progress=progress, durable=durable)
     return _BuiltIndex(parts, state, len(snapshot.documents))
@@ -372,12 +374,12 @@ def _replace(
     durable: bool,
 ) -> None:
     """Make the new files the artifact, and remove files that belong neither to it nor to the previous one."""
-    told = metadata.as_bytes()
-    name = manifests.write(out, told, manifest, key, durable=durable)
-    write_atomically(out / METADATA, told, durable)
-    # Two builds of one second may have the same metadata.json, and so one name of their manifests.
-    before = [(previous.name, previous.manifest)] if previous else []
-    sweep(out, [*before, (name, manifest)])
+    data = metadata.as_bytes()
+    name = manifests.write(out, data, manifest, key, durable=durable)
+    write_atomically(out / METADATA, data, durable)
+    # Two builds within one second may have the same metadata.json, and so the same manifest name.
+    previous_manifests = [(previous.name, previous.manifest)] if previous else []
+    sweep(out, [*previous_manifests, (name, manifest)])
 
 
 def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
@@ -396,10 +398,10 @@ def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str
     return [name]
 
 
-def _sum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
-    """Checksum a file, unless that has just been done."""
-    known = previous.manifest.files.get(name) if previous else None
-    return known or FileSum.of(out / name)
+def _checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
+    """Return the checksum of a file, from the verified previous artifact if it has the file."""
+    verified = previous.manifest.files.get(name) if previous else None
+    return verified or FileSum.of(out / name)
 
 
 def _count_silent(part: SegmentReader) -> int:

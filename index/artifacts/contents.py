@@ -1,4 +1,4 @@
-"""The contents of an artifact: the documents of a commit or of a folder, and the tree that holds them."""
+"""The contents of an artifact: the documents of a commit or of a folder, and their tree."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from workspace.history.moves import map_renamed_documents
 from workspace.paths import InvalidPath, check_path, escape_path
 from workspace.snapshot.snapshot import Snapshot
 
-LARGEST = 100_000_000
-"""Bytes of a file that is read from a folder; one of more is left out."""
+MAX_FILE_BYTES = 100_000_000
+"""The largest size, in bytes, of a file that is read from a folder. Larger files are left out."""
 
-_SHOWN = 200
+_MAX_SHOWN = 200
 
 
 class EmptyCorpus(WorkspaceError):
-    """There is no document to make an artifact of."""
+    """There is no document to build an artifact from."""
 
     code: ClassVar[str] = "EMPTY_CORPUS"
 
 
 class UnreadableFolder(WorkspaceError):
-    """A folder to build from, or a file in it, cannot be read, or changed meanwhile. `path` names it."""
+    """A folder to build from, or a file in it, is unreadable or changed meanwhile. `path` names it."""
 
     code: ClassVar[str] = "UNREADABLE_FOLDER"
 
 
-class Choice(NamedTuple):
-    """Which documents are taken: those below a folder, of `include` if it names any, less `exclude`."""
+class Selection(NamedTuple):
+    """A selection of documents: those below a folder that match `include`, if any, and not `exclude`."""
 
     below: str = ""
     include: tuple[Glob, ...] = ()
     exclude: tuple[Glob, ...] = ()
 
     def includes(self, path: str, root: str) -> bool:
-        """Return True if a document is included; globs match its whole path, or the path below the root."""
+        """Return True if a document is included; globs match its full path, or the path below the root."""
         if self.below and not path.startswith(f"{self.below}/"):
             return False
-        # What stands in such a folder leaves no place for the settings.
+        # A folder with the name of the settings file would conflict with it.
         if path.startswith(f"{CONFIG_PATH}/"):
             return False
         if not self.include and not self.exclude:
@@ -62,12 +62,12 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The files of an artifact before they are in it: the blob of each, by path, in order.
+    """The selected files for an artifact: the blob of each, by path, in order.
 
-    `manifests` are those that govern a document. `name` describes the corpus if nothing else does, and
-    `commit` is None outside Git. `left_out` names documents whose paths or sizes no artifact can hold. `read`
-    gives the bytes of a file, and may raise DamagedRepository or UnreadableFolder. `moves` tells of documents
-    that have moved: where they were, and are.
+    `manifests` are those that govern a document. `name` is the default description of the corpus, and
+    `commit` is None outside Git. `left_out` names documents whose path or size is not supported. `read`
+    returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder. `moves` has the new path
+    of each moved document by its old path.
     """
 
     name: str
@@ -87,11 +87,11 @@ class Tree(NamedTuple):
     trees: Mapping[str, bytes]
 
 
-def contents_of_commit(git: GitReader, commit: str, name: str, choice: Choice) -> Contents:
-    """Choose documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
+def contents_of_commit(git: GitReader, commit: str, name: str, selection: Selection) -> Contents:
+    """Return the selected documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
     snapshot = Snapshot(git, commit)
     root = snapshot.config.root
-    documents = {path: blob for path, blob in snapshot.documents.items() if choice.includes(path, root)}
+    documents = {path: blob for path, blob in snapshot.documents.items() if selection.includes(path, root)}
     blobs = {**snapshot.manifests, **documents}
 
     def read(path: str) -> bytes:
@@ -104,45 +104,45 @@ def contents_of_commit(git: GitReader, commit: str, name: str, choice: Choice) -
     paths = (path for path, _ in walk_tree(git, git.commit(commit).tree))
     names = ((path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable()))
     left_out = tuple(
-        shown
-        for path, shown in names
-        if path != shown and snapshot.config.is_document(shown) and choice.includes(shown, root)
+        escaped
+        for path, escaped in names
+        if path != escaped and snapshot.config.is_document(escaped) and selection.includes(escaped, root)
     )
     renamed = map_renamed_documents(snapshot)
     moves = {old: new for old, new in renamed.items() if new in documents}
-    found = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
-    return _check_contents(found)
+    contents = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
+    return _check_contents(contents)
 
 
-def contents_of_folder(folder: Path, choice: Choice) -> Contents:
-    """Choose files of a folder: regular files, in folders whose names do not begin with a dot.
+def contents_of_folder(folder: Path, selection: Selection) -> Contents:
+    """Return the selected files of a folder: regular files, in folders whose names do not begin with a dot.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
     """
 
     def read(path: str) -> bytes:
         try:
-            # A string, because this is asked for each file, and a Path costs as much as the reading.
+            # A string, because creating a Path takes as long as reading a small file.
             with open(f"{folder}/{path}", "rb", buffering=0) as stream:
                 return stream.readall()
         except OSError as error:
             raise _unreadable(path, error) from error
 
     settings = folder / CONFIG_PATH
-    is_set = settings.is_file() and not settings.is_symlink()
-    config = WorkspaceConfig.read(read(CONFIG_PATH) if is_set else None)
+    has_settings = settings.is_file() and not settings.is_symlink()
+    config = WorkspaceConfig.read(read(CONFIG_PATH) if has_settings else None)
     documents: dict[str, str] = {}
     manifests: dict[str, str] = {}
     left_out: list[str] = []
 
     def includes(path: str) -> bool:
-        return config.is_document(path) and choice.includes(path, config.root)
+        return config.is_document(path) and selection.includes(path, config.root)
 
     for path, size in _files(folder, config.root, lambda prefix: includes(prefix + ANY_NAME)):
         is_document = includes(escape_path(path))
         if not is_document and not config.is_manifest(path):
             continue
-        if size > LARGEST or not _is_storable(path):
+        if size > MAX_FILE_BYTES or not _is_storable(path):
             left_out.append(escape_path(path))
         else:
             (documents if is_document else manifests)[path] = hash_blob(read(path))
@@ -152,7 +152,7 @@ def contents_of_folder(folder: Path, choice: Choice) -> Contents:
 
 
 def build_tree(files: Mapping[str, str]) -> Tree:
-    """Build the tree that has these blobs at these paths. No path may lead through another."""
+    """Return the tree of these blobs at these paths. No path may be a folder of another."""
     entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _parent_folders(path)}
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
@@ -170,7 +170,7 @@ def build_tree(files: Mapping[str, str]) -> Tree:
 
 
 def _parent_folders(path: str) -> Iterator[str]:
-    """Yield the folders that contain a path, the root ("") included."""
+    """Yield the folders that contain a path, including the root ("")."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -180,41 +180,41 @@ def _depth(folder: str) -> int:
     return folder.count("/") + 1 if folder else 0
 
 
-def _check_contents(found: Contents) -> Contents:
+def _check_contents(contents: Contents) -> Contents:
     """Remove the manifests that govern no document. Raises EmptyCorpus."""
-    if not found.documents:
+    if not contents.documents:
         raise EmptyCorpus(
             "there is no Markdown to build from",
-            fix="Name a folder that holds .md or .markdown files, which in a repository must be committed; "
-            f"--include, --exclude, and `root` and `exclude` in {CONFIG_PATH} choose among them.",
+            fix="Name a folder with .md or .markdown files; in a repository they must be committed. "
+            f"--include, --exclude, and `root` and `exclude` in {CONFIG_PATH} select among them.",
         )
-    folders = {folder for path in found.documents for folder in _parent_folders(path)}
+    folders = {folder for path in contents.documents for folder in _parent_folders(path)}
     manifests = {
-        path: blob for path, blob in sorted(found.manifests.items()) if path.rpartition("/")[0] in folders
+        path: blob for path, blob in sorted(contents.manifests.items()) if path.rpartition("/")[0] in folders
     }
-    return replace(found, manifests=manifests)
+    return replace(contents, manifests=manifests)
 
 
-def _files(folder: Path, root: str, matters: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
-    """Yield the regular files of a folder, each with its size; links and folders with a dot are not entered.
+def _files(folder: Path, root: str, may_matter: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+    """Yield the regular files of a folder, each with its size; skip links and folders with a leading dot.
 
-    `matters` says of a folder that cannot be read, such as "guides/", whether it might hold a document.
+    `may_matter` returns True if an unreadable folder, such as "guides/", might contain a document.
     """
-    waiting = [""]
-    while waiting:
-        prefix = waiting.pop()
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
         try:
             with os.scandir(folder / prefix) as entries:
-                found = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
+                children = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
         except OSError as error:
-            if prefix and not matters(prefix):
+            if prefix and not may_matter(prefix):
                 continue
             raise _unreadable(prefix or ".", error) from error
-        for entry, status in found:
+        for entry, status in children:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 if entry.name[0] != "." or f"{root}/".startswith(f"{path}/"):
-                    waiting.append(f"{path}/")
+                    pending.append(f"{path}/")
             elif stat.S_ISREG(status.st_mode):
                 yield path, status.st_size
 
@@ -227,11 +227,11 @@ def _is_storable(path: str) -> bool:
 
 
 def _unreadable(path: str, error: OSError) -> UnreadableFolder:
-    shown = escape_path(path if len(path) <= _SHOWN else path[:_SHOWN] + "…")
+    escaped = escape_path(path if len(path) <= _MAX_SHOWN else path[:_MAX_SHOWN] + "…")
     return UnreadableFolder(
-        f"{shown} cannot be read: {error.strerror or type(error).__name__}",
+        f"{escaped} cannot be read: {error.strerror or type(error).__name__}",
         fix="Fix its permissions, or leave it out with --exclude.",
-        path=shown,
+        path=escaped,
     )
 
 

@@ -1,8 +1,8 @@
-"""The index of an artifact: mapped if its seal is ours, else built from its documents.
+"""The index of an artifact: mapped if its seal is valid, else built from its documents.
 
-A built index is cached in the user's cache folder, so that only the first reader waits. An artifact's own
-index is identified by the id of its tree, because not every artifact comes from a commit. Answers name the
-commit if there is one.
+A built index is cached in the user's cache folder, so that only the first reader waits. An artifact's index
+is identified by the id of its tree, because not every artifact has a commit. Results name the commit if there
+is one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _MAX_CACHED = 2
 class FrozenIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
-    `superseded` is set when another artifact has taken the folder and is not served yet. `held` says that
-    every file is open, so that this one serves on when they are removed. `watch` is told how far the index is
-    whenever it has to be built, as is whoever waits for it.
+    `superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
+    True if every file is open, so that they can be removed. `watch` receives the progress of every build of
+    the index, in addition to the `progress` of a waiting call.
     """
 
     def __init__(self, artifact: Artifact, watch: Progress | None = None) -> None:
@@ -45,7 +45,7 @@ class FrozenIndex(SearchIndex):
         super().__init__(self._archive)
         self.artifact = artifact
         self._watch = watch
-        self.superseded = self.held = False
+        self.superseded = self.has_open_files = False
 
     @cached_property
     def _live(self) -> LiveIndex:
@@ -58,10 +58,10 @@ class FrozenIndex(SearchIndex):
         return live
 
     def warm(self) -> None:
-        """Open every file, and import what searches; builds nothing. Raises ArtifactDamaged."""
+        """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""
         self._archive.hold()
         super().warm()
-        self.held = True
+        self.has_open_files = True
 
     def search(
         self,
@@ -74,37 +74,38 @@ class FrozenIndex(SearchIndex):
         ref: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """As every index does; the page names the commit that the documents came from, if there is one.
+        """Search the artifact; the page has the commit of the documents, if there is one.
 
-        A ref can only name that commit. Raises RefNotFound for another.
+        A ref can only name that commit. Raises RefNotFound for another one, and the errors of
+        `SearchIndex.search`.
         """
         self._archive.at(ref)
-        told = self._report_to(progress)
+        report = self._report_to(progress)
         try:
             page = super().search(
-                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=told
+                query, limit=limit, cursor=cursor, filters=filters, path=path, progress=report
             )
         except StaleCursor as stale:
-            # A cursor knows the tree that it belongs to, which is no commit.
+            # The cursor of an artifact has the id of its tree, which is not a commit.
             stale.details |= {"cursor_commit": None, "commit": self._archive.commit}
             raise
         return replace(page, commit=self._archive.commit, stale=page.stale or self.superseded)
 
     def follow(self, progress: Progress | None = None) -> str | None:
-        """Build the index if it has to be built; give the commit that the documents came from."""
+        """Build the index if needed, and return the commit of the documents."""
         super().follow(self._report_to(progress))
         if not self.artifact.trusted:
             _sweep(_cache_location(self.artifact))
         return self._archive.commit
 
     def close(self) -> None:
-        """Let go of the index's files, if any are open."""
+        """Close the index's files, if any are open."""
         if "_live" in vars(self):
             super().close()
 
     def metadata(self) -> Metadata:
-        """Return the artifact's `metadata.json`, as far as a schema may tell it to a model."""
-        return self._unindexed_metadata
+        """Return the artifact's metadata with the keys and values that are safe in a schema for models."""
+        return self._safe_metadata
 
     def _report_to(self, progress: Progress | None) -> Progress | None:
         watch = self._watch
@@ -118,19 +119,19 @@ class FrozenIndex(SearchIndex):
         return report
 
     @cached_property
-    def _unindexed_metadata(self) -> Metadata:
-        told, keys = self.artifact.metadata, self.keys()
-        taxonomy = {key: found for key, found in told.taxonomy.items() if key in keys}
+    def _safe_metadata(self) -> Metadata:
+        metadata, keys = self.artifact.metadata, self.keys()
+        taxonomy = {key: facet for key, facet in metadata.taxonomy.items() if key in keys}
         if not self.artifact.trusted:
             taxonomy = {
-                key: make_facet(found.values, sanitize_line(found.description or "") or None)
-                for key, found in taxonomy.items()
+                key: make_facet(facet.values, sanitize_line(facet.description or "") or None)
+                for key, facet in taxonomy.items()
             }
-        return told.model_copy(update={"taxonomy": taxonomy})
+        return metadata.model_copy(update={"taxonomy": taxonomy})
 
 
 class _ArtifactIndex(LiveIndex):
-    """An index of the tree of an artifact, in the user's cache or, if it was adopted, in memory."""
+    """An index of the tree of an artifact: in memory if it is trusted, else in the user's cache."""
 
     def __init__(self, archive: Archive, artifact: Artifact) -> None:
         super().__init__(archive.content())
@@ -143,17 +144,17 @@ class _ArtifactIndex(LiveIndex):
 
 
 def _cache_location(artifact: Artifact) -> Path:
-    """Return where the index of an artifact is kept: by the folder that it stands in, and its tree."""
+    """Return the cache folder of an artifact's index, named by the artifact's folder and tree."""
     from platformdirs import user_cache_path
 
-    place = hashlib.sha256(os.fsencode(artifact.named.file)).hexdigest()[:16]
+    folder_digest = hashlib.sha256(os.fsencode(artifact.metadata_stamp.file)).hexdigest()[:16]
     cache = user_cache_path("docyard", appauthor=False) / "index"
-    return cache / f"artifact-{place}" / artifact.manifest.tree
+    return cache / f"artifact-{folder_digest}" / artifact.manifest.tree
 
 
-def _sweep(kept: Path) -> None:
-    """Remove the indexes of a folder's earlier artifacts, but for the last, which others may still serve."""
+def _sweep(current: Path) -> None:
+    """Remove the indexes of a folder's earlier artifacts, except the last, which others may still serve."""
     with suppress(OSError):
-        os.utime(kept)
-        others = sorted(kept.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        os.utime(current)
+        others = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
         remove_entries(others[_MAX_CACHED:])

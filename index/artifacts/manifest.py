@@ -1,13 +1,13 @@
-"""Which files are an artifact: the manifest of its folder, and the seal of whoever built it.
+"""The manifest of an artifact: its files with their checksums, and the seal of its builder.
 
     <first 16 digits of SHA-256(metadata.json)>.manifest
         {"format": 1, "metadata": SHA-256, "schema": n, "tree": id, "state": value,
          "parts": [[id, dead pages], ...], "files": {name: [bytes, SHA-256], ...},
          "check": SHA-256 of all but itself and the seal, "seal": HMAC-SHA-256 of the same, or null}
 
-A `metadata.json` names its manifest by its own digest, so replacing that one file replaces the artifact, and
-there is no moment at which the two disagree. Sums find damage. Against forgery stands the seal alone: it is
-made with a key that builder and reader share, and without it nothing is taken from `index/`.
+The digest of a `metadata.json` is the name of its manifest, so replacing that one file replaces the artifact
+in one step. Checksums detect damage. Only the seal prevents forgery: it is made with a key that builder and
+reader share, and without it no file of `index/` is used.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _NAME = re.compile(
 )
 _ID = re.compile(r"[0-9a-f]{40}")
 _BUFFER = 1 << 20
-_MOST = 64_000_000  # bytes of a manifest, which lists a few dozen files and the documents that were left out
+_MAX_BYTES = 64_000_000  # bytes of a manifest, which lists a few dozen files and the unreadable documents
 
 
 class NotAnArtifact(WorkspaceError):
-    """The folder holds no artifact, or only a part of one. `file` is what is missing."""
+    """The folder has no artifact, or only a part of one. `file` names the missing file."""
 
     code: ClassVar[str] = "NOT_AN_ARTIFACT"
 
 
 class ArtifactDamaged(WorkspaceError):
-    """A file of the artifact is not what was written. `file` names it."""
+    """A file of the artifact is damaged or missing. `file` names it."""
 
     code: ClassVar[str] = "ARTIFACT_DAMAGED"
 
@@ -58,26 +58,26 @@ class ArtifactDamaged(WorkspaceError):
     def at(cls, file: str, reason: str) -> ArtifactDamaged:
         return cls(
             f"the artifact is damaged at {file}: {reason}",
-            fix="Copy the whole folder again, or build it again with `docyard build`.",
+            fix="Copy the full folder again, or build it again with `docyard build`.",
             file=file,
         )
 
 
 class UnsupportedArtifact(WorkspaceError):
-    """The artifact's format is of a later `version` than this program reads."""
+    """The artifact has a format of a later `version` than this program supports."""
 
     code: ClassVar[str] = "UNSUPPORTED_ARTIFACT"
 
 
 class FileSum(NamedTuple):
-    """What a file must be: its length in bytes, and the SHA-256 of them in hexadecimal."""
+    """The expected size of a file in bytes, and the SHA-256 of its content in hexadecimal."""
 
     size: int
     sha256: str
 
     @classmethod
     def of(cls, file: Path) -> FileSum:
-        """Sum a regular file, which takes about a millisecond for each megabyte. Raises OSError."""
+        """Return the checksum of a regular file, in about a millisecond for each megabyte. Raises OSError."""
         digest, size = hashlib.sha256(), 0
         buffer = memoryview(bytearray(_BUFFER))
         with _open_regular(file) as stream:
@@ -89,11 +89,11 @@ class FileSum(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactManifest:
-    """The files of an artifact, by name, and what its index stands for.
+    """The files of an artifact, by name, and the state of its index.
 
-    `schema` is the version of the index (`index.location.SCHEMA`), `tree` the id of the root tree of the
-    documents, `state` the index's state as a JSON value whose commit is that tree. `parts` names the segments
-    in order, each with its dead pages as the store of segments writes them. `seal` is what was read with it.
+    `schema` is the version of the index (`index.storage.location.SCHEMA`), and `tree` the id of the root tree
+    of the documents. `state` is the index's state as a JSON value whose commit is that tree. `parts` has the
+    ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the file.
     """
 
     schema: int
@@ -110,19 +110,19 @@ class ArtifactManifest:
 
 
 def manifest_name(metadata: bytes) -> str:
-    """Name the manifest that belongs to the bytes of a `metadata.json`."""
+    """Return the manifest's name for the bytes of a `metadata.json`."""
     return f"{hashlib.sha256(metadata).hexdigest()[:16]}.manifest"
 
 
 def read(folder: Path, metadata: bytes) -> ArtifactManifest:
-    """Read the manifest of a `metadata.json`. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
+    """Return a `metadata.json`'s manifest. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
     name = manifest_name(metadata)
     try:
         data = read_file(folder / name)
     except FileNotFoundError:
         raise NotAnArtifact(
             f"the manifest of metadata.json is missing ({name})",
-            fix="One of the two is damaged or was not copied; copy the whole folder again.",
+            fix="One of the two is damaged or was not copied; copy the full folder again.",
             file=name,
         ) from None
     except OSError as error:
@@ -131,32 +131,32 @@ def read(folder: Path, metadata: bytes) -> ArtifactManifest:
 
 
 def read_all(folder: Path) -> list[ArtifactManifest]:
-    """Read every sound manifest in a folder, whatever `metadata.json` it was written for."""
-    found: list[ArtifactManifest] = []
+    """Return every valid manifest in a folder, for any `metadata.json`."""
+    valid: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            found.append(_parse(file.name, read_file(file), None))
-    return found
+            valid.append(_parse(file.name, read_file(file), None))
+    return valid
 
 
 def _parse(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
-    """Check and return a manifest; `metadata` is the sum that it must name, None for any."""
+    """Return a verified manifest; `metadata` is the digest that it must contain, None for any."""
     try:
         values = json.loads(data)
         version = values["format"]
         if type(version) is int and version > FORMAT:
             raise UnsupportedArtifact(
-                f"the artifact is of format {version}; this version reads formats up to {FORMAT}",
+                f"the artifact has format {version}; this version supports formats up to {FORMAT}",
                 fix="Upgrade docyard, or build the artifact again with this version.",
                 version=version,
             )
         if version != FORMAT:
-            raise ValueError("there is no such format")
+            raise ValueError(f"unknown format {version!r}")
         check, seal = values.pop("check"), values.pop("seal")
-        digest = hashlib.sha256(_canonical(values)).hexdigest()
+        digest = hashlib.sha256(_encode_canonical(values)).hexdigest()
         if check != digest or metadata not in (None, values["metadata"]):
-            raise ValueError("the sum is wrong")
-        return _manifest(values, seal)
+            raise ValueError("the checksum is wrong")
+        return _make_manifest(values, seal)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
 
@@ -171,16 +171,16 @@ def write(
 ) -> str:
     """Write the manifest of the `metadata.json` that is written next; return its name.
 
-    With a key it is sealed. Raises OSError.
+    With a key the manifest is sealed. Raises OSError.
     """
     values = _values(metadata, manifest)
-    sealed = {
+    sealed_values = {
         **values,
-        "check": hashlib.sha256(_canonical(values)).hexdigest(),
+        "check": hashlib.sha256(_encode_canonical(values)).hexdigest(),
         "seal": _seal(metadata, manifest, key) if key else None,
     }
     name = manifest_name(metadata)
-    write_atomically(folder / name, json.dumps(sealed, indent=1).encode(), durable)
+    write_atomically(folder / name, json.dumps(sealed_values, indent=1).encode(), durable)
     return name
 
 
@@ -193,7 +193,7 @@ def is_sealed(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> bool:
 def check_files(
     folder: Path, manifest: ArtifactManifest, names: Iterable[str] | None = None
 ) -> tuple[FileStamp, ...]:
-    """Checksum every file, or only those named; return the stamp of each.
+    """Verify the checksum of every file, or of those in `names`; return the stamp of each.
 
     Raises ArtifactDamaged for the first one that differs from its manifest.
     """
@@ -201,7 +201,7 @@ def check_files(
 
 
 def read_metadata_bytes(folder: Path) -> bytes:
-    """Read the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
+    """Return the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
     try:
         return read_file(folder / METADATA)
     except OSError as error:
@@ -209,16 +209,16 @@ def read_metadata_bytes(folder: Path) -> bytes:
 
 
 def read_file(file: Path) -> bytes:
-    """Read a small regular file; refuse anything else, such as a pipe. Raises OSError."""
+    """Return the bytes of a small regular file. Raises OSError, also for anything else, such as a pipe."""
     with _open_regular(file) as stream:
-        return stream.read(_MOST)
+        return stream.read(_MAX_BYTES)
 
 
 def missing_metadata_error(error: OSError) -> NotAnArtifact:
     """Return the error for a folder whose `metadata.json` cannot be read."""
-    reason = "there is no metadata.json in it"
+    reason = "metadata.json is missing"
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        reason = f"its metadata.json cannot be read: {error.strerror}"
+        reason = f"metadata.json cannot be read: {error.strerror}"
     return NotAnArtifact(
         f"the folder is not an artifact: {reason}",
         fix="Name the folder that `docyard build --out` wrote.",
@@ -226,13 +226,13 @@ def missing_metadata_error(error: OSError) -> NotAnArtifact:
     )
 
 
-def _check_file(folder: Path, name: str, wanted: FileSum) -> FileStamp:
+def _check_file(folder: Path, name: str, expected: FileSum) -> FileStamp:
     file = folder / name
     try:
         stamp = FileStamp.of(file)
-        if stamp.size != wanted.size:
-            raise ArtifactDamaged.at(name, f"it has {stamp.size:,} bytes instead of {wanted.size:,}")
-        if FileSum.of(file) != wanted:
+        if stamp.size != expected.size:
+            raise ArtifactDamaged.at(name, f"it has {stamp.size:,} bytes instead of {expected.size:,}")
+        if FileSum.of(file) != expected:
             raise ArtifactDamaged.at(name, "its checksum is wrong")
     except FileNotFoundError:
         raise ArtifactDamaged.at(name, "it is missing") from None
@@ -246,7 +246,7 @@ def _open_regular(file: Path) -> Iterator[BufferedReader]:
     """Open a regular file; a pipe with its name must not block the reader. Raises OSError."""
     with open(file, "rb", opener=_open_nonblocking) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a file")
+            raise OSError(errno.EINVAL, "it must be a regular file")
         yield stream
 
 
@@ -266,15 +266,15 @@ def _values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
     }
 
 
-def _manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
+def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
     """Return a manifest whose checksum is verified.
 
-    Raise ValueError or a similar error for another structure.
+    Raises ValueError or a similar error for another structure.
     """
     files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
-    # A name could lead anywhere, and what it leads to would be read.
+    # A name must not be a path to another file, because it would be read.
     if not all(map(_NAME.fullmatch, files)) or not _ID.fullmatch(values["tree"]):
-        raise ValueError("a name is not one")
+        raise ValueError("a file name or the tree id is invalid")
     parts = tuple((str(id), str(dead)) for id, dead in values["parts"])
     schema = int(values["schema"])
     return ArtifactManifest(
@@ -283,8 +283,10 @@ def _manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
 
 
 def _seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
-    return hmac.digest(key, b"docyard artifact\0" + _canonical(_values(metadata, manifest)), "sha256").hex()
+    return hmac.digest(
+        key, b"docyard artifact\0" + _encode_canonical(_values(metadata, manifest)), "sha256"
+    ).hex()
 
 
-def _canonical(values: Mapping[str, object]) -> bytes:
+def _encode_canonical(values: Mapping[str, object]) -> bytes:
     return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

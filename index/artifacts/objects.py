@@ -1,4 +1,4 @@
-"""The documents of an artifact as Git objects: which packs are reused, and which objects are added."""
+"""The documents of an artifact as Git objects, in reused packs and one new pack."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, wr
 
 PACKS = "objects/pack"
 
-FEW = 8
-"""With more packs than this, all but the largest become one."""
+MAX_PACKS = 8
+"""With more packs than this, all except the largest are replaced by one."""
 
-_TOLD = 100  # objects from one report of progress to the next
+_REPORT_INTERVAL = 100  # objects from one report of progress to the next
 
 
 def store(
@@ -28,48 +28,49 @@ def store(
     progress: Progress | None,
     durable: bool,
 ) -> list[str]:
-    """Store the objects that the reused `packs` do not hold; return the names of all files.
+    """Store the objects that are missing in the reused `packs`; return the names of all files.
 
     `packs` are the names of intact packs, without a suffix. Raises OSError, and the errors of `contents`.
     """
     folder = out / PACKS
     folder.mkdir(parents=True, exist_ok=True)
     paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
-    wanted = {*paths, *tree.trees, hash_blob(settings)}
-    held = {name: read_packed_ids(folder / f"{name}.idx") for name in packs}
-    kept = choose_packs(held, wanted)
-    missing = wanted.difference(*(held[name] for name in kept))
+    required = {*paths, *tree.trees, hash_blob(settings)}
+    pack_ids = {name: read_packed_ids(folder / f"{name}.idx") for name in packs}
+    reused = choose_packs(pack_ids, required)
+    missing = required.difference(*(pack_ids[name] for name in reused))
     if missing:
         try:
             objects = _objects(contents, settings, tree, paths, missing)
-            told = _report_progress(objects, len(missing), progress)
-            kept.append(write_pack(folder, told, len(missing), durable))
+            reported_objects = _report_progress(objects, len(missing), progress)
+            reused.append(write_pack(folder, reported_objects, len(missing), durable))
         except ObjectChanged as error:
             raise UnreadableFolder(
                 "the folder changed while it was read",
                 fix="Run the command again.",
                 path=paths.get(error.id, CONFIG_PATH),
             ) from error
-    return [f"{PACKS}/{name}.{suffix}" for name in kept for suffix in ("pack", "idx")]
+    return [f"{PACKS}/{name}.{suffix}" for name in reused for suffix in ("pack", "idx")]
 
 
 def _report_progress(
     objects: Iterable[PackedObject], total: int, progress: Progress | None
 ) -> Iterator[PackedObject]:
-    for number, one in enumerate(objects):
-        if progress and number % _TOLD == 0:
+    for number, packed in enumerate(objects):
+        if progress and number % _REPORT_INTERVAL == 0:
             progress(number, total, "Storing documents")
-        yield one
+        yield packed
 
 
-def choose_packs(packs: Mapping[str, Set[str]], wanted: Set[str]) -> list[str]:
-    """Choose the packs to reuse, by the ids that they hold and those that are wanted.
+def choose_packs(packs: Mapping[str, Set[str]], required: Set[str]) -> list[str]:
+    """Return the names of the packs to reuse, from their ids and the required ids.
 
-    A pack goes if more than half of it is no longer wanted, so that packs hold at most twice what they must.
+    A pack is dropped if more than half of its objects are not required. Packs therefore have at most twice
+    the required objects.
     """
-    live = {name: len(ids & wanted) for name, ids in packs.items()}
-    kept = sorted(name for name, ids in packs.items() if live[name] and 2 * live[name] >= len(ids))
-    return kept if len(kept) <= FEW else [max(kept, key=lambda name: live[name])]
+    live = {name: len(ids & required) for name, ids in packs.items()}
+    reused = sorted(name for name, ids in packs.items() if live[name] and 2 * live[name] >= len(ids))
+    return reused if len(reused) <= MAX_PACKS else [max(reused, key=lambda name: live[name])]
 
 
 def _objects(

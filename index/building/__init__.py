@@ -4,5 +4,5 @@ build.py       the build of segments from a commit, in several processes if that
 builder.py     the builder of segments, a few pages at a time
 inversion.py   inversion: pages become posting lists
 vocabulary.py  the vocabulary: each distinct raw token is analysed once
-worker.py      a child process that builds segments of the documents that it receives
+worker.py      a child process that builds segments of documents
 """

@@ -1,8 +1,8 @@
 """The build of segments from a commit, in several processes if that is faster.
 
-Each process, this one included, takes the next block of neighbouring documents when it has finished one, and
+Each process, including this one, takes the next block of neighbouring documents when it has finished one, and
 writes its own segments. Blocks of a child process that fails or is killed are built again in this process.
-The files of that child are swept later, because no manifest names them.
+The files of that child are removed later, because no manifest names them.
 
 `apply_change` computes the parts and the state of an index after a change.
 """
@@ -23,12 +23,12 @@ from index.port import Progress, Source, State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import compact
 
-ALONE = 2_000
-"""With fewer documents than this, another process takes longer to start than it saves."""
+MIN_DOCUMENTS_FOR_CHILDREN = 2_000
+"""The number of documents from which another process saves more time than its start takes."""
 
-_MOST = 2
-_BLOCK = 64
-_STEP = 8
+_MAX_PROCESSES = 2
+_BLOCK_SIZE = 64
+_REFILL_INTERVAL = 8
 
 
 def build_in_processes(
@@ -39,16 +39,15 @@ def build_in_processes(
     progress: Progress | None = None,
     durable: bool = False,
 ) -> BuiltSegments:
-    """Build segments of all documents of a commit in this many processes.
+    """Build segments of all documents of a commit in several processes.
 
-    None derives the number from the size.
-
-    Without a folder the segments stay in memory. Raises IndexUnwritable, and the errors of `source`.
+    `processes` None derives the number from that of the documents. Without a folder the segments stay in
+    memory. Raises IndexUnwritable, and the errors of `source`.
     """
     paths = sorted(source.paths())
-    firsts = range(0, len(paths), _BLOCK)
-    blocks = (tuple(paths[first : first + _BLOCK]) for first in firsts)
-    count = max(1, min(processes or _processes(len(paths)), len(firsts)))
+    firsts = range(0, len(paths), _BLOCK_SIZE)
+    blocks = (tuple(paths[first : first + _BLOCK_SIZE]) for first in firsts)
+    count = max(1, min(processes or _process_count(len(paths)), len(firsts)))
     with ExitStack() as stack:
         children: list[BuildProcess] = []
         if folder is not None:
@@ -56,19 +55,19 @@ def build_in_processes(
             children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, count)]
         work = _Work(source, children, len(paths), progress)
 
-        def built(blocks: Iterable[Block]) -> BuiltSegments:
+        def build_blocks(blocks: Iterable[Block]) -> BuiltSegments:
             return build_segments(work.pages(blocks), folder, durable=durable, limit=POSTINGS // count)
 
         work.report()
-        found = [built(blocks)]
+        results = [build_blocks(blocks)]
         for child in children:
-            found.append(child.result(work.report) or built(child.sent))
-    segments = tuple(segment for part in found for segment in part.segments)
-    return BuiltSegments(segments, {path: blob for part in found for path, blob in part.unreadable.items()})
+            results.append(child.result(work.report) or build_blocks(child.sent))
+    segments = tuple(segment for part in results for segment in part.segments)
+    return BuiltSegments(segments, {path: blob for part in results for path, blob in part.unreadable.items()})
 
 
 class _Work:
-    """Reads documents here, and attends to the children meanwhile."""
+    """The work of this process: reads documents, and sends blocks to the children meanwhile."""
 
     def __init__(
         self, source: Source, children: list[BuildProcess], total: int, progress: Progress | None
@@ -84,7 +83,7 @@ class _Work:
             for page in self._source.pages(block):
                 yield page
                 self._done += 1
-                if self._done % _STEP == 0:
+                if self._done % _REFILL_INTERVAL == 0:
                     for child in self._children:
                         child.refill()
             self.report()
@@ -92,15 +91,15 @@ class _Work:
     def report(self) -> None:
         if self._progress:
             done = self._done + sum(child.done for child in self._children)
-            # What a failed child had done is done again.
+            # The documents of a failed child count twice, because this process reads them again.
             self._progress(min(done, self._total), self._total, "Indexing documents")
 
 
-def _processes(documents: int) -> int:
-    # A process that another one started starts none of its own.
-    if documents < ALONE or multiprocessing.parent_process() is not None:
+def _process_count(documents: int) -> int:
+    # A child process starts no processes of its own.
+    if documents < MIN_DOCUMENTS_FOR_CHILDREN or multiprocessing.parent_process() is not None:
         return 1
-    return min(_MOST, os.cpu_count() or 1)
+    return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
 
 Change = tuple[Sequence[SegmentReader], State]
@@ -115,16 +114,18 @@ def apply_change(
 ) -> Change:
     """Replace the documents of the new segments, and remove deleted documents."""
     built = build_segments(upserts)
-    held = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
-    gone = {*held, *built.unreadable, *deletes}
-    parts = [remove_pages(part, gone) for part in old.parts]
-    kept = {path: blob for path, blob in old.state.unreadable.items() if path not in gone}
-    return _change_of(parts, built, commit, kept)
+    replaced = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
+    changed_paths = {*replaced, *built.unreadable, *deletes}
+    parts = [remove_pages(part, changed_paths) for part in old.parts]
+    still_unreadable = {
+        path: blob for path, blob in old.state.unreadable.items() if path not in changed_paths
+    }
+    return _make_change(parts, built, commit, still_unreadable)
 
 
 def begin_index(commit: str | None, upserts: Iterable[IndexedDocument | UnreadableDocument]) -> Change:
-    """Build the first parts of an index, in memory."""
-    return _change_of((), build_segments(upserts), commit)
+    """Return the first parts of an index, in memory."""
+    return _make_change((), build_segments(upserts), commit)
 
 
 def build_index(
@@ -135,16 +136,19 @@ def build_index(
     *,
     durable: bool = False,
 ) -> Change:
-    """Index a whole commit; its segments are written to the folder."""
+    """Index a full commit; its segments are written to the folder."""
     built = build_in_processes(source, folder, processes=processes, progress=progress, durable=durable)
-    return _change_of((), built, source.commit)
+    return _make_change((), built, source.commit)
 
 
-def _change_of(
-    old: Iterable[SegmentReader], built: BuiltSegments, commit: str | None, left_out: Mapping[str, str] = {}
+def _make_change(
+    old: Iterable[SegmentReader],
+    built: BuiltSegments,
+    commit: str | None,
+    unreadable: Mapping[str, str] = {},
 ) -> Change:
     parts = compact([*old, *map(SegmentReader.of, built.segments)])
-    return parts, state_of(parts, commit, {**left_out, **built.unreadable})
+    return parts, state_of(parts, commit, {**unreadable, **built.unreadable})
 
 
 def state_of(parts: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]) -> State:
@@ -161,5 +165,5 @@ def state_of(parts: Sequence[SegmentReader], commit: str | None, unreadable: Map
 
 def remove_pages(part: SegmentReader, paths: Iterable[str]) -> SegmentReader:
     """Return a part in which the documents of these paths are marked dead."""
-    found = (part.find(path) for path in paths)
-    return part.with_dead_pages(page for page in found if page is not None)
+    pages = (part.find(path) for path in paths)
+    return part.with_dead_pages(page for page in pages if page is not None)

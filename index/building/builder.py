@@ -13,39 +13,41 @@ from index.page import IndexedDocument, UnreadableDocument
 from index.segments.segment import Segment, Tables
 
 POSTINGS = 6_000_000
-"""A segment is finished when this many postings are held."""
+"""The number of postings in memory at which a segment is finished."""
 
 
 class BuiltSegments(NamedTuple):
-    """Segments that nobody has committed yet, and the documents that Git could not read, with their blobs."""
+    """Uncommitted segments, and the documents that Git could not read, with their blobs."""
 
     segments: tuple[Segment, ...]
     unreadable: Mapping[str, str]
 
 
 class Builder:
-    """Segments in the making. Pages come in ascending order of path; without a folder they stay in memory."""
+    """A builder of segments from pages in ascending order of path. Without a folder they stay in memory."""
 
     def __init__(self, folder: Path | None, durable: bool = False, limit: int = POSTINGS) -> None:
         self._folder = folder
         self._durable = durable
         self._limit = limit
         self._segments: list[Segment] = []
-        self._last: str | None = None
+        self._last_path: str | None = None
         self._begin()
 
     def add(self, page: IndexedDocument) -> None:
         """Add a document. Raises ValueError if its path does not sort after the last one."""
-        if self._last is not None and page.path <= self._last:
-            raise ValueError("pages must come in ascending order of path")
-        self._last = page.path
+        if self._last_path is not None and page.path <= self._last_path:
+            raise ValueError(
+                f"pages must be in ascending order of path ({page.path} after {self._last_path})"
+            )
+        self._last_path = page.path
         self._tables.add(page)
         self._inversion.add(page)
         if self._inversion.postings >= self._limit:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Return the segments; without pages there are none. Raises IndexUnwritable."""
+        """Return the segments; empty without pages. Raises IndexUnwritable."""
         if len(self._tables):
             self._flush()
         return tuple(self._segments)
@@ -82,10 +84,10 @@ def build_segments(
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
     """Pause the garbage collector, because the growing structures hold no reference cycles."""
-    enabled = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if enabled:
+        if was_enabled:
             gc.enable()

@@ -1,6 +1,6 @@
 """Inversion: pages become posting lists, sorted terms with the weights of the sections that contain them.
 
-Inverting is sorting. The postings of about a megabyte of text are sorted and summed at a time, and all of
+Inversion is done by sorting. The postings of about a megabyte of text are sorted and summed at a time. All of
 them are sorted once more when each term has its final number. No text is retained and nothing is written.
 
 A posting is one 64-bit integer: term, section and weight, the highest bits first. Sorting these integers
@@ -25,7 +25,7 @@ from index.segments.segment import PostingLists
 
 Packed = NDArray[np.uint64]
 CAPACITY = 1 << 28
-"""Terms, and sections, that can be told apart."""
+"""The largest number of terms, and of sections, in packed postings."""
 
 _SECTION = np.uint64(8)
 _TERM = np.uint64(36)
@@ -64,9 +64,9 @@ def add_up(packed: Packed) -> Packed:
     """Sort postings in place, and return one for each term and section with the sum of their weights."""
     packed.sort()
     pairs = packed >> _SECTION
-    begins = np.ones(len(pairs), np.bool_)
-    np.not_equal(pairs[1:], pairs[:-1], out=begins[1:])
-    firsts = np.flatnonzero(begins)
+    is_first = np.ones(len(pairs), np.bool_)
+    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
     sums = np.add.reduceat(packed & _WEIGHTS, firsts) if len(firsts) else packed
     return (pairs[firsts] << _SECTION) | np.minimum(sums, np.uint64(MAX_WEIGHT))
 
@@ -76,29 +76,29 @@ def move_sections(packed: Packed, by: int) -> None:
     packed += np.uint64(by) << _SECTION
 
 
-def move_terms(packed: Packed, places: NDArray[np.uint64]) -> None:
-    """Renumber the terms of postings, in place: term t becomes `places[t]`."""
-    moved = places[terms_of(packed)]
+def move_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
+    """Renumber the terms of postings, in place: term t becomes `new_terms[t]`."""
+    moved = new_terms[terms_of(packed)]
     moved <<= _TERM
     packed &= (_SECTIONS << _SECTION) | _WEIGHTS
     packed |= moved
 
 
 def list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
-    """Return the index at which each of so many terms begins in sorted postings, and the end of the last."""
+    """Return the start of each of `terms` terms in sorted postings, and the end of the last one."""
     return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM).astype(np.int64)
 
 
-AT_ONCE = 4_000_000
-"""Bytes of text, and words of headings, whose postings are made at once: more, and a page of dense headings
-would take a gigabyte."""
+MAX_PORTION = 4_000_000
+"""Bytes of text, and words of headings, whose postings are built at once. With more, a page with many nested
+headings would take a gigabyte."""
 
 
 class _Headings(NamedTuple):
-    """The terms of m headings, and which of them stand at n sections.
+    """The terms of m headings, and the headings of n sections.
 
-    The terms of heading h are `sizes[h]` from `starts[h]` on, its own heading is `own[s]` for section s, and
-    those above it are [ends[s], ends[s + 1]) of `above`.
+    Heading h has `sizes[h]` terms from `starts[h]` on. Section s has the own heading `own[s]`, and the
+    headings above it are [ends[s], ends[s + 1]) of `above`.
     """
 
     terms: NDArray[np.uint32]
@@ -110,7 +110,7 @@ class _Headings(NamedTuple):
 
 
 class Batch:
-    """Pages whose sections are numbered from 0 in the order in which they came, by key within a page."""
+    """A batch of pages. Sections are numbered from 0 in order of their addition, by key within a page."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.size = 0
@@ -118,23 +118,23 @@ class Batch:
         self._vocabulary = vocabulary
         self._texts: list[bytes] = []
         self._headings: Numbers[str] = Numbers()
-        # The number of each section's own heading; those of the headings above all, and how many for each.
+        # Each section's own heading, the headings above all sections, and how many of those each section has.
         self._own = array("I")
         self._above = array("I")
         self._depths = array("I")
-        # Each value of a facet is a term of so many sections from one on.
+        # Each value of a facet is a term of `_counts` sections, from `_firsts` on.
         self._values = array("I")
         self._firsts = array("I")
         self._counts = array("I")
 
     @property
     def sections(self) -> int:
-        """How many there are."""
+        """The number of sections."""
         return len(self._texts)
 
     def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
-        headings, above = self._headings, self._above_each(page)
+        headings, above = self._headings, self._headings_above(page)
         for section in page.by_key:
             self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
@@ -158,11 +158,11 @@ class Batch:
         sections = ranges(_count(self._firsts), counts)
         return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
 
-    def _above_each(self, page: IndexedDocument) -> list[tuple[int, ...]]:
-        """List the numbers of the headings above each section, by position."""
+    def _headings_above(self, page: IndexedDocument) -> list[tuple[int, ...]]:
+        """Return the numbers of the headings above each section, by position."""
         headings, sections = self._headings, page.sections
         found: list[tuple[int, ...]] = []
-        # By parent: siblings have the same above them, and sections come after those that they stand in.
+        # By parent: siblings have the same headings above them, and a section follows its parent.
         below: dict[int | None, tuple[int, ...]] = {None: (headings[page.title[:HEADING_ABOVE]],)}
         for section in sections:
             parent = section.parent
@@ -186,11 +186,11 @@ class Batch:
         return _Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
 
     def _portions(self, headings: _Headings) -> Iterator[tuple[int, int]]:
-        """Split the sections into portions of enough postings, those of the headings above them included."""
+        """Yield ranges of sections of about AT_ONCE postings each, including those of the headings above."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
         found = np.fromiter(map(len, self._texts), np.int64, self.sections)
         found += headings.sizes[headings.own] + np.diff(above)
-        cuts = np.flatnonzero(np.diff(np.cumsum(found) // AT_ONCE)) + 1
+        cuts = np.flatnonzero(np.diff(np.cumsum(found) // MAX_PORTION)) + 1
         return pairwise((0, *cuts.tolist(), self.sections))
 
     def _text_postings(self, first: int, last: int) -> Packed:
@@ -199,12 +199,12 @@ class Batch:
         return pack(terms, sections, 1)
 
     def _heading_postings(self, headings: _Headings, first: int, last: int) -> Packed:
-        every = np.arange(first, last, dtype=np.uint32)
+        all_sections = np.arange(first, last, dtype=np.uint32)
         ends = headings.ends[first : last + 1]
         numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
-        sections = np.concatenate((every, np.repeat(every, np.diff(ends))))
+        sections = np.concatenate((all_sections, np.repeat(all_sections, np.diff(ends))))
         weights = np.ones(len(numbers), np.uint8)
-        weights[: len(every)] = HEADING_WEIGHT
+        weights[: len(all_sections)] = HEADING_WEIGHT
         counts = headings.sizes[numbers]
         found = headings.terms[ranges(headings.starts[numbers], counts)]
         return pack(found, np.repeat(sections, counts), np.repeat(weights, counts))
@@ -232,22 +232,22 @@ BATCH = 1_000_000
 
 
 class Inversion:
-    """Posting lists in the making, of up to 2**28 sections and as many terms; for one thread.
+    """A builder of posting lists, of up to 2**28 sections and as many terms. For one thread.
 
-    Up to a batch of pages is analysed with what the process knows, so that an edit is quick; more, with a
-    vocabulary that is forgotten in the end.
+    The first batch of pages is analysed with the vocabulary that the process shares, so that an edit is fast.
+    Further batches have a vocabulary of their own, which is dropped at the end.
     """
 
     def __init__(self, batch: int = BATCH, limit: int = LIMIT) -> None:
         self._batch_size = batch
         self._limit = limit
-        # The postings made with each vocabulary that was used.
+        # The postings by vocabulary.
         self._runs: list[tuple[Vocabulary, list[Packed]]] = []
         self._lengths: list[NDArray[np.uint32]] = []
         self._sections = 0
         self.postings = 0
-        """How many are held, those of the last batch left out."""
-        self._use(shared_vocabulary())
+        """The number of postings, without those of the current batch."""
+        self._begin_batch(shared_vocabulary())
 
     def add(self, page: IndexedDocument) -> None:
         """Add a page; its sections are numbered in order of their keys, after all earlier ones."""
@@ -257,52 +257,52 @@ class Inversion:
             vocabulary = self._runs[-1][0]
             if len(self._runs) == 1 or vocabulary.is_full:
                 vocabulary = Vocabulary(self._limit)
-            self._use(vocabulary)
+            self._begin_batch(vocabulary)
 
     def finish(self) -> PostingLists:
         """Return the posting lists of all pages. Nothing can be added afterwards."""
         self._flush()
-        keys = self._rank()
-        held = [postings for _, run in self._runs for postings in run]
+        keys = self._number_terms()
+        all_postings = [postings for _, run in self._runs for postings in run]
         self._runs.clear()
-        packed = _join(held, np.uint64)
+        packed = _join(all_postings, np.uint64)
         packed.sort()
         starts, lengths = list_starts(packed, len(keys)), _join(self._lengths, np.uint32)
         return PostingLists(keys, starts, sections_of(packed), weights_of(packed), lengths)
 
-    def _use(self, vocabulary: Vocabulary) -> None:
-        """Begin a batch."""
+    def _begin_batch(self, vocabulary: Vocabulary) -> None:
+        """Begin a batch with a vocabulary."""
         if not self._runs or self._runs[-1][0] is not vocabulary:
             self._runs.append((vocabulary, []))
         self._batch = Batch(vocabulary)
 
     def _flush(self) -> None:
-        """Hold the postings of the batch."""
+        """Store the postings of the batch."""
         batch, first = self._batch, self._sections
         self._sections += batch.sections
         if self._sections > CAPACITY:
-            raise OverflowError(f"an inversion holds at most {CAPACITY} sections")
+            raise OverflowError(f"an inversion has {self._sections:,} sections (limit {CAPACITY:,})")
         lengths = np.zeros(batch.sections)
         for words in batch.text_postings():
             lengths += np.bincount(sections_of(words), weights_of(words), batch.sections)
-            self._hold(words, first)
-        self._hold(batch.facet_postings(), first)
+            self._store(words, first)
+        self._store(batch.facet_postings(), first)
         self._lengths.append(lengths.astype(np.uint32))
 
-    def _hold(self, postings: Packed, first: int) -> None:
+    def _store(self, postings: Packed, first: int) -> None:
         move_sections(postings, first)
         self._runs[-1][1].append(postings)
         self.postings += len(postings)
 
-    def _rank(self) -> list[bytes]:
+    def _number_terms(self) -> list[bytes]:
         """Assign numbers to the terms in the order of their keys, and return the keys."""
         used = [_used_terms(vocabulary, run) for vocabulary, run in self._runs]
         named = [vocabulary.keys(terms) for (vocabulary, _), terms in zip(self._runs, used, strict=True)]
         keys = sorted(set().union(*named))
-        places = {key: place for place, key in enumerate(keys)}
+        new_terms = {key: index for index, key in enumerate(keys)}
         for (vocabulary, run), terms, names in zip(self._runs, used, named, strict=True):
             moved = np.zeros(vocabulary.size, np.uint64)
-            moved[terms] = [places[name] for name in names]
+            moved[terms] = [new_terms[name] for name in names]
             for postings in run:
                 move_terms(postings, moved)
         return keys

@@ -1,7 +1,7 @@
-"""The vocabulary: each distinct raw token is analysed once, and its number leads to those of its terms.
+"""The vocabulary: each distinct raw token is analysed once and gets a number, as each term does.
 
-Text comes in as lists of raw tokens and goes out as arrays of numbers. One vocabulary serves many inversions,
-so that an edit of one document does not stem every word again.
+It translates lists of raw tokens to arrays of term numbers. Many inversions share one vocabulary, so that an
+edit of one document does not stem every word again.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from index.segments.arrays import encode, ranges
 from index.segments.segment import TEXT, term_name
 
 LIMIT = 64_000_000
-"""Bytes, as estimated, at which a vocabulary is full."""
+"""Estimated bytes at which a vocabulary is full."""
 
 SHARED_LIMIT = 16_000_000
-"""The same for the vocabulary that stays with the process."""
+"""Estimated bytes at which the vocabulary that the process shares is full."""
 
-# What a key takes beside its own bytes, as an object, in a dictionary and in the arrays.
+# The estimated bytes of a key without its content: the object, the dictionary entry and the array entries.
 _ENTRY = 180
 
 _Key = TypeVar("_Key", str, bytes)
 
 
 class Numbers(dict[_Key, int]):
-    """Numbers for keys, from 0 in the order in which they are first asked for."""
+    """A dictionary that numbers its keys from 0 in the order of their first lookup."""
 
     def __missing__(self, key: _Key) -> int:
         number = self[key] = len(self)
@@ -45,7 +45,7 @@ class Numbers(dict[_Key, int]):
 
 
 class Vocabulary:
-    """Raw tokens and terms by number, and which terms each raw token stands for; many threads may use it."""
+    """Raw tokens and terms by number, and the terms of each raw token. Safe to use from threads."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -54,44 +54,44 @@ class Vocabulary:
         self._terms: Numbers[str] = Numbers()
         self._keys: list[bytes] = []
         self._bytes = 0
-        # The terms of a raw token stand together in `_stretches`, from `_starts` on: first those that are no
-        # stop words (`_spoken` of them), then those that are (`_all` counts both).
-        self._stretches = array("I")
+        # The terms of a raw token are contiguous in `_token_terms`, from `_starts` on: first those other than
+        # stop words (`_content_counts`), then the stop words (`_all_counts` counts both).
+        self._token_terms = array("I")
         self._starts = array("I")
-        self._spoken = array("I")
-        self._all = array("I")
+        self._content_counts = array("I")
+        self._all_counts = array("I")
         self.numbers([BREAK])
 
     @property
     def is_full(self) -> bool:
-        """Return True if it should be replaced by a new one."""
+        """Return True if the vocabulary should be replaced by a new one."""
         entries = len(self._raws) + len(self._terms)
-        return entries * _ENTRY + len(self._stretches) * 4 + self._bytes >= self._limit
+        return entries * _ENTRY + len(self._token_terms) * 4 + self._bytes >= self._limit
 
     @property
     def size(self) -> int:
-        """Count the terms."""
+        """The number of terms."""
         return len(self._terms)
 
     def numbers(self, raws: Sequence[bytes]) -> NDArray[np.uint32]:
-        """Return the number of each raw token, and add new ones; BREAK has 0 and no terms."""
+        """Return the number of each raw token, and add new tokens. BREAK has the number 0 and no terms."""
         with self._lock:
             numbers = np.fromiter(map(self._raws.__getitem__, raws), np.uint32, len(raws))
             if len(self._raws) > len(self._starts):
-                self._learn(self._raws.since(len(self._starts)))
+                self._add_tokens(self._raws.since(len(self._starts)))
             return numbers
 
     def terms(
         self, numbers: NDArray[np.uint32], *, stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the terms of numbered raw tokens one after another, and how many each of them has."""
+        """Return the terms of numbered raw tokens, one token after another, and the count of each token."""
         with self._lock:
-            counts = _view(self._all if stop_words else self._spoken)[numbers]
+            counts = _view(self._all_counts if stop_words else self._content_counts)[numbers]
             positions = ranges(_view(self._starts)[numbers].astype(np.int64), counts.astype(np.int64))
-            return _view(self._stretches)[positions], counts
+            return _view(self._token_terms)[positions], counts
 
     def term(self, field: str, value: str) -> int:
-        """Return the number of a field's term, which may be new."""
+        """Return the number of a field's term, which is added if it is new."""
         with self._lock:
             return self._terms[term_name(field, value)]
 
@@ -101,30 +101,30 @@ class Vocabulary:
             self._keys += map(encode, self._terms.since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
-    def _learn(self, raws: Sequence[bytes]) -> None:
-        found = expand_raws(raws)
-        for place, terms in enumerate(found):
-            spoken = len(terms)
-            self._all.append(spoken)
+    def _add_tokens(self, raws: Sequence[bytes]) -> None:
+        token_terms = expand_raws(raws)
+        for index, terms in enumerate(token_terms):
+            content_count = len(terms)
+            self._all_counts.append(content_count)
             if not STOP_WORDS.isdisjoint(terms):
-                found[place] = terms = sorted(terms, key=STOP_WORDS.__contains__)
-                spoken -= sum(map(STOP_WORDS.__contains__, terms))
-            self._spoken.append(spoken)
-        start = len(self._stretches)
-        self._starts.extend(islice(accumulate(map(len, found), initial=start), len(found)))
-        beginning = term_name(TEXT, "")
-        self._stretches.extend([self._terms[beginning + term] for terms in found for term in terms])
+                token_terms[index] = terms = sorted(terms, key=STOP_WORDS.__contains__)
+                content_count -= sum(map(STOP_WORDS.__contains__, terms))
+            self._content_counts.append(content_count)
+        start = len(self._token_terms)
+        self._starts.extend(islice(accumulate(map(len, token_terms), initial=start), len(token_terms)))
+        prefix = term_name(TEXT, "")
+        self._token_terms.extend([self._terms[prefix + term] for terms in token_terms for term in terms])
         self._bytes += sum(map(len, raws))
 
 
-_sharing = threading.Lock()
+_shared_lock = threading.Lock()
 _shared = Vocabulary(SHARED_LIMIT)
 
 
 def shared_vocabulary() -> Vocabulary:
     """Return the vocabulary shared by this process; a full one is replaced."""
     global _shared
-    with _sharing:
+    with _shared_lock:
         if _shared.is_full:
             _shared = Vocabulary(SHARED_LIMIT)
         return _shared

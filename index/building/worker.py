@@ -1,6 +1,6 @@
-"""A child process that builds segments of the documents that it receives, block by block.
+"""A child process that builds segments of documents, block by block.
 
-It reads its documents itself, writes its segments to the folder, and returns what it wrote.
+It receives paths, reads the documents itself, writes its segments to the folder, and returns their names.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from workspace.child_processes import Workers
 Block = tuple[str, ...]
 """The paths of neighbouring documents."""
 
-_AHEAD = 2
-_PATIENCE = 60.0
+_MAX_PENDING = 2
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Whose documents are to be read, and where segments go: what `build_segments` is told."""
+    """The source of the documents, the folder of the segments, and the options of `build_segments`."""
 
     source: Source
     folder: Path
@@ -40,16 +40,16 @@ class Task:
 
 
 class _ChildResult(NamedTuple):
-    """What a child wrote: the segments by id, and the documents that could not be read."""
+    """The result of a child: its segments by id, and the documents that could not be read."""
 
     segments: tuple[tuple[str, FileStamp, FileChecksum], ...]
     unreadable: dict[str, str]
 
 
 class BuildProcess:
-    """A child process at work on the next of `blocks`, from entering to leaving a `with`; leaving ends it.
+    """A context manager for a child process that takes its work from `blocks`; leaving it ends the process.
 
-    `handed` has the blocks that it was given so far, `done` counts the documents that it has finished.
+    `sent` has the blocks that were sent so far, `done` counts the documents that are finished.
     """
 
     def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
@@ -58,9 +58,9 @@ class BuildProcess:
         self._task = task
         self._blocks = blocks
         self._has_failed = False
-        # A pool of one: what it is handed is done in order, and in the same process.
-        self._workers = Workers(1, partial(_begin, task))
-        self._waiting: deque[Future[int]] = deque()
+        # A pool of one process runs its tasks in order, and in the same process.
+        self._workers = Workers(1, partial(_start_child, task))
+        self._pending: deque[Future[int]] = deque()
 
     def __enter__(self) -> BuildProcess:
         self._workers.__enter__()
@@ -74,42 +74,42 @@ class BuildProcess:
 
     def refill(self) -> None:
         """Send more blocks if the process has finished some; never wait."""
-        while self._waiting and self._waiting[0].done():
+        while self._pending and self._pending[0].done():
             self._receive()
 
-    def result(self, tell: Callable[[], None]) -> BuiltSegments | None:
-        """Wait for the result, and call `tell` at each progress; return None if the process failed."""
-        while self._waiting:
+    def result(self, report: Callable[[], None]) -> BuiltSegments | None:
+        """Wait for the result, and call `report` after each block; return None if the process failed."""
+        while self._pending:
             self._receive()
-            tell()
+            report()
         if self._has_failed:
             return None
         try:
-            written = self._workers.submit(_finish).result(_PATIENCE)
-        except Exception:  # as below
+            child_result = self._workers.submit(_finish_child).result(_TIMEOUT_S)
+        except Exception:  # as in _receive
             return None
-        segments = (Segment.load(self._task.folder, *one) for one in written.segments)
-        return BuiltSegments(tuple(segments), written.unreadable)
+        segments = (Segment.load(self._task.folder, *one) for one in child_result.segments)
+        return BuiltSegments(tuple(segments), child_result.unreadable)
 
     def _receive(self) -> None:
         try:
-            # One that was stopped, or waits for a disk that is gone, would be waited for without end.
-            self.done += self._waiting.popleft().result(_PATIENCE)
+            # A process that is stopped, or waits for a missing disk, never returns a result.
+            self.done += self._pending.popleft().result(_TIMEOUT_S)
         except Exception:
-            # A failure is not reported: the parent does the work again, and meets the same if it lasts.
+            # The failure is not reported: the parent repeats the work, and raises any lasting error itself.
             self._has_failed = True
-            self._waiting.clear()
+            self._pending.clear()
         self._send_blocks()
 
     def _send_blocks(self) -> None:
-        while not self._has_failed and len(self._waiting) < _AHEAD:
+        while not self._has_failed and len(self._pending) < _MAX_PENDING:
             block = next(self._blocks, None)
             if block is None:
                 return
             self.sent.append(block)
             try:
-                self._waiting.append(self._workers.submit(_add, block))
-            except (OSError, RuntimeError):  # where there is no room for a process, its work is done here
+                self._pending.append(self._workers.submit(_add_block, block))
+            except (OSError, RuntimeError):  # no process can be started, so that this process does the work
                 self._has_failed = True
 
 
@@ -119,31 +119,31 @@ class _ChildState(NamedTuple):
     unreadable: dict[str, str]
 
 
-_building: list[_ChildState] = []
-"""What a child builds; empty in a process that is no child."""
+_child_states: list[_ChildState] = []
+"""The state of a child process; empty in the parent."""
 
 
-def _begin(task: Task) -> None:
-    gc.disable()  # what grows holds no cycles, and would be walked again and again
-    _building.append(_ChildState(task, Builder(task.folder, task.durable, task.limit), {}))
+def _start_child(task: Task) -> None:
+    gc.disable()  # the growing structures have no reference cycles, and scanning them takes long
+    _child_states.append(_ChildState(task, Builder(task.folder, task.durable, task.limit), {}))
 
 
-def _add(block: Block) -> int:
+def _add_block(block: Block) -> int:
     """Add a block, and return its number of documents."""
-    (building,) = _building
-    for page in building.task.source.pages(block):
+    (state,) = _child_states
+    for page in state.task.source.pages(block):
         if isinstance(page, UnreadableDocument):
-            building.unreadable[page.path] = page.blob
+            state.unreadable[page.path] = page.blob
         else:
-            building.builder.add(page)
+            state.builder.add(page)
     return len(block)
 
 
-def _finish() -> _ChildResult:
-    (building,) = _building
+def _finish_child() -> _ChildResult:
+    (state,) = _child_states
     segments = tuple(
         (segment.id, segment.stamp, segment.checksum)
-        for segment in building.builder.finish()
+        for segment in state.builder.finish()
         if segment.stamp and segment.checksum
     )
-    return _ChildResult(segments, building.unreadable)
+    return _ChildResult(segments, state.unreadable)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 class DocumentLink(NamedTuple):
     """A link and its target.
-    stands in (None: of none); `to` is the key of the section that it leads to, None for the document itself.
+
+    `section` is the key of the section that contains the link, None outside sections. `to` is the key of the
+    target section, None for the document itself.
     """
 
     source: str
@@ -38,17 +40,17 @@ class DocumentLink(NamedTuple):
 
     @property
     def source_address(self) -> str:
-        """The address of the section that contains it."""
+        """The address of the section that contains the link."""
         return self.source if self.section is None else f"{self.source}#{self.section}"
 
     @property
     def is_broken(self) -> bool:
-        """Return True if it names something of the repository that does not exist."""
+        """Return True if the target should be in the repository but does not exist."""
         return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
 def resolve_outgoing(world: FileTree, document: Document) -> list[DocumentLink]:
-    """Return the links of a document in document order; definitions count where they are used."""
+    """Return the links of a document in document order; a definition counts where it is used."""
     links = read_cached_links(document, wiki=world.rules.wiki).links
     return list(_resolve_links(world, document.path, (make_reference(document, link) for link in links)))
 
@@ -62,32 +64,32 @@ def resolve_backlinks(
     """
     path = document.path
 
-    def leads_there(link: DocumentLink) -> bool:
+    def targets_document(link: DocumentLink) -> bool:
         return link.path == path and link.status is LinkStatus.OK
 
-    found = list(filter(leads_there, resolve_outgoing(world, document))) if own else []
+    backlinks = list(filter(targets_document, resolve_outgoing(world, document))) if own else []
     may_name = make_name_test(path)
     for source, record in records:
         if source != path:
-            likely = (item for item in record.references if may_name(item.destination))
-            found.extend(filter(leads_there, _resolve_links(world, source, likely)))
-    return found
+            candidates = (item for item in record.references if may_name(item.destination))
+            backlinks.extend(filter(targets_document, _resolve_links(world, source, candidates)))
+    return backlinks
 
 
 def _resolve_links(world: FileTree, source: str, references: Iterable[Reference]) -> Iterator[DocumentLink]:
-    known: dict[tuple[LinkKind, str], ResolvedLink] = {}
+    resolved_links: dict[tuple[LinkKind, str], ResolvedLink] = {}
     for item in references:
         if item.kind is LinkKind.DEFINITION:
             continue
-        what = (item.kind, item.destination)
-        if what not in known:
-            known[what] = resolve(world, source, _as_link(item))
-        resolved = known[what]
+        target = (item.kind, item.destination)
+        if target not in resolved_links:
+            resolved_links[target] = resolve(world, source, _as_link(item))
+        resolved = resolved_links[target]
         yield DocumentLink(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
 
 
 def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
-    """Return the key of the section that a link leads to."""
+    """Return the key of the section that a link targets."""
     if resolved.place is None or resolved.place.section is None or resolved.path is None:
         return None
     document = world.document(resolved.path)

@@ -1,7 +1,7 @@
-"""Reading the links of all documents in other processes, while the server answers.
+"""A reader of the links of all documents, in other processes.
 
-Reading takes seconds for many documents, and in this process it would delay every answer. Blocks of a process
-that fails or is killed are read again here.
+Reading many documents takes seconds, and in this process it would delay every response. Blocks of a process
+that fails or is killed are read again in this process.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
 
-ALONE = 500
-"""Fewer documents than this are read here: another process takes as long to start."""
+MIN_DOCUMENTS_FOR_CHILDREN = 500
+"""Fewer documents are read in this process, because another process takes as long to start."""
 
-_BLOCK = 64
-_MOST = 2  # processes
+_BLOCK_SIZE = 64
+_MAX_PROCESSES = 2
 _NICENESS = 10  # of 19
 
 _Block = Sequence[tuple[str, str]]
@@ -36,7 +36,7 @@ class LinkReader(NamedTuple):
     """A reader of links: the repository, the size limit, and the link rules."""
 
     git: GitReader
-    most: int
+    max_bytes: int
     rules: LinkRules
 
     @classmethod
@@ -47,10 +47,10 @@ class LinkReader(NamedTuple):
     def record(self, path: str, blob: str) -> LinkRecord:
         """Return the links of one document.
 
-        A document that is too large may link anywhere; binary data has none.
+        A document that is too large may link anywhere; binary data has no links.
         """
         try:
-            data = self.git.blob_within(blob, self.most)
+            data = self.git.blob_within(blob, self.max_bytes)
             if data is None:
                 return OPEN
             check_pointer(path, data)
@@ -61,7 +61,7 @@ class LinkReader(NamedTuple):
             return OPEN
 
     def row(self, path: str, blob: str) -> DocumentRow:
-        """Return the links of one document as the store holds them."""
+        """Return the row of one document for the store."""
         record = self.record(path, blob)
         return DocumentRow(path, blob, record.to_bytes(), record.keys(path, self.rules))
 
@@ -71,16 +71,22 @@ class LinkReader(NamedTuple):
 
 
 def read_rows(
-    reading: LinkReader, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
+    reader: LinkReader, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
 ) -> Iterator[DocumentRow]:
     """Yield the rows of many documents, in no order; a few documents are read in this process.
 
-    If no caller waits for them, one process of low priority reads them.
+    If no caller waits for the rows, one process of low priority reads the documents.
     """
     total, done = len(documents), 0
-    processes = 0 if total < ALONE else min(_MOST, os.cpu_count() or 1) if is_waited_for else 1
-    blocks = (documents[first : first + _BLOCK] for first in range(0, total, _BLOCK))
-    for _, rows in process_map(reading.rows, blocks, processes, None if is_waited_for else _lower_priority):
+    processes = (
+        0
+        if total < MIN_DOCUMENTS_FOR_CHILDREN
+        else min(_MAX_PROCESSES, os.cpu_count() or 1)
+        if is_waited_for
+        else 1
+    )
+    blocks = (documents[first : first + _BLOCK_SIZE] for first in range(0, total, _BLOCK_SIZE))
+    for _, rows in process_map(reader.rows, blocks, processes, None if is_waited_for else _lower_priority):
         yield from rows
         done += len(rows)
         if progress:

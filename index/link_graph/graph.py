@@ -1,11 +1,11 @@
-"""LinkGraph: which documents link to a path, at a given commit.
+"""The link graph of a branch: the documents that link to a path, at a given commit.
 
     missing, damaged, built with other rules, at a lost commit   ->  read all documents again
     behind the tip                                               ->  read changed documents
-    another commit than the graph's                              ->  read the difference for this answer
+    another commit than the graph's                              ->  read the difference for this query only
 
-The graph is a cache next to the index, which stays equally fast. A document whose version the graph does not
-have counts as one that may link anywhere.
+The graph is a cache in a file next to the index, and searches never wait for it. A document whose version is
+not in the graph is treated as one that may link anywhere.
 """
 
 from __future__ import annotations
@@ -36,209 +36,223 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FEW = 300
-"""Changed documents that are read while somebody waits."""
+_MAX_READ_WAITING = 300
+"""The largest number of changed documents that are read while a caller waits."""
 
-_TRIES = 20
-_LAST = 5.0
-"""Seconds that closing waits for a thread that reads documents."""
+_ATTEMPTS = 20
+_CLOSE_TIMEOUT_S = 5.0
+"""Seconds that `close` waits for a thread that reads documents."""
 
 
 class LinkGraph:
     """The link graph of a workspace's served branch. Safe to use from several threads.
 
-    `home` is its location: that of the index, but an object of its own.
+    `index_location` is the location of the index, as a separate object.
     """
 
-    def __init__(self, workspace: Workspace, home: IndexLocation) -> None:
+    def __init__(self, workspace: Workspace, index_location: IndexLocation) -> None:
         """Open nothing yet."""
         self._workspace = workspace
-        self._home = home
-        self._place: OpenGraph | None = None
-        self._opening = threading.Lock()
-        self._following = threading.Lock()
+        self._index_location = index_location
+        self._graph: OpenGraph | None = None
+        self._open_lock = threading.Lock()
+        self._update_lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._is_closing = False
-        self._stood: Snapshot | None = None
+        self._last_snapshot: Snapshot | None = None
 
     @cached_property
-    def _long(self) -> LongRecords:
+    def _long_records(self) -> LongRecords:
         from index.link_graph.records import LongRecords
 
         return LongRecords()
 
     @property
     def is_reading(self) -> bool:
-        """Return True if a thread that `begin` started is reading all documents."""
+        """Return True if a thread of `begin` is reading all documents."""
         reader = self._reader
         return reader is not None and reader.is_alive()
 
     def follow(
         self, snapshot: Snapshot, progress: Progress | None = None, *, is_waited_for: bool = True
     ) -> None:
-        """Bring the graph to a snapshot, however many documents have to be read.
+        """Update the graph to a snapshot, even if all documents have to be read.
 
         Without `is_waited_for` it runs at low priority. Raises IndexBusy, DamagedRepository.
         """
 
-        def bring(graph: OpenGraph) -> None:
-            standing, wanted = graph.store.read_state(), GraphState.of(snapshot)
-            if wanted.is_same(standing) or self._advance(graph.store, standing, snapshot):
+        def update(graph: OpenGraph) -> None:
+            graph_state, target_state = graph.store.read_state(), GraphState.of(snapshot)
+            if target_state.is_same(graph_state) or self._advance(graph.store, graph_state, snapshot):
                 return
             with graph.exclusive(progress):
-                if graph.store.read_state() != standing:
-                    raise BaseMoved("another process was first", fix="Look at it again.", commit=None)
+                if graph.store.read_state() != graph_state:
+                    raise BaseMoved(
+                        "another process has changed the link graph", fix="Read its state again.", commit=None
+                    )
                 rows = self._rows(snapshot, progress, is_waited_for)
-                graph.store.replace(wanted, rows, standing)
+                graph.store.replace(target_state, rows, graph_state)
 
-        with self._following:
+        with self._update_lock:
             self._is_closing = False
-            self._do(bring)
+            self._run(update)
 
     def begin(self, snapshot: Snapshot) -> threading.Thread:
         """Call `follow` in a new thread, unless one is running; return that thread."""
 
         def work() -> None:
-            with suppress(WorkspaceError):  # whoever asks goes on without the graph, and begins it again
+            with suppress(WorkspaceError):  # callers work without the graph, and call `begin` again
                 self.follow(snapshot, is_waited_for=False)
 
-        with self._opening:
+        with self._open_lock:
             if self._reader is None or not self._reader.is_alive():
                 self._reader = threading.Thread(target=work, name="links", daemon=True)
                 self._reader.start()
             return self._reader
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Implement `Inbound` in any state of the graph; never wait until all documents are read."""
+        """Return the documents that may link to some paths, as `Inbound` requires.
+
+        Works in any state of the graph, and never waits until all documents are read.
+        """
         try:
-            known = self._query(snapshot, paths)
+            results = self._query(snapshot, paths)
         except (IndexBusy, IndexDamaged, IndexUnwritable):
-            known = None
-        if known is None:
+            results = None
+        if results is None:
             return ScannedInbound().linking_to(snapshot, paths)
-        found, unknown = known
-        own = (path for path in paths if _is_document(snapshot, path))
+        linking, unknown = results
+        documents = (path for path in paths if _is_document(snapshot, path))
         return sorted(
-            {*(item.path for item in found), *scan_documents(snapshot, unknown.items(), paths), *own}
+            {*(item.path for item in linking), *scan_documents(snapshot, unknown.items(), paths), *documents}
         )
 
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
-        Of a long document only the links that may lead there are returned. Returns None if too many documents
-        have to be read first, as `follow` does. Raises IndexBusy.
+        Of a long document only the links that may target the path are returned. Returns None if too many
+        documents have to be read first; `follow` reads them. Raises IndexBusy.
         """
         from index.link_graph.build import LinkReader
         from index.link_graph.records import path_keys
 
         rules = GraphState.of(snapshot).rules
-        known = self._query(snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long)
-        if known is None or len(known[1]) > _FEW:
+        results = self._query(
+            snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_records
+        )
+        if results is None or len(results[1]) > _MAX_READ_WAITING:
             return None
-        reading = LinkReader.of(snapshot)
-        likely = partial(self._long.likely, rules, path, reading.record)
-        records = [(item.path, likely(item)) for item in known[0]]
+        reader = LinkReader.of(snapshot)
+        select_likely = partial(self._long_records.likely, rules, path, reader.record)
+        records = [(item.path, select_likely(item)) for item in results[0]]
         keys = set(path_keys(path))
-        for source, blob in known[1].items():
-            record = reading.record(source, blob)
-            if keys & record.keys(source, reading.rules):
+        for source, blob in results[1].items():
+            record = reader.record(source, blob)
+            if keys & record.keys(source, reader.rules):
                 records.append((source, record))
         return sorted(records, key=lambda item: item[0])
 
     def all_records(
         self, snapshot: Snapshot, path: str, progress: Progress | None = None
     ) -> list[tuple[str, LinkRecord]]:
-        """Return the records, however long it takes. Raises IndexBusy, DamagedRepository."""
+        """Return the same as `records`, after reading all documents if needed.
+
+        Raises IndexBusy, DamagedRepository.
+        """
         from index.link_graph.build import LinkReader
 
         if snapshot.commit == self._workspace.tip():
             self.follow(snapshot, progress)
-        known = self.records(snapshot, path)
-        if known is not None:
-            return known
-        reading, documents = LinkReader.of(snapshot), snapshot.documents
+        results = self.records(snapshot, path)
+        if results is not None:
+            return results
+        reader, documents = LinkReader.of(snapshot), snapshot.documents
         return [
-            (source, reading.record(source, documents[source]))
+            (source, reader.record(source, documents[source]))
             for source in self.linking_to(snapshot, (path,))
         ]
 
     def close(self) -> None:
-        """Close the file, and stop reading; the next use opens it again."""
+        """Close the file and stop reading; the next use opens it again."""
         self._is_closing = True
         reader = self._reader
         if reader is not None:
-            reader.join(_LAST)
-        with self._opening:
-            # A reader that waits for another process still uses the file, and lets go of it by itself.
-            if self._place is not None and (reader is None or not reader.is_alive()):
-                self._place.store.close()
-            self._place = self._stood = None
-            self._home.reset()
+            reader.join(_CLOSE_TIMEOUT_S)
+        with self._open_lock:
+            # A reader that waits for another process still uses the file, and closes it when it ends.
+            if self._graph is not None and (reader is None or not reader.is_alive()):
+                self._graph.store.close()
+            self._graph = self._last_snapshot = None
+            self._index_location.reset()
 
     def _query(
         self, snapshot: Snapshot, paths: Collection[str], has: Callable[[str, str], bool] | None = None
     ) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
         """Return the graph's links to some paths, and the documents whose versions it does not have.
 
-        Returns None if the graph is empty, or cannot be compared with the snapshot.
+        Returns None if the graph is empty or cannot be compared with the snapshot.
         """
         from index.link_graph.records import path_keys
 
         keys = {key for path in paths for key in path_keys(path)}
 
-        def ask(graph: OpenGraph) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
+        def query(graph: OpenGraph) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
             self._catch_up(graph.store, snapshot)
-            standing, found = graph.store.linking(keys, has)
-            if GraphState.of(snapshot).is_same(standing):
-                return found, {}
-            changes = self._changes(standing, snapshot)
+            graph_state, linking = graph.store.linking(keys, has)
+            if GraphState.of(snapshot).is_same(graph_state):
+                return linking, {}
+            changes = self._changes(graph_state, snapshot)
             if changes is None:
                 return None
             unknown = {path: blob for path, blob in changes.items() if blob is not None}
-            return [item for item in found if item.path not in changes], unknown
+            return [item for item in linking if item.path not in changes], unknown
 
-        return self._do(ask)
+        return self._run(query)
 
     def _catch_up(self, store: LinkStore, snapshot: Snapshot) -> None:
         """Add a few changed documents of the tip, unless another thread does so."""
-        standing = store.read_state()
-        if standing is None or GraphState.of(snapshot).is_same(standing):
+        graph_state = store.read_state()
+        if graph_state is None or GraphState.of(snapshot).is_same(graph_state):
             return
-        if snapshot.commit == self._workspace.tip() and self._following.acquire(blocking=False):
+        if snapshot.commit == self._workspace.tip() and self._update_lock.acquire(blocking=False):
             try:
-                self._advance(store, standing, snapshot)
+                self._advance(store, graph_state, snapshot)
             finally:
-                self._following.release()
+                self._update_lock.release()
 
-    def _advance(self, store: LinkStore, standing: GraphState | None, snapshot: Snapshot) -> bool:
-        """Add what changed; return False if there is no base, or if too much changed."""
+    def _advance(self, store: LinkStore, graph_state: GraphState | None, snapshot: Snapshot) -> bool:
+        """Add the changed documents; return False if there is no base, or if too many changed."""
         from index.link_graph.build import LinkReader
 
-        changes = self._changes(standing, snapshot)
-        if standing is None or changes is None:
+        changes = self._changes(graph_state, snapshot)
+        if graph_state is None or changes is None:
             return False
-        # The listing of a new commit takes longer than all else here, and few changes do without.
-        if len(changes) > _FEW and len(changes) > len(snapshot.documents) / 3:
+        # Listing the documents of a new commit is the slowest step, and it is not needed for few changes.
+        if len(changes) > _MAX_READ_WAITING and len(changes) > len(snapshot.documents) / 3:
             return False
-        reading = LinkReader.of(snapshot)
-        rows = [reading.row(path, blob) for path, blob in changes.items() if blob is not None]
-        gone = [path for path, blob in changes.items() if blob is None]
-        store.apply(standing, GraphState.of(snapshot), rows, gone)
-        self._stood = snapshot
+        reader = LinkReader.of(snapshot)
+        rows = [reader.row(path, blob) for path, blob in changes.items() if blob is not None]
+        deleted = [path for path, blob in changes.items() if blob is None]
+        store.apply(graph_state, GraphState.of(snapshot), rows, deleted)
+        self._last_snapshot = snapshot
         return True
 
-    def _changes(self, standing: GraphState | None, snapshot: Snapshot) -> dict[str, str | None] | None:
+    def _changes(self, graph_state: GraphState | None, snapshot: Snapshot) -> dict[str, str | None] | None:
         """Return the blobs of the documents that differ from the graph's; None if that is unknown."""
-        if standing is None or standing.rules != GraphState.of(snapshot).rules or standing.commit is None:
+        if (
+            graph_state is None
+            or graph_state.rules != GraphState.of(snapshot).rules
+            or graph_state.commit is None
+        ):
             return None
-        stood = self._stood
+        base_snapshot = self._last_snapshot
         try:
-            if stood is None or stood.commit != standing.commit:
-                if not self._workspace.exists(standing.commit):
+            if base_snapshot is None or base_snapshot.commit != graph_state.commit:
+                if not self._workspace.exists(graph_state.commit):
                     return None
-                stood = self._workspace.snapshot(standing.commit)
-            return {path: blob for path, _, blob in changed_documents(stood, snapshot)}
-        except DamagedRepository:  # it was reset away, and is pruned by halves
+                base_snapshot = self._workspace.snapshot(graph_state.commit)
+            return {path: blob for path, _, blob in changed_documents(base_snapshot, snapshot)}
+        except DamagedRepository:  # the commit was removed from the branch and is partly pruned
             return None
 
     def _rows(
@@ -249,52 +263,52 @@ class LinkGraph:
         documents = list(snapshot.documents.items())
         for row in read_rows(LinkReader.of(snapshot), documents, progress, is_waited_for=is_waited_for):
             if self._is_closing:
-                raise IndexBusy("the link graph was closed while it was made", fix="Open it again.")
+                raise IndexBusy("the link graph was closed while it was being built", fix="Open it again.")
             yield row
 
-    def _do(self, work: Callable[[OpenGraph], T]) -> T:
-        """Run work on the graph; retry it if another writer was first, and rebuild or relocate on failure."""
-        for _ in range(_TRIES):
+    def _run(self, work: Callable[[OpenGraph], T]) -> T:
+        """Run work on the graph. Retry it after another writer's change or a damaged file."""
+        for _ in range(_ATTEMPTS):
             graph = self._open()
             try:
                 return work(graph)
             except BaseMoved:
                 continue
             except IndexDamaged:
-                self._renew(graph)
+                self._discard_damaged(graph)
             except IndexUnwritable:
                 if graph.location is None:
                     raise
-                self._home.fall_back(graph.location)
-        raise IndexBusy("the branch moves faster than its links can follow", fix="Try again in a moment.")
+                self._index_location.fall_back(graph.location)
+        raise IndexBusy("the branch changes faster than its links can be read", fix="Try again in a moment.")
 
     def _open(self) -> OpenGraph:
         from index.link_graph.location import OpenGraph
 
-        with self._opening:
+        with self._open_lock:
             while True:
-                location = self._home.resolve()
-                if self._place is not None and self._place.is_at(location):
-                    return self._place
+                location = self._index_location.resolve()
+                if self._graph is not None and self._graph.is_at(location):
+                    return self._graph
                 try:
-                    self._place = OpenGraph.open(location)
+                    self._graph = OpenGraph.open(location)
                 except (IndexUnwritable, IndexDamaged):
                     if location is None:
                         raise
-                    self._home.fall_back(location)
+                    self._index_location.fall_back(location)
 
-    def _renew(self, graph: OpenGraph) -> None:
+    def _discard_damaged(self, graph: OpenGraph) -> None:
         """Remove a damaged graph, unless another thread has done so."""
         from index.link_graph.location import discard
 
-        with self._opening:
-            if self._place is graph:
-                self._place = None
+        with self._open_lock:
+            if self._graph is graph:
+                self._graph = None
                 if graph.location is not None:
                     discard(graph.location)
 
 
 def _is_document(snapshot: Snapshot, path: str) -> bool:
-    """Return True if a path is a document; the commit need not be listed for it."""
+    """Return True if a path is a document, without listing the commit."""
     entry = snapshot.entry(path)
     return entry is not None and entry.is_blob and snapshot.config.is_document(path)

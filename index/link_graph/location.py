@@ -25,10 +25,10 @@ from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 
 SCHEMA = 1
-"""The version of the tables and of what is kept; a graph of another version is not opened."""
+"""The version of the tables and records; a graph of another version is not opened."""
 
-_PATIENCE = 300.0
-"""Seconds to wait for another process that reads every document."""
+_TIMEOUT_S = 300.0
+"""Seconds to wait for another process that reads all documents."""
 
 
 class OpenGraph(NamedTuple):
@@ -54,7 +54,7 @@ class OpenGraph(NamedTuple):
         return cls(store, location, None)
 
     def is_at(self, location: Location | None) -> bool:
-        """Return True if this is the graph of a location, and its file is still the current one."""
+        """Return True if this is the graph of a location, and its file was not replaced."""
         if location is None or location != self.location:
             return location == self.location
         try:
@@ -64,23 +64,23 @@ class OpenGraph(NamedTuple):
 
     @contextmanager
     def exclusive(self, progress: Progress | None) -> Iterator[None]:
-        """Lock out other processes that would read all documents too. Raises IndexBusy, IndexUnwritable."""
+        """Prevent other processes from reading all documents too. Raises IndexBusy, IndexUnwritable."""
         if self.location is None:
             yield
             return
 
-        def waiting() -> None:
+        def report_waiting() -> None:
             if progress:
                 progress(0, 0, "Waiting for another process to read links")
 
-        with hold_lock(self.location.folder / "links.lock", _PATIENCE, waiting):
+        with hold_lock(self.location.folder / "links.lock", _TIMEOUT_S, report_waiting):
             yield
 
 
 def discard(location: Location) -> None:
-    """Remove the graphs in a folder, those of other versions too.
+    """Remove the graphs in a folder, including those of other versions.
 
-    A process that has one open can still use it.
+    A process that has a graph open can still use it.
     """
     with suppress(OSError):
         remove_entries(entry for entry in location.folder.iterdir() if entry.name.startswith("links-"))

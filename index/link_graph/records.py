@@ -1,11 +1,11 @@
-"""Records of a document's links: the links that may lead to another file of the repository.
+"""Records of a document's links: the links that may target another file of the repository.
 
 All paths by which a link may name a file have one key. A destination may leave out an extension, or name the
-folder of a README. Which of these is meant depends on the other files (`workspace.links.resolve`). Paths that
-differ only in this way share a key, so a lookup finds too many links rather than too few.
+folder of a README. The other files decide its meaning (`workspace.links.resolver`). Paths that differ only in
+this way share a key, so that a lookup finds too many links rather than too few.
 
 `LongRecords` groups the links of long documents by name, so that a table of contents with thousands of links
-is read once.
+is parsed once.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import Link
 
-_LONGEST = max(map(len, ENDINGS))
-_WIKI = "\0"  # is in no path
+_MAX_ENDING = max(map(len, ENDINGS))
+_WIKI = "\0"  # occurs in no path
 ANYTHING = 0
 """The key of a link that may mean any file."""
 
 
 def path_keys(path: str) -> tuple[int, ...]:
     """Return the keys of links to a file or folder: as a path, and as a wiki link's page."""
-    return ANYTHING, _digest(_bare(path)), _digest(_WIKI + _page(path))
+    return ANYTHING, _digest(_normalize_path(path)), _digest(_WIKI + _page_name(path))
 
 
 def link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
-    """Return the keys of what a link in the document `source` may mean; none outside the repository."""
+    """Yield the keys of a link in the document `source`; nothing for targets outside the repository."""
     if kind is LinkKind.WIKI:
-        yield _digest(_WIKI + _page(destination.partition("#")[0].strip()))
+        yield _digest(_WIKI + _page_name(destination.partition("#")[0].strip()))
         return
     target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
     if target is None or target.outside:
         return
-    yield _digest(_bare(target.path))
+    yield _digest(_normalize_path(target.path))
     if target.literal is not None:
-        yield _digest(_bare(target.literal))
+        yield _digest(_normalize_path(target.literal))
 
 
 def make_name_test(path: str) -> Callable[[str], bool]:
-    """Return a quick test of whether a destination may name a document and has to be resolved."""
+    """Return a fast predicate that is True if a destination may name a document and must be resolved."""
     names = matching_names(path)
-    # What is left of a name without its endings begins it; to take them off takes longer than this look.
-    begins = tuple(names - {""})
+    # A name begins with its stem, and comparing beginnings is faster than removing endings.
+    stems = tuple(names - {""})
 
     def may_name(destination: str) -> bool:
-        last, is_odd = _last_part(destination)
-        if not is_odd and last and not last.startswith(begins):
+        last_part, is_unusual = _last_part(destination)
+        if not is_unusual and last_part and not last_part.startswith(stems):
             return False
-        return is_odd or _without_endings(last) in names
+        return is_unusual or _without_endings(last_part) in names
 
     return may_name
 
@@ -75,20 +75,20 @@ def matching_names(path: str) -> frozenset[str]:
 def destination_name(destination: str) -> str | None:
     """Return the last name of a destination, in lower case and without extensions.
 
-    Returns None if its spelling is so unusual that it may be any name.
+    Returns None if its spelling is unusual, so that it may be any name.
     """
-    last, is_odd = _last_part(destination)
-    return None if is_odd else _without_endings(last)
+    last_part, is_unusual = _last_part(destination)
+    return None if is_unusual else _without_endings(last_part)
 
 
 def _last_part(destination: str) -> tuple[str, bool]:
-    """Return the last part of a destination's path in lower case, and whether its spelling is unusual."""
-    written = destination.partition("#")[0].partition("?")[0]
-    last = written.rstrip("/").rpartition("/")[2].lower()
-    return last, "%" in last or last != last.strip() or not written.isprintable()
+    """Return the last part of a destination's path in lower case, and True if its spelling is unusual."""
+    path = destination.partition("#")[0].partition("?")[0]
+    last_part = path.rstrip("/").rpartition("/")[2].lower()
+    return last_part, "%" in last_part or last_part != last_part.strip() or not path.isprintable()
 
 
-def _bare(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Return a path without extensions, and without the names of files that represent their folder."""
     while True:
         shorter = _without_endings(path)
@@ -103,14 +103,14 @@ def _bare(path: str) -> str:
 def _without_endings(path: str) -> str:
     end = len(path)
     while True:
-        tail = path[max(0, end - _LONGEST) : end].lower()
+        tail = path[max(0, end - _MAX_ENDING) : end].lower()
         ending = next((ending for ending in ENDINGS if tail.endswith(ending)), None)
         if ending is None:
             return path[:end]
         end -= len(ending)
 
 
-def _page(path: str) -> str:
+def _page_name(path: str) -> str:
     """Return the last part of a path in lower case, without an extension."""
     return _without_endings(path.rstrip("/").rpartition("/")[2]).lower()
 
@@ -121,8 +121,8 @@ def _digest(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()) >> 1
 
 
-LONGEST = 4_096
-"""Characters of a destination that are kept. A document with a longer one may link to anything."""
+MAX_DESTINATION = 4_096
+"""The largest length of a stored destination. A document with a longer one may link to any file."""
 
 _KINDS = {kind.value: kind for kind in LinkKind}
 
@@ -142,17 +142,17 @@ class Reference(NamedTuple):
 
 
 class LinkRecord(NamedTuple):
-    """A document's links in document order; if `is_open`, the list is incomplete and it may link anywhere."""
+    """A document's links in document order. If `is_open` is True, the document may also link anywhere."""
 
     references: tuple[Reference, ...] = ()
     is_open: bool = False
 
     def keys(self, source: str, rules: LinkRules) -> frozenset[int]:
-        """Return the keys of everything that the links of the document `source` may mean."""
-        found = {ANYTHING} if self.is_open else set()
+        """Return the keys of all links of the document `source`."""
+        keys = {ANYTHING} if self.is_open else set()
         for destination, kind in {(item.destination, item.kind) for item in self.references}:
-            found.update(link_keys(kind, destination, source, rules))
-        return frozenset(found)
+            keys.update(link_keys(kind, destination, source, rules))
+        return frozenset(keys)
 
     def to_bytes(self) -> bytes:
         """Serialize the record."""
@@ -175,7 +175,7 @@ class LinkRecord(NamedTuple):
                 is_open,
             )
         except KeyError as error:
-            raise ValueError(f"no link is a {error}") from error
+            raise ValueError(f"unknown kind of link {error}") from error
 
 
 OPEN = LinkRecord(is_open=True)
@@ -198,78 +198,86 @@ def make_record(document: Document, rules: LinkRules) -> LinkRecord:
     for link in read_cached_links(document, wiki=rules.wiki).links:
         if not _may_leave(link.destination, link.kind):
             continue
-        if len(link.destination) > LONGEST:
+        if len(link.destination) > MAX_DESTINATION:
             is_open = True
             continue
         references.append(make_reference(document, link))
-    return LinkRecord(_local(references, document.path, rules), is_open)
+    return LinkRecord(_local_references(references, document.path, rules), is_open)
 
 
 def _may_leave(destination: str, kind: LinkKind) -> bool:
-    """Return True if a link may lead to another file; links within a document need no record."""
+    """Return True if a link may target another file; links within a document need no record."""
     return kind is not LinkKind.AUTOLINK and not destination.startswith(("#", "https://", "http://"))
 
 
-def _local(references: Iterable[Reference], source: str, rules: LinkRules) -> tuple[Reference, ...]:
-    known: dict[tuple[LinkKind, str], bool] = {}
-    kept: list[Reference] = []
+def _local_references(
+    references: Iterable[Reference], source: str, rules: LinkRules
+) -> tuple[Reference, ...]:
+    is_local: dict[tuple[LinkKind, str], bool] = {}
+    local: list[Reference] = []
     for item in references:
-        what = (item.kind, item.destination)
-        if what not in known:
-            known[what] = any(True for _ in link_keys(item.kind, item.destination, source, rules))
-        if known[what]:
-            kept.append(item)
-    return tuple(kept)
+        target = (item.kind, item.destination)
+        if target not in is_local:
+            is_local[target] = any(True for _ in link_keys(item.kind, item.destination, source, rules))
+        if is_local[target]:
+            local.append(item)
+    return tuple(local)
 
 
-LONG = 200
-"""References of a record that is worth to be kept; shorter ones are read faster than they are kept."""
+LONG_RECORD = 200
+"""The number of references from which a record is cached; shorter ones are parsed fast enough."""
 
-MOST = 60_000
-"""References that are kept in all, of some 400 bytes each."""
+MAX_CACHED_REFERENCES = 60_000
+"""The largest number of cached references in all, of about 400 bytes each."""
 
 Key = tuple[str, str, str]
 
 
 class LongRecords:
-    """Long records by rules, path and blob. Safe to use from threads."""
+    """A cache of long records by rules, path and blob. Safe to use from threads."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._cache: LRUCache[Key, _ReferencesByName] = LRUCache(most, lambda one: one.size)
+    def __init__(self, max_references: int = MAX_CACHED_REFERENCES) -> None:
+        self._cache: LRUCache[Key, _ReferencesByName] = LRUCache(max_references, lambda item: item.size)
 
     def __contains__(self, key: object) -> bool:
         return key in self._cache
 
     def likely(
-        self, rules: str, path: str, read: Callable[[str, str], LinkRecord], found: LinkingDocument
+        self, rules: str, path: str, read: Callable[[str, str], LinkRecord], document: LinkingDocument
     ) -> LinkRecord:
-        """Return a document's links; of a long document only those that may lead to a path.
+        """Return a document's links; of a long document only those that may target a path.
 
         `read` reads a record by path and blob again, because a cached one may have been evicted.
         """
-        key = (rules, found.path, found.blob)
-        long = self._cache.find(key)
-        if long is None:
-            record = LinkRecord.from_bytes(found.record) if found.record else read(found.path, found.blob)
-            if len(record.references) < LONG:
+        key = (rules, document.path, document.blob)
+        references = self._cache.find(key)
+        if references is None:
+            record = (
+                LinkRecord.from_bytes(document.record)
+                if document.record
+                else read(document.path, document.blob)
+            )
+            if len(record.references) < LONG_RECORD:
                 return record
-            long = _ReferencesByName(record)
-            self._cache.put(key, long)
-        return long.likely(path)
+            references = _ReferencesByName(record)
+            self._cache.put(key, references)
+        return references.likely(path)
 
 
 class _ReferencesByName:
-    """The references of a record by the last name of each; None has those of unusual spelling."""
+    """The references of a record by their last names; the key None has those with unusual spelling."""
 
     def __init__(self, record: LinkRecord) -> None:
         self._is_open = record.is_open
         self.size = len(record.references)
-        self._places: dict[str | None, list[tuple[int, Reference]]] = {}
-        for place, item in enumerate(record.references):
-            self._places.setdefault(destination_name(item.destination), []).append((place, item))
+        self._by_name: dict[str | None, list[tuple[int, Reference]]] = {}
+        for position, item in enumerate(record.references):
+            self._by_name.setdefault(destination_name(item.destination), []).append((position, item))
 
     def likely(self, path: str) -> LinkRecord:
-        found: list[tuple[int, Reference]] = []
+        references: list[tuple[int, Reference]] = []
         for name in (None, *matching_names(path)):
-            found += self._places.get(name, ())
-        return LinkRecord(tuple(item for _, item in sorted(found, key=lambda one: one[0])), self._is_open)
+            references += self._by_name.get(name, ())
+        return LinkRecord(
+            tuple(item for _, item in sorted(references, key=lambda item: item[0])), self._is_open
+        )

@@ -1,15 +1,15 @@
-"""The store of the link graph: the tables of one SQLite file, or of the memory of one process.
+"""The store of the link graph: tables in one SQLite file, or in the memory of one process.
 
-    state       the graph's commit, tree and rules, and a sum of the documents
+    state       the graph's commit, tree and rules, and a checksum of the documents
     documents   each document's path, blob, record of links and keys, with a CRC-32 over all of them
-    inbound     for each key of a link (`index.link_graph.records`), the documents that have one
+    inbound     for each key of a link (`index.link_graph.records`), the documents with such a link
 
-One transaction changes the rows together with the commit that they represent, from the commit that the writer
-read. Another writer's change in between is BaseMoved. Nothing is forced to the disk: damage by a power loss
-is found when the file is opened, by SQLite's own check of its pages and by sums over every row. A file that
-is damaged while it is open may give wrong answers until it is opened again.
+One transaction changes the rows and their commit, starting from the commit that the writer read. If another
+writer has changed it meanwhile, BaseMoved is raised. Nothing is forced to the disk. Damage by a power loss is
+detected when the file is opened, by SQLite's check of its pages and by checksums of every row. A file that is
+damaged while it is open may give wrong results until it is opened again.
 
-This is the only module that imports `sqlite3`; it is opened so that nothing in a file is executed.
+This is the only module that imports `sqlite3`. Files are opened so that SQLite executes nothing in them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from index.storage.manifest import IndexDamaged
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
-_PATIENCE = 5.0
+_TIMEOUT_S = 5.0
 """Seconds to wait for another process's transaction."""
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -51,7 +51,7 @@ def connect(file: Path | None) -> sqlite3.Connection:
     with translate_sqlite_errors():
         connection = sqlite3.connect(
             ":memory:" if file is None else file,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -73,7 +73,7 @@ def translate_sqlite_errors() -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in _BUSY:
             raise IndexBusy(
-                "the link graph is being brought up to date", fix="Try again in a moment."
+                "the link graph is being updated by another process", fix="Try again in a moment."
             ) from error
         if code in _UNWRITABLE:
             raise IndexUnwritable.because(OSError(0, error.sqlite_errorname)) from error
@@ -83,7 +83,7 @@ def translate_sqlite_errors() -> Iterator[None]:
 
 
 class GraphState(NamedTuple):
-    """The state of a graph: its commit (None: a tree without one), its tree, and the link rules."""
+    """The state of a graph: its commit (None for a tree without one), its tree, and the link rules."""
 
     commit: str | None
     tree: str | None
@@ -97,7 +97,7 @@ class GraphState(NamedTuple):
         return cls(snapshot.commit, snapshot.tree, rules)
 
     def is_same(self, other: GraphState | None) -> bool:
-        """Return True if another state has the same documents: two commits may have one tree."""
+        """Return True if another state has the same documents; two commits may have equal trees."""
         return other is not None and self[1:] == other[1:]
 
 
@@ -132,7 +132,7 @@ class DocumentRow(NamedTuple):
 
 
 class LinkingDocument(NamedTuple):
-    """A document returned by a query, with all its links. The record is None if the caller has it."""
+    """A document in a query's result, with all its links. The record is None if the caller has it."""
 
     path: str
     blob: str
@@ -140,7 +140,7 @@ class LinkingDocument(NamedTuple):
 
 
 class _State(NamedTuple):
-    standing: GraphState
+    graph_state: GraphState
     documents: int
     total: int  # of the documents' checksums
 
@@ -161,7 +161,7 @@ class LinkStore:
                 if file is not None and self._connection.execute("PRAGMA integrity_check(1)").fetchone() != (
                     "ok",
                 ):
-                    raise IndexDamaged.because("SQLite's check of its pages")
+                    raise IndexDamaged.because("SQLite's integrity check failed")
                 self._connection.executescript(_TABLES)
                 if file is not None:
                     self._check()
@@ -178,9 +178,9 @@ class LinkStore:
         """Return the state of the graph; None if it is empty."""
         with self._lock, translate_sqlite_errors():
             state = self._state()
-        return state.standing if state else None
+        return state.graph_state if state else None
 
-    def replace(self, standing: GraphState, rows: Iterable[DocumentRow], base: GraphState | None) -> None:
+    def replace(self, graph_state: GraphState, rows: Iterable[DocumentRow], base: GraphState | None) -> None:
         """Replace all documents by these. Raises BaseMoved if the graph is not at `base`.
 
         They are collected in a temporary table first, so that other connections wait only briefly.
@@ -192,17 +192,17 @@ class LinkStore:
                 with self._lock:
                     total += self._insert(documents, row, "temp.coming", "temp.pairs")
             with self._transaction(base):
-                self._ask("DELETE FROM documents")
-                self._ask("DELETE FROM inbound")
-                self._ask(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.coming")
-                self._ask("INSERT INTO inbound SELECT key, document FROM temp.pairs ORDER BY 1, 2")
-                self._write(_State(standing, documents, total))
+                self._execute("DELETE FROM documents")
+                self._execute("DELETE FROM inbound")
+                self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.coming")
+                self._execute("INSERT INTO inbound SELECT key, document FROM temp.pairs ORDER BY 1, 2")
+                self._write(_State(graph_state, documents, total))
             self._empty()
-            # The log of so large a change would else stay as large as it.
-            self._ask("PRAGMA wal_checkpoint(TRUNCATE)")
+            # Without a checkpoint the log would stay as large as this change.
+            self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def apply(
-        self, base: GraphState, standing: GraphState, rows: Iterable[DocumentRow], gone: Iterable[str]
+        self, base: GraphState, graph_state: GraphState, rows: Iterable[DocumentRow], deleted: Iterable[str]
     ) -> None:
         """Add some documents and remove others. Raises BaseMoved."""
         with translate_sqlite_errors(), self._transaction(base) as state:
@@ -210,144 +210,146 @@ class LinkStore:
                 raise IndexDamaged.because("the graph is empty")
             documents, total = state.documents, state.total
             rows = list(rows)
-            for path in (*gone, *(row.path for row in rows)):
-                dropped = self._drop(path)
-                documents, total = documents - (dropped is not None), total - (dropped or 0)
+            for path in (*deleted, *(row.path for row in rows)):
+                checksum = self._drop(path)
+                documents, total = documents - (checksum is not None), total - (checksum or 0)
             for row in rows:
                 documents, total = documents + 1, total + self._insert(None, row, "documents", "inbound")
-            self._write(_State(standing, documents, total))
+            self._write(_State(graph_state, documents, total))
 
     def linking(
-        self, keys: Collection[int], has: Callable[[str, str], bool] | None = None
+        self, keys: Collection[int], has_record: Callable[[str, str], bool] | None = None
     ) -> tuple[GraphState | None, list[LinkingDocument]]:
         """Return the state of the graph, and each document with a link of one of these keys, by paths.
 
-        `has` returns True for a path and a blob whose record need not be fetched.
+        `has_record` returns True for a path and a blob whose record need not be fetched.
         """
         marks = ",".join("?" * len(keys))
-        chosen = f"SELECT document FROM inbound WHERE key IN ({marks})"
+        matching = f"SELECT document FROM inbound WHERE key IN ({marks})"
         with self._lock, translate_sqlite_errors(), self._reading():
             state = self._state()
-            if has is None:
-                rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({chosen})", keys)
-                found = [
+            if has_record is None:
+                rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({matching})", keys)
+                documents = [
                     LinkingDocument(_text(path), blob, record)
                     for _, path, blob, record, *_ in _check_rows(rows)
                 ]
             else:
-                named = list(self._ask(f"SELECT id, path, blob FROM documents WHERE id IN ({chosen})", keys))
-                found = [self._found(id, path, blob, has) for id, path, blob in named]
-        return (state.standing if state else None), sorted(found, key=lambda item: item.path)
+                matches = list(
+                    self._execute(f"SELECT id, path, blob FROM documents WHERE id IN ({matching})", keys)
+                )
+                documents = [self._fetch_document(id, path, blob, has_record) for id, path, blob in matches]
+        return (state.graph_state if state else None), sorted(documents, key=lambda item: item.path)
 
-    def _found(
-        self, id: object, path: object, blob: object, has: Callable[[str, str], bool]
+    def _fetch_document(
+        self, id: object, path: object, blob: object, has_record: Callable[[str, str], bool]
     ) -> LinkingDocument:
-        if isinstance(path, bytes) and isinstance(blob, str) and has(_text(path), blob):
+        if isinstance(path, bytes) and isinstance(blob, str) and has_record(_text(path), blob):
             return LinkingDocument(_text(path), blob, None)
-        rows = self._ask(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
-        _, data, held, record, *_ = next(_check_rows(rows))
-        return LinkingDocument(_text(data), held, record)
+        rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
+        _, data, stored_blob, record, *_ = next(_check_rows(rows))
+        return LinkingDocument(_text(data), stored_blob, record)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Read the tables as of one moment."""
-        self._ask("BEGIN")
+        """Read all tables in one transaction, which ends with the block."""
+        self._execute("BEGIN")
         try:
             yield
         finally:
-            self._ask("ROLLBACK")
+            self._execute("ROLLBACK")
 
     @contextmanager
     def _transaction(self, base: GraphState | None) -> Iterator[_State | None]:
         with self._lock:
-            self._ask("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
             try:
                 state = self._state()
-                if (state.standing if state else None) != base:
+                if (state.graph_state if state else None) != base:
                     raise BaseMoved(
-                        "the link graph was brought to another commit meanwhile",
-                        fix="Look at it again.",
-                        commit=state.standing.commit if state else None,
+                        "another process has updated the link graph to another commit",
+                        fix="Read its state again.",
+                        commit=state.graph_state.commit if state else None,
                     )
                 yield state
-                self._ask("COMMIT")
+                self._execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
-                    self._ask("ROLLBACK")
+                    self._execute("ROLLBACK")
                 raise
 
-    def _ask(self, statement: str, values: Collection[object] = ()) -> Iterator[tuple[object, ...]]:
+    def _execute(self, statement: str, values: Collection[object] = ()) -> Iterator[tuple[object, ...]]:
         return self._connection.execute(statement, tuple(values))
 
     def _empty(self) -> None:
-        """Drop the rows that were collected for a replacement."""
+        """Delete the rows that were collected for a replacement."""
         with self._lock:
-            self._ask("DELETE FROM temp.coming")
-            self._ask("DELETE FROM temp.pairs")
+            self._execute("DELETE FROM temp.coming")
+            self._execute("DELETE FROM temp.pairs")
 
     def _insert(self, id: int | None, row: DocumentRow, documents: str, pairs: str) -> int:
         """Add a document; return its checksum."""
         path, keys = row.path.encode("utf-8", "surrogatepass"), array("q", sorted(row.keys)).tobytes()
-        crc = _sum(path, row.blob, row.record, keys)
+        crc = _checksum(path, row.blob, row.record, keys)
         values = (id, path, row.blob, row.record, keys, crc)
         cursor = self._connection.execute(
             f"INSERT INTO {documents} ({_COLUMNS}) VALUES (?,?,?,?,?,?)", values
         )
-        given = cursor.lastrowid if id is None else id
+        document_id = cursor.lastrowid if id is None else id
         self._connection.executemany(
-            f"INSERT INTO {pairs} (key, document) VALUES (?, ?)", ((key, given) for key in row.keys)
+            f"INSERT INTO {pairs} (key, document) VALUES (?, ?)", ((key, document_id) for key in row.keys)
         )
         return crc
 
     def _drop(self, path: str) -> int | None:
         """Remove a document; return its checksum, or None if there was none."""
-        found = self._ask(
+        documents = self._execute(
             f"SELECT {_COLUMNS} FROM documents WHERE path = ?", [path.encode("utf-8", "surrogatepass")]
         )
-        for id, _, _, _, keys, crc in list(_check_rows(found)):
+        for id, _, _, _, keys, crc in list(_check_rows(documents)):
             self._connection.executemany(
                 "DELETE FROM inbound WHERE key = ? AND document = ?", ((key, id) for key in _keys(keys))
             )
-            self._ask("DELETE FROM documents WHERE id = ?", [id])
+            self._execute("DELETE FROM documents WHERE id = ?", [id])
             return crc
         return None
 
     def _state(self) -> _State | None:
-        for value, crc in self._ask("SELECT value, crc FROM state"):
+        for value, crc in self._execute("SELECT value, crc FROM state"):
             if not isinstance(value, bytes) or crc32(value) != crc:
-                raise IndexDamaged.because("a checksum is wrong")
-            standing, documents, total = json.loads(value)
-            return _State(GraphState(*standing), documents, total)
+                raise IndexDamaged.because("the state of the link graph has a wrong checksum")
+            graph_state, documents, total = json.loads(value)
+            return _State(GraphState(*graph_state), documents, total)
         return None
 
     def _write(self, state: _State) -> None:
         value = json.dumps(state).encode()
-        self._ask("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
+        self._execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
 
     def _check(self) -> None:
-        """Check every row against its sum, and the sums against the state's. Raises IndexDamaged."""
+        """Verify the checksum of every row, and their totals in the state. Raises IndexDamaged."""
         with self._lock, self._reading():
             state = self._state()
             documents = total = 0
             pairs = [0, 0, 0, 0]
-            for id, *_, keys, crc in _check_rows(self._ask(f"SELECT {_COLUMNS} FROM documents")):
-                documents, total, held = documents + 1, total + crc, _keys(keys)
-                pairs[0] += len(held)
-                pairs[1] += sum(key >> 31 for key in held)
-                pairs[2] += sum(key & 0x7FFFFFFF for key in held)
-                pairs[3] += id * sum(key & 0xFFFF for key in held)
-            (held_pairs,) = self._ask(_PAIRS)
+            for id, *_, keys, crc in _check_rows(self._execute(f"SELECT {_COLUMNS} FROM documents")):
+                documents, total, row_keys = documents + 1, total + crc, _keys(keys)
+                pairs[0] += len(row_keys)
+                pairs[1] += sum(key >> 31 for key in row_keys)
+                pairs[2] += sum(key & 0x7FFFFFFF for key in row_keys)
+                pairs[3] += id * sum(key & 0xFFFF for key in row_keys)
+            (stored_pairs,) = self._execute(_PAIRS)
             if (documents, total) != ((state.documents, state.total) if state else (0, 0)):
                 raise IndexDamaged.because("a document is missing or duplicated")
-            if tuple(pairs) != held_pairs:
+            if tuple(pairs) != stored_pairs:
                 raise IndexDamaged.because("a key is missing or duplicated")
 
 
-_Held = tuple[int, bytes, str, bytes, bytes, int]
+_CheckedRow = tuple[int, bytes, str, bytes, bytes, int]
 
 
-def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_Held]:
-    """Yield the rows of documents, each checked against its sum. Raises IndexDamaged."""
+def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_CheckedRow]:
+    """Yield the rows of documents after verifying their checksums. Raises IndexDamaged."""
     for id, path, blob, record, keys, crc in rows:
         if not (
             isinstance(id, int)
@@ -356,13 +358,13 @@ def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_Held]:
             and isinstance(record, bytes)
             and isinstance(keys, bytes)
             and isinstance(crc, int)
-            and _sum(path, blob, record, keys) == crc
+            and _checksum(path, blob, record, keys) == crc
         ):
-            raise IndexDamaged.because("a checksum is wrong")
+            raise IndexDamaged.because("a document of the link graph has a wrong checksum")
         yield id, path, blob, record, keys, crc
 
 
-def _sum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
+def _checksum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
     return crc32(b"%s\0%s\0" % (blob.encode(), path), crc32(keys, crc32(record)))
 
 

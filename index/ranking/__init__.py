@@ -1,8 +1,8 @@
 """The ranking: the best sections for a query, with exact scores.
 
-blocks.py      groups of segments that are scored as one
-bm25.py        the formula of a score, in integers, so that every order of adding gives the same sum
-cache.py       a cache of arrays, within a limit of bytes
-evaluation.py  the best-scoring sections of a group, exactly
-results.py     the results of a query, page by page
+bm25.py            the formula of a score, in integers, so that every order of adding gives the same sum
+cache.py           a cache of arrays with a limit in bytes
+evaluation.py      the best-scoring sections of a group, exactly
+results.py         the results of a query, page by page
+segment_groups.py  groups of segments that are scored as one
 """

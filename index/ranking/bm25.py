@@ -5,9 +5,10 @@
     score        = sum over the query's terms of W(term) * I(w, length) / 2**32
 
 This is BM25 with Lucene's inverse document frequency, which is never negative. `w` is the weight of a term
-in a section (1 to 255), `length` the sum of the weights of all its terms, `qtf` how often the query has the
-term, `df` the number of sections with it, `N` of all. Both factors are at least 1: what holds a term is found
-by it. Roundings are to the nearest even number, and doubles are evaluated in the order written.
+in a section (1 to 255), and `length` the sum of the weights of all its terms. `qtf` is the number of times
+that the query has the term, `df` the number of sections with it, `N` the number of all sections. Both factors
+are at least 1, so that every section with a term is found by it. Halves are rounded to the nearest even
+number, and doubles are evaluated in the order written.
 
 Since a length is never less than a weight in it, no impact exceeds 65331, and 16 bits hold it.
 """
@@ -25,30 +26,30 @@ K1 = 1.6
 B = 0.5
 
 ONE = 1 << 16
-"""The number 1 as impacts and weights count it."""
+"""The number 1 in the fixed-point unit of impacts and weights."""
 
 SCALE = float(ONE * ONE)
-"""What the sum of impacts times weights is divided by to be a score."""
+"""The divisor that turns a sum of impacts times weights into a score."""
 
 BONUS_DEPTH = 50
-"""A page with several good sections is preferred among this many sections at the top of a list."""
+"""Pages with several good sections are preferred among this many sections at the top of the results."""
 
 BONUS_SHARE = 4
-"""Each of these sections gains one in so many parts of its page's second and third best scores."""
+"""Each of these sections gains its page's second and third best scores, divided by this number."""
 
 
 def average(length: int, number: int) -> float:
-    """Return the average length of `number` sections, to a quarter, so that most commits change no impact."""
+    """Return the average length of `number` sections, rounded to quarters so that few commits change it."""
     return max(round(4 * length / number) / 4, 0.25) if number else 0.25
 
 
 def impact(w: int, length: int, average: float) -> int:
-    """Return what a term of this weight adds to a section of this length, from 1 to 65331."""
+    """Return the impact of a term of weight `w` in a section of this length, from 1 to 65331."""
     return max(round(ONE * w / (w + K1 * (1 - B + B * length / average))), 1)
 
 
 def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -> NDArray[np.uint16]:
-    """Return the impact of each of these weights in sections of these lengths, bit-identical to `impact`."""
+    """Return the impacts of weights in sections of these lengths, bit-identical to `impact`."""
     import numpy as np
 
     weights = w.astype(np.float64)
@@ -57,8 +58,8 @@ def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -
 
 
 def weight(qtf: int, df: int, number: int) -> int:
-    """Return the weight of a term that the query has `qtf` times and `df` of `number` sections hold.
+    """Return the weight of a term, at least 1.
 
-    At least 1.
+    The query has the term `qtf` times, and `df` of `number` sections contain it.
     """
     return max(round(ONE * qtf * math.log(1 + (number - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1)

@@ -1,4 +1,4 @@
-"""A cache of arrays made from an index's files, within a limit of bytes."""
+"""A cache of arrays that are computed from an index's files, with a limit in bytes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from workspace.lru_cache import LRUCache
 
 LIMIT = 64 << 20
-"""The bytes that one index may cache."""
+"""The largest number of bytes that one index caches."""
 
-_ENTRY = 1_000  # about what an entry takes beside the numbers in its arrays
+_ENTRY = 1_000  # the approximate bytes of an entry without the data of its arrays
 
 
 class ArrayCache(LRUCache[Hashable, Any]):
-    """Values that count for the bytes of their arrays."""
+    """An LRU cache of values, limited by the bytes of their arrays."""
 
     def __init__(self, limit: int = LIMIT) -> None:
-        """Cache values of at most `limit` bytes in all."""
+        """Create a cache of at most `limit` bytes in all."""
         super().__init__(limit, array_bytes)
 
 
 def array_bytes(value: object) -> int:
-    """Return about how many bytes a value takes."""
+    """Return the approximate bytes of a value."""
     return _ENTRY + int(getattr(value, "nbytes", 0))

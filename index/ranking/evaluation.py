@@ -1,12 +1,13 @@
 """Evaluation: the best-scoring sections of a group, exactly.
 
-A small group is scored completely: all its lists are added up at once. So is any group for a query of very
-many terms. In a large group most of the lists is never read. Terms are processed in the order of their
-maximal contribution. The threshold is known from the start: a term's own k-th best impact. A section becomes
-a candidate only at a term with which the remaining terms could still lift it over the threshold; their lists
-are looked up for the candidates alone. The threshold rises to the k-th best score of the candidates.
+A small group is scored completely: all its lists are added up at once. The same is done in any group for a
+query of very many terms. In a large group most postings are never read (MaxScore pruning). Terms are
+processed in descending order of their maximal contribution. The initial threshold is a term's own k-th best
+score. A section becomes a candidate only at a term with which, together with the remaining terms, it can
+still reach the threshold. Later lists are looked up for the candidates only. The threshold rises to the k-th
+best score of the candidates.
 
-`Postings` are posting lists with impacts instead of weights, and with their best sections at hand.
+`Postings` are posting lists with impacts instead of weights, and with their best sections precomputed.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from index.segments.segment import TEXT, term_key
 if TYPE_CHECKING:
     from index.segments.segment import Segment
 
-BEST = 64
-"""How many of a list's best impacts are known by themselves."""
+PEAK_COUNT = 64
+"""The number of a list's best impacts that are precomputed."""
 
 
 class Postings(NamedTuple):
-    """The sections of a segment that hold a term, ascending, with the term's impact in each.
+    """The sections of a segment that contain a term, ascending, with the term's impact in each.
 
     `peaks` are the 64 highest impacts (or all), highest first, `best` the numbers of their sections; `top` is
     the highest.
@@ -44,13 +45,13 @@ class Postings(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of memory; ids that are a view of the segment's own array take none."""
+        """The bytes of memory, without ids that are a view of the segment's own array."""
         own = self.ids.nbytes if self.ids.flags.owndata else 0
         return own + self.impacts.nbytes + self.best.nbytes + self.peaks.nbytes
 
 
 def postings(segment: Segment, term: str, average: float) -> Postings | None:
-    """Make the list of a term ready for one average length; None if no section of the segment holds it."""
+    """Return the postings of a term for an average length; None if no section of the segment contains it."""
     ids, weights = segment.postings(term_key(TEXT, term))
     if not len(ids):
         return None
@@ -58,20 +59,20 @@ def postings(segment: Segment, term: str, average: float) -> Postings | None:
 
 
 def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:
-    """Find the best of a list, which is not empty; of equal impacts, the first."""
-    count = min(BEST, len(ids))
-    places = np.argpartition(impacts, len(ids) - count)[-count:]
-    places = places[np.lexsort((places, -impacts[places].astype(np.int32)))]
-    return Postings(ids, impacts, int(impacts[places[0]]), ids[places], impacts[places])
+    """Return the postings of a non-empty list; among equal impacts, the first sections are the best."""
+    count = min(PEAK_COUNT, len(ids))
+    positions = np.argpartition(impacts, len(ids) - count)[-count:]
+    positions = positions[np.lexsort((positions, -impacts[positions].astype(np.int32)))]
+    return Postings(ids, impacts, int(impacts[positions[0]]), ids[positions], impacts[positions])
 
 
-WHOLE = 1 << 16
-"""Up to this number of sections it takes longer to leave something out than to add up everything."""
+MAX_FULL_SCORING = 1 << 16
+"""Up to this number of sections, scoring every section is faster than pruning."""
 
-MANY = 16
-"""With more terms than this hardly a list can be left out."""
+MAX_PRUNED_TERMS = 16
+"""With more terms than this, pruning hardly skips a list."""
 
-_NEAR = 24  # from this ratio of lengths on, searching costs less than marking a whole list
+_SEARCH_RATIO = 24  # from this ratio of lengths on, binary search is faster than a lookup table
 Numbers = NDArray[np.uint32]
 Scores = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -79,11 +80,11 @@ Starts = Sequence[int] | NDArray[np.int64]
 
 
 class WeightedTerm(NamedTuple):
-    """A term of the query in one block: its weight, its list, and the most that it can add to a score."""
+    """A term of the query in one group: its weight, its postings, and its largest contribution to a score."""
 
     weight: int
     postings: Postings
-    most: int
+    max_gain: int
 
 
 class ScoredNumbers(NamedTuple):
@@ -94,7 +95,7 @@ class ScoredNumbers(NamedTuple):
 
 
 NO_SECTIONS = ScoredNumbers(np.empty(0, np.uint32), np.empty(0, np.int64))
-_NOWHERE = np.empty(0, np.intp)
+_NO_POSITIONS = np.empty(0, np.intp)
 
 
 def evaluate(
@@ -102,36 +103,36 @@ def evaluate(
     size: int,
     k: int,
     mask: Mask | None = None,
-    floor: int = 1,
+    min_score: int = 1,
     starts: Starts = (0,),
 ) -> ScoredNumbers:
-    """Return the k best of `size` sections, as `topmost` does.
+    """Return the k best of `size` sections, as `top_k` does.
 
-    `mask` has a flag for each section that may be found. What scores less than `floor`, at least 1, may be
-    left out: what was found in one block makes the next one quick.
+    `mask` has a flag for each section that may be found. Sections with a score below `min_score`, which is at
+    least 1, may be left out. The results of one group thus speed up the next one.
     """
-    threshold = max([floor, *(_single_term_threshold(term, k, mask) for term in terms)])
-    if sum(term.most for term in terms) < threshold:
+    threshold = max([min_score, *(_single_term_threshold(term, k, mask) for term in terms)])
+    if sum(term.max_gain for term in terms) < threshold:
         return NO_SECTIONS
-    if len(terms) > MANY:
+    if len(terms) > MAX_PRUNED_TERMS:
         return top_k(_find_reaching(_score_by_list(terms, size), mask, threshold), k, starts)
-    if size <= WHOLE:
+    if size <= MAX_FULL_SCORING:
         return top_k(_find_reaching(_score_all(terms, size), mask, threshold), k, starts)
     return top_k(_evaluate_pruned(terms, size, k, mask, threshold), k, starts)
 
 
 def score(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
-    """Score these sections, whose numbers ascend, by all the terms."""
+    """Return the scores of these sections, in ascending order of numbers, by all the terms."""
     scores = np.zeros(len(numbers), np.int64)
     for weight, postings, _ in terms:
-        places = postings.ids.searchsorted(numbers)
-        shared = (postings.ids.take(places, mode="clip") == numbers).nonzero()[0]
-        scores[shared] += _gains(weight, postings.impacts[places[shared]])
+        positions = postings.ids.searchsorted(numbers)
+        shared = (postings.ids.take(positions, mode="clip") == numbers).nonzero()[0]
+        scores[shared] += _gains(weight, postings.impacts[positions[shared]])
     return ScoredNumbers(numbers, scores)
 
 
 def intersect(lists: Sequence[Numbers]) -> Numbers:
-    """Return the sections that stand in every one of these lists, at least one, ascending."""
+    """Return the sections that are in every list, ascending. There must be at least one list."""
     numbers, *others = sorted(lists, key=len)
     for ids in others:
         if not len(ids):
@@ -147,30 +148,30 @@ def kth(scores: Scores, k: int) -> int:
     return int(scores[-k])
 
 
-def top_k(found: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNumbers:
+def top_k(candidates: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNumbers:
     """Return the k best of some sections, in no order; of equal scores, those with the lowest numbers.
 
-    `starts` has the first number of each part. Where the last score is shared, and only addresses tell which
-    part comes first, each part has its share in what is given, so that this is more than k.
+    `starts` has the first number of each part. If several parts have sections with the k-th best score, only
+    their addresses decide. Up to k such sections of each part are then returned, which may be more than k.
     """
-    numbers, scores = found
+    numbers, scores = candidates
     if len(scores) > k:
-        last = kth(scores, k)
-        kept = (scores >= last).nonzero()[0]
-        numbers, scores = numbers[kept], scores[kept]
-        if len(kept) > k:
-            better = scores > last
-            equal = np.sort(numbers[~better])
-            part = np.searchsorted(starts, equal, "right")
-            rank = np.arange(len(equal)) - part.searchsorted(part)
-            equal = equal[rank < k - np.count_nonzero(better)]
-            numbers = np.concatenate((numbers[better], equal))
-            scores = np.concatenate((scores[better], np.full(len(equal), last)))
+        kth_score = kth(scores, k)
+        selected = (scores >= kth_score).nonzero()[0]
+        numbers, scores = numbers[selected], scores[selected]
+        if len(selected) > k:
+            is_better = scores > kth_score
+            ties = np.sort(numbers[~is_better])
+            part = np.searchsorted(starts, ties, "right")
+            rank = np.arange(len(ties)) - part.searchsorted(part)
+            ties = ties[rank < k - np.count_nonzero(is_better)]
+            numbers = np.concatenate((numbers[is_better], ties))
+            scores = np.concatenate((scores[is_better], np.full(len(ties), kth_score)))
     return ScoredNumbers(numbers, scores)
 
 
 def _score_all(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
-    """Score every section, all lists at once."""
+    """Return the score of every section, from all lists at once."""
     ids = np.concatenate([postings.ids for _, postings, _ in terms])
     gains = np.concatenate([postings.impacts * float(weight) for weight, postings, _ in terms])
     # The sums are whole numbers below 2**53, so doubles hold them exactly.
@@ -178,7 +179,7 @@ def _score_all(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
 
 
 def _score_by_list(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
-    """Score every section, one list after the other, which takes little memory however many there are."""
+    """Return the score of every section, one list after the other, which takes little memory."""
     scores = np.zeros(size)
     for weight, postings, _ in terms:
         scores[postings.ids] += postings.impacts * float(weight)
@@ -196,68 +197,73 @@ def _find_reaching(scores: NDArray[np.float64], mask: Mask | None, threshold: in
 def _evaluate_pruned(
     terms: Sequence[WeightedTerm], size: int, k: int, mask: Mask | None, threshold: int
 ) -> ScoredNumbers:
-    """Return sections that reach the threshold: the k best, what equals the last of them, and some more."""
-    terms = sorted(terms, key=lambda term: -term.most)
-    # Where a section is left out, the rest alone is below the threshold: none comes in later, half counted.
-    rests = list(accumulate((term.most for term in reversed(terms)), initial=0))[-2::-1]
+    """Return the k best sections, those with the k-th best score, and possibly some more."""
+    terms = sorted(terms, key=lambda term: -term.max_gain)
+    # A section is left out only if the remaining terms cannot lift it to the threshold, so it never returns
+    # later with a partial score.
+    remaining_gains = list(accumulate((term.max_gain for term in reversed(terms)), initial=0))[-2::-1]
     numbers, scores = NO_SECTIONS
-    for (weight, postings, most), rest in zip(terms, rests, strict=True):
-        known = _NOWHERE
+    for (weight, postings, max_gain), remaining_gain in zip(terms, remaining_gains, strict=True):
+        known_positions = _NO_POSITIONS
         if len(numbers):
-            places = _places(postings.ids, numbers, size)
-            shared = (postings.ids.take(places, mode="clip") == numbers).nonzero()[0]
-            known = places[shared]
-            raised = scores[shared] + _gains(weight, postings.impacts[known])
-            scores[shared] = raised
-            if len(raised) >= k:
-                threshold = max(threshold, kth(raised, k))
-            kept = (scores >= threshold - rest).nonzero()[0]
-            numbers, scores = numbers[kept], scores[kept]
-        if most + rest >= threshold:
-            places = _find_entering(postings.impacts, -((rest - threshold) // weight), known)
-            fresh, gains = postings.ids[places], _gains(weight, postings.impacts[places])
+            positions = _find_positions(postings.ids, numbers, size)
+            shared = (postings.ids.take(positions, mode="clip") == numbers).nonzero()[0]
+            known_positions = positions[shared]
+            new_scores = scores[shared] + _gains(weight, postings.impacts[known_positions])
+            scores[shared] = new_scores
+            if len(new_scores) >= k:
+                threshold = max(threshold, kth(new_scores, k))
+            selected = (scores >= threshold - remaining_gain).nonzero()[0]
+            numbers, scores = numbers[selected], scores[selected]
+        if max_gain + remaining_gain >= threshold:
+            positions = _find_entering(
+                postings.impacts, -((remaining_gain - threshold) // weight), known_positions
+            )
+            new_numbers, gains = postings.ids[positions], _gains(weight, postings.impacts[positions])
             if mask is not None:
-                kept = mask.take(fresh).nonzero()[0]
-                fresh, gains = fresh[kept], gains[kept]
-            numbers = np.concatenate((numbers, fresh))
+                selected = mask.take(new_numbers).nonzero()[0]
+                new_numbers, gains = new_numbers[selected], gains[selected]
+            numbers = np.concatenate((numbers, new_numbers))
             scores = np.concatenate((scores, gains))
     return ScoredNumbers(numbers, scores)
 
 
-def _find_entering(impacts: NDArray[np.uint16], least: int, known: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the places of a list with at least this impact, those of the candidates left out."""
-    flags = impacts >= max(least, 1)
-    flags[known] = False
+def _find_entering(
+    impacts: NDArray[np.uint16], min_impact: int, known_positions: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """Return the positions in a list with at least this impact, without those of the candidates."""
+    flags = impacts >= max(min_impact, 1)
+    flags[known_positions] = False
     return flags.nonzero()[0]
 
 
 class _Scratch(threading.local):
-    """A place for each section of the largest block that this thread has met; anything may be in it."""
+    """Reusable arrays of this thread, with an entry for each section of the largest group so far."""
 
     def __init__(self) -> None:
-        self.places = np.empty(0, np.uint32)
-        self.counting = np.empty(0, np.uint32)
+        self.positions = np.empty(0, np.uint32)
+        self.counter = np.empty(0, np.uint32)
 
     def reserve(self, size: int) -> None:
-        if len(self.places) < size:
-            self.places = np.zeros(size, np.uint32)
-            self.counting = np.arange(size, dtype=np.uint32)
+        if len(self.positions) < size:
+            self.positions = np.zeros(size, np.uint32)
+            self.counter = np.arange(size, dtype=np.uint32)
 
 
 _scratch = _Scratch()
 
 
-def _places(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.integer]:
-    """Return the places of these numbers in a list; any place for a number that is not in it."""
-    if len(numbers) * _NEAR < len(ids):
+def _find_positions(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.integer]:
+    """Return the positions of these numbers in a list; an arbitrary position for a number not in it."""
+    if len(numbers) * _SEARCH_RATIO < len(ids):
         return ids.searchsorted(numbers)
     _scratch.reserve(size)
-    _scratch.places[ids.astype(np.intp)] = _scratch.counting[: len(ids)]
-    return _scratch.places[numbers]
+    _scratch.positions[ids.astype(np.intp)] = _scratch.counter[: len(ids)]
+    return _scratch.positions[numbers]
 
 
 def _single_term_threshold(term: WeightedTerm, k: int, mask: Mask | None) -> int:
-    """Return the score that the term alone gives to its k-th best allowed section; 0 if unknown."""
+    """Return the k-th best score of allowed sections by this term alone; 0 if unknown."""
     postings = term.postings
     peaks = postings.peaks if mask is None else postings.peaks[mask.take(postings.best)]
     return term.weight * int(peaks[k - 1]) if k <= len(peaks) else 0

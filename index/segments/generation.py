@@ -1,4 +1,4 @@
-"""The index at one moment, as values: what it stands for, its parts, and what in them is alive."""
+"""One generation of an index as values: its state, its parts, and the live sections of each part."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from index.segments.segment import Segment
 
 @dataclass(frozen=True, eq=False)
 class SegmentReader:
-    """A segment as one generation sees it.
+    """A part of an index: a segment, and the pages of it that are dead in one generation.
 
-    Sections die with their page: `dead` has the numbers of all sections of `dead_pages`, ascending.
+    `dead` has the numbers of all sections of `dead_pages`, ascending.
     """
 
     segment: Segment
@@ -29,11 +29,11 @@ class SegmentReader:
 
     @classmethod
     def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> SegmentReader:
-        """Return the part of a segment in which some pages are dead."""
+        """Return a part for a segment in which some pages are dead."""
         return cls(segment, np.empty(0, np.uint32), frozenset()).with_dead_pages(dead_pages)
 
     def with_dead_pages(self, pages: Iterable[int]) -> SegmentReader:
-        """Return the part with further pages dead; itself if they are dead already."""
+        """Return the part with further dead pages, or the same part if they are dead already."""
         pages = frozenset(pages) - self.dead_pages
         if not pages:
             return self
@@ -41,36 +41,36 @@ class SegmentReader:
         firsts = self.segment.arrays["firsts"]
         starts = firsts[numbers].astype(np.int64)
         dead = ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
-        # A stable sort is quick where most is in order already.
+        # A stable sort is fast, because most numbers are in order already.
         dead = np.sort(np.concatenate((self.dead, dead)), kind="stable")
         return SegmentReader(self.segment, dead, self.dead_pages | pages)
 
     def find(self, path: str) -> int | None:
-        """Return the number of a live page; None if there is none of this path."""
+        """Return the number of the live page with this path; None if there is none."""
         page = self.segment.find(path)
         return None if page is None or page in self.dead_pages else page
 
     def values(self, field: str) -> Mapping[str, int]:
-        """Count the live sections that have each value of a facet; most parts outlive a commit, so once."""
+        """Return the number of live sections for each value of a facet; cached, because parts are reused."""
         if field not in self._values:
             self._values[field] = self._count(field)
         return self._values[field]
 
     @property
     def pages(self) -> int:
-        """How many pages live."""
+        """The number of live pages."""
         return self.segment.pages - len(self.dead_pages)
 
     @property
     def size(self) -> int:
-        """How many sections live."""
+        """The number of live sections."""
         return self.segment.size - len(self.dead)
 
     def _count(self, field: str) -> Mapping[str, int]:
         terms = list(self.segment.terms(field))
         if not terms:
             return {}
-        # The lists of neighbouring terms adjoin, and none is empty.
+        # The lists of neighbouring terms are contiguous and not empty.
         starts = np.array([first for _, first, _ in terms], np.int64)
         first, last = terms[0][1], terms[-1][2]
         alive = np.ones(self.segment.size, np.uint8)
@@ -86,19 +86,19 @@ class SegmentReader:
 
 @dataclass(frozen=True, eq=False)
 class IndexSnapshot:
-    """The whole index at one moment: it stays readable after later writes and rebuilds."""
+    """One generation of an index. It stays readable after later writes and rebuilds."""
 
     number: int
     state: State
     parts: tuple[SegmentReader, ...]
 
     def is_untouched(self) -> bool:
-        """Return True if the files are as they were when their checksums were right."""
+        """Return True if no file has changed since its checksum was verified."""
         return all(part.segment.is_untouched() for part in self.parts)
 
 
 def count_values(parts: Iterable[SegmentReader], field: str) -> Mapping[str, int]:
-    """Count the live sections of several parts that have each value of a facet."""
+    """Return the number of live sections of several parts for each value of a facet."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.values(field))

@@ -1,7 +1,7 @@
-"""Merge segments: drop dead sections and renumber the rest in address order.
+"""The merge of segments: dead sections are dropped, and the others are renumbered in address order.
 
-Small segments are merged while the next is at most twice as large as those collected. Few remain, and the
-number of times that a section is copied grows only with the logarithm of the index.
+Small segments are merged while the next one is at most twice as large as those collected. Few segments
+remain, and the number of times that a section is copied grows only with the logarithm of the index size.
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import PostingLists, Segment
 
 LARGE = 20_000
-"""A segment with more live sections than this is left alone, unless most of it is dead."""
+"""A segment with more live sections is merged only if most of its sections are dead."""
 
-FEW = 5
-"""While there are no more small segments than this, most commits write only what they changed."""
+MAX_SMALL_SEGMENTS = 5
+"""Up to this number of small segments, nothing is merged, and a commit writes only its changes."""
 
-_AT_LEAST = 16
-_OF_SECTIONS = (("keys", "key_offsets"), ("titles", "title_offsets"))
-_OF_PAGES = (("paths", "path_offsets"), ("facets", "facet_offsets"))
+_MIN_COLLECTED = 16
+_SECTION_POOLS = (("keys", "key_offsets"), ("titles", "title_offsets"))
+_PAGE_POOLS = (("paths", "path_offsets"), ("facets", "facet_offsets"))
 
 
 class Size(NamedTuple):
-    """How many sections of a segment live, and how many are dead."""
+    """The numbers of live and dead sections of a segment."""
 
     live: int
     dead: int
 
 
 def compact(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
-    """Merge those parts that should be, and drop those in which no page lives. The new one is in memory."""
+    """Merge the parts that `choose_segments` selects, in memory, and drop those without live pages."""
     parts = [part for part in parts if part.pages]
     chosen = choose_segments([Size(part.size, len(part.dead)) for part in parts])
     if not chosen:
         return tuple(parts)
-    kept = [part for number, part in enumerate(parts) if number not in chosen]
-    return (*kept, SegmentReader.of(merge([parts[number] for number in sorted(chosen)])))
+    unchanged = [part for number, part in enumerate(parts) if number not in chosen]
+    return (*unchanged, SegmentReader.of(merge([parts[number] for number in sorted(chosen)])))
 
 
 def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
-    """Choose by number the segments that should become one: several, one that is mostly dead, or none."""
+    """Return the indexes of the segments to merge: several, one that is mostly dead, or none."""
     small = sorted(
         (number for number, size in enumerate(sizes) if size.live <= LARGE),
         key=lambda number: sizes[number].live,
     )
     chosen = {number for number, size in enumerate(sizes) if size.dead > size.live}
-    if len(small) > FEW:
-        gathered = 0
-        for place, number in enumerate(small):
-            too_many = len(small) - place >= FEW
-            if not too_many and sizes[number].live > 2 * max(gathered, _AT_LEAST):
+    if len(small) > MAX_SMALL_SEGMENTS:
+        collected = 0
+        for index, number in enumerate(small):
+            must_merge = len(small) - index >= MAX_SMALL_SEGMENTS
+            if not must_merge and sizes[number].live > 2 * max(collected, _MIN_COLLECTED):
                 break
-            gathered += sizes[number].live
+            collected += sizes[number].live
             chosen.add(number)
     return frozenset(chosen)
 
 
 def merge(parts: Sequence[SegmentReader]) -> Segment:
-    """Make one segment, in memory, of the live pages of several."""
+    """Return one segment, in memory, with the live pages of several parts."""
     pages = _live_pages(parts)
     firsts = [part.segment.arrays["firsts"].astype(np.int64) for part in parts]
-    bases = _bases(part.segment.size for part in parts)
+    bases = _first_numbers(part.segment.size for part in parts)
     sizes = np.concatenate([found[1:] - found[:-1] for found in firsts])[pages]
     starts = np.concatenate([found[:-1] + base for found, base in zip(firsts, bases, strict=True)])[pages]
     sections = ranges(starts, sizes)
@@ -77,7 +77,7 @@ def merge(parts: Sequence[SegmentReader]) -> Segment:
         "numbers": _join(parts, "numbers")[sections],
         "blobs": _join(parts, "blobs")[pages],
     }
-    for names, order in ((_OF_PAGES, pages), (_OF_SECTIONS, sections)):
+    for names, order in ((_PAGE_POOLS, pages), (_SECTION_POOLS, sections)):
         for name, name_of_offsets in names:
             pool = join((part.segment.arrays[name], part.segment.arrays[name_of_offsets]) for part in parts)
             tables[name], tables[name_of_offsets] = gather(*pool, order)
@@ -85,9 +85,9 @@ def merge(parts: Sequence[SegmentReader]) -> Segment:
 
 
 def _live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
-    """List the live pages by path; they are numbered through all parts."""
+    """Return the live pages in order of path; pages are numbered through all parts."""
     found: list[tuple[bytes, int]] = []
-    for part, base in zip(parts, _bases(part.segment.pages for part in parts), strict=True):
+    for part, base in zip(parts, _first_numbers(part.segment.pages for part in parts), strict=True):
         paths = enumerate(part.segment.paths())
         found.extend((path, base + page) for page, path in paths if page not in part.dead_pages)
     found.sort()
@@ -97,26 +97,28 @@ def _live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
 def _merge_postings(
     parts: Sequence[SegmentReader], sections: NDArray[np.int64], bases: Sequence[int]
 ) -> PostingLists:
-    """Join posting lists. `sections` are those that live, numbered through all parts, in their new order."""
+    """Join posting lists. `sections` are the live ones, numbered through all parts, in their new order."""
     keys = [part.segment.term_keys() for part in parts]
     terms = sorted(set().union(*keys))
     ranks = {term: rank for rank, term in enumerate(terms)}
-    # Term, section and weight in one integer, so that one sort puts every list in its place.
+    # Term, section and weight are packed in one integer, so that one sort orders all lists.
     bits = len(sections).bit_length()
     if len(terms).bit_length() + bits + 8 > 64:
-        raise OverflowError("segments of so many terms cannot be merged")
-    moved = np.full(sum(part.segment.size for part in parts), -1, np.int64)
-    moved[sections] = np.arange(len(sections))
+        raise OverflowError(
+            f"segments with {len(terms):,} terms and {len(sections):,} sections cannot be merged"
+        )
+    new_numbers = np.full(sum(part.segment.size for part in parts), -1, np.int64)
+    new_numbers[sections] = np.arange(len(sections))
     packed: list[NDArray[np.uint64]] = []
     for part, base, found in zip(parts, bases, keys, strict=True):
         arrays = part.segment.arrays
-        of_term = np.fromiter(map(ranks.__getitem__, found), np.uint64, len(found))
+        term_ranks = np.fromiter(map(ranks.__getitem__, found), np.uint64, len(found))
         starts = arrays["starts"].astype(np.int64)
-        rank = np.repeat(of_term, starts[1:] - starts[:-1])
-        section = moved[base : base + part.segment.size][arrays["ids"]]
-        lives = section >= 0
-        key = rank[lives] << np.uint64(bits) | section[lives].astype(np.uint64)
-        packed.append(key << np.uint64(8) | arrays["weights"][lives])
+        rank = np.repeat(term_ranks, starts[1:] - starts[:-1])
+        section = new_numbers[base : base + part.segment.size][arrays["ids"]]
+        is_live = section >= 0
+        key = rank[is_live] << np.uint64(bits) | section[is_live].astype(np.uint64)
+        packed.append(key << np.uint64(8) | arrays["weights"][is_live])
     postings = np.concatenate(packed)
     postings.sort()
     counts = np.bincount((postings >> np.uint64(bits + 8)).astype(np.int64), minlength=len(terms))
@@ -133,6 +135,6 @@ def _join(parts: Sequence[SegmentReader], name: str) -> NDArray[Any]:
     return np.concatenate([part.segment.arrays[name] for part in parts])
 
 
-def _bases(sizes: Iterable[int]) -> list[int]:
-    """Return the number at which each part begins, of things numbered through all parts."""
+def _first_numbers(sizes: Iterable[int]) -> list[int]:
+    """Return the first number of each part, for numbers that count through all parts."""
     return list(accumulate(sizes, initial=0))[:-1]

@@ -1,19 +1,18 @@
-"""One segment of an index, as arrays: written once, then only read, by any number of threads without a lock.
+"""One segment of an index, as arrays. It is written once, and any number of threads read it without a lock.
 
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
-    starts                        where the posting list of each term begins, and one more
+    starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     of each section (`index.segments.tables`), and its key and title
-    firsts, paths, blobs, facets  of each page
+    lengths, page_of, numbers     one entry for each section; also its key and title
+    firsts, paths, blobs, facets  one entry for each page
 
-Sections are numbered in order of address. Pages without sections have a number too. Lists take five bytes a
-posting, unpadded.
+Sections are numbered in order of address. Pages without sections have a number too. Each posting takes five
+bytes, without padding.
 
-What a segment keeps of pages and sections beside their words, gathered page by page.
+`Tables` collects the data of pages and sections other than words, page by page.
 
-How a term is named in a segment: its field, NUL, and the term itself.
-
-The fields of taxonomy keys have the names of these; that of the text has none, so its terms come first.
+The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
+field of the text has an empty name, so that its terms come first.
 """
 
 from __future__ import annotations
@@ -54,23 +53,23 @@ if TYPE_CHECKING:
     from index.page import IndexedDocument
 
 COLUMNS = 8
-"""The numbers of a section: position, place of its parent, start, heading_start, body, end, line, end_line.
+"""The numbers of a section: position, parent, start, heading_start, body, end, line, end_line.
 
-The parent's place is its number among the sections of its page, by key; -1 if there is none.
+The parent is its index among the sections of its page, in order of keys; -1 without a parent.
 """
 
 SHORTENED = b"\xff"
-"""Begins a key that goes on after its parent's key and a slash; no UTF-8 holds this byte."""
+"""The first byte of a key that is stored without its parent's key and a slash; it never occurs in UTF-8."""
 
-_OWN = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
+_SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
 
 
 class Tables:
-    """Pages in ascending order of path, and their sections in order of key."""
+    """A builder of a segment's arrays of pages, in ascending order of path, and sections, in order of key."""
 
     def __init__(self) -> None:
         self._firsts = array("I", [0])
-        # The numbers of sections but for the places of their parents, which are by themselves.
+        # The numbers of sections without their parents, which have an array of their own.
         self._numbers = array("i")
         self._parents = array("i")
         self._blobs = bytearray()
@@ -82,19 +81,19 @@ class Tables:
         )
 
     def __len__(self) -> int:
-        """Count the pages."""
+        """Return the number of pages."""
         return len(self._firsts) - 1
 
     def add(self, page: IndexedDocument) -> None:
         sections = page.by_key
-        places = {section.position: place for place, section in enumerate(sections)}
+        indexes = {section.position: index for index, section in enumerate(sections)}
         keys: list[bytes] = []
         for section in sections:
             parent, key = section.parent, section.key
             keys.append(encode(key) if parent is None else _shorten_key(key, page.sections[parent].key))
-        self._numbers.extend(chain.from_iterable(map(_OWN, sections)))
+        self._numbers.extend(chain.from_iterable(map(_SECTION_NUMBERS, sections)))
         self._parents.extend(
-            [-1 if section.parent is None else places[section.parent] for section in sections]
+            [-1 if section.parent is None else indexes[section.parent] for section in sections]
         )
         self._keys.extend(keys)
         self._titles.extend([encode(section.title) for section in sections])
@@ -104,9 +103,9 @@ class Tables:
         self._firsts.append(self._firsts[-1] + len(sections))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a segment that are not about words."""
+        """Return a segment's arrays of pages and sections."""
         firsts = np.frombuffer(self._firsts, np.uint32)
-        own = np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS - 1)
+        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS - 1)
         keys, key_offsets = self._keys.arrays()
         titles, title_offsets = self._titles.arrays()
         paths, path_offsets = self._paths.arrays()
@@ -114,7 +113,7 @@ class Tables:
         return {
             "firsts": firsts,
             "page_of": np.repeat(np.arange(len(self), dtype=np.uint32), np.diff(firsts)),
-            "numbers": np.insert(own, 1, np.frombuffer(self._parents, np.int32), axis=1),
+            "numbers": np.insert(numbers, 1, np.frombuffer(self._parents, np.int32), axis=1),
             "keys": keys,
             "key_offsets": key_offsets,
             "titles": titles,
@@ -136,21 +135,21 @@ def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
 
 
 TEXT = ""
-"""The field of the words that stand in sections."""
+"""The field of the words of sections."""
 
 
 def term_name(field: str, term: str) -> str:
-    """Name a term of a field; with an empty term, give what the names of all its terms begin with."""
+    """Return the name of a term of a field; with an empty term, the common prefix of the field's terms."""
     return f"{field}\0{term}"
 
 
 def term_key(field: str, term: str) -> bytes:
-    """Return the name of a term as it is stored; the order of these keys is the order of the names."""
+    """Return the stored name of a term; the order of these keys is the order of the names."""
     return encode(term_name(field, term))
 
 
 def split_key(key: bytes) -> tuple[str, bytes]:
-    """Part a key into its field and the term, which stays encoded."""
+    """Split a key into its field and the term, which stays encoded."""
     field, _, term = key.partition(b"\0")
     return decode(field), term
 
@@ -162,10 +161,10 @@ _NO_WEIGHTS = np.empty(0, np.uint8)
 class Segment:
     """A segment, in memory or mapped from its file.
 
-    `size` counts the sections, `pages` the documents, `total` is the sum of `lengths`. `lengths` and
+    `size` counts the sections, `pages` the documents, and `total` is the sum of `lengths`. `lengths` and
     `page_of` have one number for each section, `ids` and `weights` the posting lists of all terms. `stamp` is
-    its file as it was when its sum was right, `checksum` that sum where an index keeps it; in memory it has
-    neither. Raises IndexDamaged if the arrays do not fit each other.
+    the stamp of its file when the checksum was verified, and `checksum` is that checksum; both are None in
+    memory. Raises IndexDamaged if the sizes of the arrays do not match.
     """
 
     def __init__(
@@ -193,14 +192,14 @@ class Segment:
             self._facets = StringPool(arrays["facets"], arrays["facet_offsets"])
             self.size = len(self.lengths)
             self.pages = len(self._paths)
-            self._page_titles: dict[int, str] = {}  # of the documents whose sections were listed
+            self._page_titles: dict[int, str] = {}  # cached titles of documents
             self._check()
         except (ValueError, LookupError, TypeError) as error:
             raise IndexDamaged.because(type(error).__name__) from error
 
     @classmethod
     def of(cls, tables: Arrays, inverted: PostingLists) -> Segment:
-        """Make a segment in memory of what was gathered of its pages, and of their words."""
+        """Return a segment in memory from the tables of its pages and the posting lists of their words."""
         keys = np.frombuffer(b"".join(inverted.terms), np.uint8)
         sizes = np.fromiter(map(len, inverted.terms), np.uint32, len(inverted.terms))
         is_small = len(inverted.ids) < 1 << 32
@@ -218,11 +217,11 @@ class Segment:
 
     @classmethod
     def load(cls, folder: Path, id: str, stamp: FileStamp, checksum: FileChecksum | None = None) -> Segment:
-        """Map a segment whose file was found to be right. Raises IndexDamaged."""
+        """Map a segment whose file was verified. Raises IndexDamaged."""
         return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
 
     def save(self, folder: Path, durable: bool = False) -> Segment:
-        """Write its file, and give the segment as it is mapped from there. Raises IndexUnwritable."""
+        """Write the segment's file, and return the segment mapped from it. Raises IndexUnwritable."""
         file = folder / file_name(self.id)
         with translate_write_errors():
             checksum = write_flat(file, self.arrays, {"total": self.total}, durable)
@@ -230,8 +229,8 @@ class Segment:
         return Segment.load(folder, self.id, stamp, checksum)
 
     def is_untouched(self) -> bool:
-        """Return True if the segment's file is as it was when its checksum was right."""
-        return self.stamp is None or self.stamp.holds()
+        """Return True if the segment's file has not changed since its checksum was verified."""
+        return self.stamp is None or self.stamp.is_unchanged()
 
     def postings(self, key: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """Return the sections that have a term, ascending and dead ones included, and its weight in each."""
@@ -244,19 +243,19 @@ class Segment:
     def terms(self, field: str) -> Iterator[tuple[str, int, int]]:
         """Yield each term of a field in order, with the range of its list in `ids` and `weights`."""
         prefix = term_key(field, "")
-        for number in range(self._terms.at_or_after(prefix), len(self._terms)):
+        for number in range(self._terms.count_before(prefix), len(self._terms)):
             key = self._terms.raw(number)
             if not key.startswith(prefix):
                 return
             yield decode(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
 
-    def terms_from(self, field: str, beginning: str) -> list[str]:
-        """List the terms of a field that begin with some characters, in order."""
+    def terms_from(self, field: str, prefix: str) -> list[str]:
+        """Return the terms of a field that begin with a prefix, in order."""
         start = len(term_key(field, ""))
-        return [decode(key[start:]) for key in self._terms.starting(term_key(field, beginning))]
+        return [decode(key[start:]) for key in self._terms.find_prefix(term_key(field, prefix))]
 
     def term_keys(self) -> list[bytes]:
-        """List the keys of all terms, ascending."""
+        """Return the keys of all terms, ascending."""
         return self._terms.all()
 
     def address(self, section: int) -> tuple[str, str]:
@@ -265,7 +264,7 @@ class Segment:
         return self._paths.text(page), self._key(section, self._firsts[page])
 
     def record(self, section: int) -> SectionRecord:
-        """Return what lists need of a section."""
+        """Return the record of a section."""
         page = self._page_of[section]
         first = self._firsts[page]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
@@ -294,7 +293,7 @@ class Segment:
         )
 
     def paths(self) -> list[bytes]:
-        """List the paths of all pages, ascending, as they are stored."""
+        """Return the stored paths of all pages, ascending."""
         return self._paths.all()
 
     def path(self, page: int) -> str:
@@ -304,7 +303,7 @@ class Segment:
         return str(self._blobs[page].tobytes().hex())
 
     def find(self, path: str) -> int | None:
-        """Return the number of a page; None if the segment has none of this path."""
+        """Return the number of the page with this path; None if there is none."""
         return self._paths.find(encode(path))
 
     def sections_of(self, page: int) -> range:
@@ -312,7 +311,7 @@ class Segment:
         return range(self._firsts[page], self._firsts[page + 1])
 
     def _key(self, section: int, first: int) -> str:
-        """Put a shortened key together from those of the sections above it."""
+        """Return the full key of a section, with the keys of the sections above it."""
         tail = b""
         while (key := self._keys.raw(section)).startswith(SHORTENED):
             tail = b"/" + key[1:] + tail
@@ -327,18 +326,18 @@ class Segment:
         return title
 
     def _preamble(self, page: int) -> int | None:
-        """Find the section of a page that is its preamble: the sections are in order of their keys."""
+        """Return the preamble section of a page; None without one. Sections are in order of their keys."""
         sections, first = self.sections_of(page), self._firsts[page]
-        place = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
-        is_there = place < len(sections) and self._key(sections[place], first) == PREAMBLE
-        return sections[place] if is_there else None
+        index = bisect_left(sections, PREAMBLE, key=lambda section: self._key(section, first))
+        is_preamble = index < len(sections) and self._key(sections[index], first) == PREAMBLE
+        return sections[index] if is_preamble else None
 
     def _parent(self, section: int) -> int:
         return int(self._numbers[section, 1])
 
     def _check(self) -> None:
-        """Compare the sizes of arrays; what is in them, checksums keep."""
-        fits = (
+        """Compare the sizes of the arrays. Checksums verify their content."""
+        sizes_match = (
             len(self._starts) == len(self._terms) + 1
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
             and self._numbers.shape == (self.size, COLUMNS)
@@ -347,18 +346,18 @@ class Segment:
             and self._firsts[self.pages] == self.size
             and len(self._blobs) == len(self._facets) == self.pages
         )
-        if not fits:
-            raise ValueError("the arrays of a segment do not fit each other")
+        if not sizes_match:
+            raise ValueError("the sizes of a segment's arrays do not match")
 
 
 def file_name(id: str) -> str:
-    """Name the file of a segment as Whoosh names the files of its own."""
+    """Return the file name of a segment, in the form of Whoosh's own files."""
     return f"MAIN_{id}.flat"
 
 
 def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
-    return MappingProxyType({key: tuple(found) for key, found in values.items()})
+    return MappingProxyType({key: tuple(texts) for key, texts in values.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """The store of an index: a folder, or the memory that replaces it, changed in one step.
 
-    <number>.manifest        the files of the index, and its state (`index.storage.manifest`)
+    <number>.manifest        the names of the index's files, and its state (`index.storage.manifest`)
     _MAIN_<number>.toc       Whoosh's table of contents of that generation (`index.whoosh_engine.codec`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
 
-A commit writes new files, and a new manifest last; files that it does not name are swept. A process that has
-a swept file open can still read it.
+A commit writes new files, and a new manifest last. Files that the manifest does not name are removed. A
+process that has a removed file open can still read it.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from index.storage.manifest import (
 )
 
 WriteTable = Callable[[int, Sequence[SegmentReader]], bytes]
-"""Gives the bytes of the table of contents of a generation, by its number and its parts."""
+"""Returns the bytes of the table of contents of a generation, from its number and its parts."""
 
 
 class Store:
-    """An index in a folder that is known to be our own, or in memory. One writer at a time, any readers."""
+    """An index in a verified private folder or in memory. It has one writer at a time, and any readers."""
 
     def __init__(self, folder: Path | None, durable: bool = True) -> None:
-        """Nothing is looked at before `read`. `durable` forces each commit to the disk."""
+        """Read nothing before `read` is called. `durable` forces each commit to the disk."""
         self.folder = folder
         self._durable = durable
-        self._held: IndexSnapshot | None = None
+        self._in_memory: IndexSnapshot | None = None
 
     def read(self, previous: IndexSnapshot | None = None) -> IndexSnapshot:
-        """Read the index as it now is. Raises IndexDamaged, also if nothing was committed yet.
+        """Return the current generation. Raises IndexDamaged, also if nothing was committed yet.
 
-        Segments that `previous` also has are not opened or summed again.
+        Segments that `previous` also has are not opened or verified again.
         """
         if self.folder is None:
-            if self._held is None:
+            if self._in_memory is None:
                 raise IndexDamaged.because("nothing was committed")
-            return self._held
+            return self._in_memory
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
@@ -59,7 +59,7 @@ class Store:
             try:
                 return self._read(self.folder, manifest, previous)
             except IndexDamaged:
-                # A writer may have swept away what this manifest names.
+                # A writer may have removed files that this manifest names.
                 if read_manifest(self.folder).generation == manifest.generation:
                     raise
 
@@ -70,25 +70,25 @@ class Store:
         state: State,
         write_table: WriteTable,
     ) -> IndexSnapshot:
-        """Make these parts the index, with what it then stands for, and give it as it is read.
+        """Commit these parts and this state as the new generation, and return it.
 
-        `previous` is what the index is now, None if nothing was committed yet. Segments in memory are
-        written; `write_table` makes Whoosh's table of contents. Raises IndexUnwritable.
+        `previous` is the current generation, None before the first commit. Segments in memory are written.
+        `write_table` returns Whoosh's table of contents. Raises IndexUnwritable.
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
-            self._held = IndexSnapshot(number, state, tuple(parts))
-            return self._held
+            self._in_memory = IndexSnapshot(number, state, tuple(parts))
+            return self._in_memory
         parts = tuple(_save_part(part, self.folder, self._durable) for part in parts)
-        contents = write_table(number, parts)
-        files = {toc_name(number): FileChecksum.of(contents)}
+        table = write_table(number, parts)
+        files = {toc_name(number): FileChecksum.of(table)}
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
         dead_pages = [(part.segment.id, write_pages(part.dead_pages)) for part in parts]
         manifest = Manifest(number, files, asdict(state), dead_pages)
         with translate_write_errors():
-            write_file(self.folder / toc_name(number), contents, self._durable)
+            write_file(self.folder / toc_name(number), table, self._durable)
             write_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
         return IndexSnapshot(number, state, parts)
@@ -98,8 +98,8 @@ class Store:
         opened = {part.segment.id: part for part in previous.parts} if previous else {}
         manifest.check(folder, toc_name(number))
         parts: list[SegmentReader] = []
-        for id, written in manifest.parts:
-            part, dead_pages = opened.get(id), read_pages(written)
+        for id, encoded in manifest.parts:
+            part, dead_pages = opened.get(id), read_pages(encoded)
             if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
                 parts.append(part)
                 continue
@@ -111,14 +111,14 @@ class Store:
             parts.append(SegmentReader.of(segment, dead_pages))
         state = read_state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
-            raise IndexDamaged.because("the state does not match the index")
+            raise IndexDamaged.because("the state does not match the segments")
         return IndexSnapshot(number, state, tuple(parts))
 
 
 def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
-    """Return True if nobody has committed since.
+    """Return True if there is no later commit.
 
-    A number is given once in a folder, so its manifest is not read.
+    Each number is used once in a folder, so that the manifest need not be read.
     """
     try:
         return generation.number == newest_manifest(folder)
@@ -127,29 +127,29 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
 
 
 def toc_name(number: int) -> str:
-    """Name the file of a generation's table as Whoosh does."""
+    """Return Whoosh's name for the file of a generation's table of contents."""
     return f"_MAIN_{number}.toc"
 
 
 def write_pages(pages: Iterable[int]) -> str:
-    """Write the numbers of pages in ASCII."""
+    """Encode the numbers of pages in ASCII."""
     return b64encode(np.array(sorted(pages), "<u4").tobytes()).decode()
 
 
-def read_pages(written: str) -> frozenset[int]:
-    """Read the numbers of pages that were written so. Raises IndexDamaged."""
+def read_pages(encoded: str) -> frozenset[int]:
+    """Decode the numbers of pages that `write_pages` encoded. Raises IndexDamaged."""
     try:
-        return frozenset(np.frombuffer(b64decode(written), "<u4").tolist())
+        return frozenset(np.frombuffer(b64decode(encoded), "<u4").tolist())
     except ValueError as error:
         raise IndexDamaged.because("a list of pages is malformed") from error
 
 
 def read_state(values: Mapping[str, object]) -> State:
-    """Read a state that was written with `asdict`. Raises IndexDamaged."""
+    """Return the state from the values of `asdict`. Raises IndexDamaged."""
     try:
         return State(**values)  # type: ignore[arg-type]
     except TypeError as error:
-        raise IndexDamaged.because("the state is of another version") from error
+        raise IndexDamaged.because("the state has unknown or missing fields") from error
 
 
 def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:

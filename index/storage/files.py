@@ -23,16 +23,16 @@ class IndexUnwritable(WorkspaceError):
 
     @classmethod
     def because(cls, error: OSError) -> IndexUnwritable:
-        """Return the reason without the path that the system names."""
+        """Return the error with the system's reason, but without the path in it."""
         return cls(
             f"the search index cannot be written: {error.strerror or type(error).__name__}",
-            fix="Make room, or mend the permissions of the index's folder; `docyard doctor` looks at it.",
+            fix="Free disk space, or fix the permissions of the index's folder; `docyard doctor` checks it.",
         )
 
 
 @contextmanager
 def translate_write_errors() -> Iterator[None]:
-    """Turn the system's refusals to write into IndexUnwritable."""
+    """Translate each OSError to IndexUnwritable."""
     try:
         yield
     except OSError as error:
@@ -42,8 +42,8 @@ def translate_write_errors() -> Iterator[None]:
 def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
     """Replace a file's content in one step: a reader sees the old bytes or the new ones.
 
-    `durable` forces it to the disk, its name and those of the files beside it included. Else what a power
-    loss tears is found by its checksum, and built again.
+    `durable` forces the content and the folder's entries to the disk. Without it, a file that a power loss
+    tears is detected by its checksum and built again.
     """
     draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT}")
     try:
@@ -57,7 +57,7 @@ def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
 
 
 def write_file(file: Path, data: bytes, durable: bool = False) -> None:
-    """Write a whole file; `durable` forces its bytes to the disk."""
+    """Write a file; `durable` forces its bytes to the disk."""
     with file.open("wb") as stream:
         stream.write(data)
         if durable:
@@ -74,13 +74,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def remove_entries(entries: Iterable[Path]) -> int:
-    """Remove files and whole folders, as far as the system lets us; return how many are gone."""
-    gone = 0
+    """Remove files and folders, as far as the system permits; return how many were removed."""
+    removed = 0
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
         else:
             with contextlib.suppress(OSError):
                 entry.unlink()
-        gone += not os.path.lexists(entry)
-    return gone
+        removed += not os.path.lexists(entry)
+    return removed

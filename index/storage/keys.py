@@ -1,6 +1,7 @@
-"""The user's own key: 32 random bytes outside every repository, with which cursors and indexes are sealed.
+"""Keys: the user's own key, and the key of an artifact.
 
-The key that builder and readers of an artifact share: 32 bytes in a file that only its owner can read.
+Cursors and indexes are sealed with the user's key: 32 random bytes outside every repository. The builder and
+the readers of an artifact share its key: 32 bytes in a file that only the owner can read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ KEY_BYTES = 32
 
 @cache
 def load_user_key() -> bytes:
-    """Give this user's key, made at its first use; where no file can be kept, one for this process alone."""
+    """Return this user's key, created on first use. Without a writable file it is for this process only."""
     from platformdirs import user_state_path
 
     return load_or_create_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(
@@ -28,7 +29,7 @@ def load_user_key() -> bytes:
 
 
 def load_or_create_key(file: Path) -> bytes | None:
-    """Read the key in a file, made if it is missing; None if there can be none that is this user's alone."""
+    """Return the key in a file, created if missing; None if the file cannot be private to this user."""
     for _ in range(2):
         try:
             key = read_private_key(file)
@@ -45,8 +46,8 @@ def load_or_create_key(file: Path) -> bytes | None:
 
 
 def read_private_key(file: Path) -> bytes | None:
-    """Read the key in a file; None if it is none, or is not this user's alone. Raises OSError."""
-    # A pipe in its place must not keep us waiting.
+    """Return the key in a file; None if its size is wrong or other users can read it. Raises OSError."""
+    # Opening a pipe with this name must not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(file, flags)
     with open(descriptor, "rb") as stream:
@@ -76,13 +77,13 @@ def _create(file: Path) -> None:
 
 
 class InvalidKeyFile(WorkspaceError):
-    """A key file that cannot be used: it is missing, of another length, or others may read it."""
+    """A key file that cannot be used: it is missing, has a wrong size, or other users can read it."""
 
     code: ClassVar[str] = "INVALID_KEY_FILE"
 
 
 def read_key(file: Path) -> bytes:
-    """Read the key in a file. Raises InvalidKeyFile."""
+    """Return the key in a file. Raises InvalidKeyFile."""
     try:
         # The user names this file, and secrets are often mounted as links.
         key = read_private_key(Path(os.path.realpath(file)))

@@ -1,18 +1,17 @@
-"""Where an index lives: in the repository's common Git directory, else the user's cache, else in memory.
+"""The location of an index: the repository's common Git directory, else the user's cache, else memory.
 
     <common Git directory>/docyard/index/<schema>-<branch>-<user>/
-        lock              held while the index is brought to another commit
-        current           which of the folders below is the index, sealed with the user's own key
+        lock              held while the index is changed
+        current           the name of the current index folder, sealed with the user's own key
         metadata.json     and metadata.sum, its checksum
         metadata-lock     held while these two are written
-        <random name>/    an index, and the manifest of its files (`index.integrity`)
+        <random name>/    an index, and the manifest of its files (`index.storage.manifest`)
 
-A rebuild goes into a new folder beside the old one, and replacing `current` swaps them. Whoosh unpickles
-what it opens, so a folder is opened only if it is private to this user and its seal holds. The seal covers
-the folder's name and inode: a folder that came with someone's archive of a repository has neither our key
-nor that inode.
+A rebuild writes a new folder next to the old one, and replacing `current` swaps them. Whoosh unpickles the
+files that it opens, so a folder is opened only if it is private to this user and its seal is valid. The seal
+covers the folder's name and inode. An index folder in a copied repository therefore has no valid seal.
 
-Where the index of a branch lives now: chosen when it is needed, given up when it cannot be written.
+`IndexLocation` chooses the location when it is needed, and another one if it cannot be written.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ METADATA = "metadata.json"
 _METADATA_LOCK = "metadata-lock"
 _METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
 SCHEMA = 5
-"""The version of format and analysis; an index of another version lives in another folder."""
+"""The version of format and analysis; an index of another version has another folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +64,19 @@ class Location:
         return self.folder / _METADATA_LOCK
 
     def current(self) -> Path | None:
-        """Return the folder of the index that serves now; None if there is none that is surely ours."""
-        file, last = self.folder / _CURRENT, None
+        """Return the folder of the current index; None if there is none with a valid seal."""
+        file, last_data = self.folder / _CURRENT, None
         try:
-            # A writer may sweep away what the pointer named when it was read, and names another then.
-            while (data := file.read_bytes()) != last:
-                if folder := self._named(data):
+            # A writer may remove the folder after the pointer was read. The pointer then has a new value.
+            while (data := file.read_bytes()) != last_data:
+                if folder := self._read_pointer(data):
                     return folder
-                last = data
+                last_data = data
         except OSError:
             return None
         return None
 
-    def _named(self, pointer: bytes) -> Path | None:
+    def _read_pointer(self, pointer: bytes) -> Path | None:
         try:
             values = json.loads(pointer)
             name, seal = str(values["index"]), str(values["seal"])
@@ -89,7 +88,7 @@ class Location:
         return None
 
     def blocked(self) -> tuple[str, ...]:
-        """Name the files of the index that cannot be used: permissions forbid it, or they are no files."""
+        """Return the names of the files that cannot be used: links, folders, or files without permission."""
         return tuple(
             file.name
             for file in (self.lock, self.metadata_lock, self.folder / _CURRENT)
@@ -99,18 +98,18 @@ class Location:
         )
 
     def prepare(self) -> Path:
-        """Make a new, empty folder in which an index can be built beside the one that serves."""
+        """Create a new, empty folder in which an index can be built next to the current one."""
         folder = self.folder / secrets.token_hex(8)
         with translate_write_errors():
             folder.mkdir(mode=0o700)
         return folder
 
     def discard(self, folder: Path) -> None:
-        """Remove what an interrupted build left."""
+        """Remove the folder of an interrupted build."""
         remove_entries([folder])
 
     def swap(self, folder: Path) -> None:
-        """Let a finished index serve from now on, and sweep away every other one."""
+        """Make a finished index the current one, and remove all others."""
         with translate_write_errors():
             pointer = {"index": folder.name, "seal": _seal(folder)}
             write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
@@ -118,43 +117,43 @@ class Location:
             self.sweep(keep=folder)
 
     def leftovers(self, keep: Path | None) -> list[Path]:
-        """List what earlier indexes and interrupted work left in this folder, except the index that serves.
+        """List the entries of earlier indexes and of interrupted work in this folder.
 
-        The writer of `metadata.json` does not hold the lock of the index: its draft is not a leftover.
+        The writer of `metadata.json` does not hold the lock of the index, so its draft is not a leftover.
         """
-        found = [
+        leftovers = [
             entry
             for entry in self.folder.iterdir()
             if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT)
         ]
-        drafts = {entry for entry in found if entry.name.startswith(_METADATA_DRAFTS)}
-        # A name is used once. So a draft that was listed before nobody held the lock, and still exists after,
-        # has lost its writer.
+        drafts = {entry for entry in leftovers if entry.name.startswith(_METADATA_DRAFTS)}
+        # Each name is used once. If a draft was listed, the lock is then free, and the draft still exists,
+        # its writer has died.
         if drafts and is_locked(self.metadata_lock):
-            return [entry for entry in found if entry not in drafts]
-        return [entry for entry in found if entry not in drafts or os.path.lexists(entry)]
+            return [entry for entry in leftovers if entry not in drafts]
+        return [entry for entry in leftovers if entry not in drafts or os.path.lexists(entry)]
 
     def sweep(self, keep: Path | None) -> int:
-        """Remove the leftovers, under the lock; return how many. Open files elsewhere stay readable."""
+        """Remove the leftovers, under the lock; return how many. Open files stay readable."""
         return remove_entries(self.leftovers(keep))
 
 
-def find_location(candidates: Iterable[Path], refused: Container[Path] = ()) -> Location | None:
-    """Choose the index's folder, made if need be; None means that the index must stay in memory."""
+def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) -> Location | None:
+    """Return the first usable folder, created if needed; None if the index must stay in memory."""
     for folder in candidates:
-        if folder not in refused and make_private(folder):
+        if folder not in excluded and make_private_folder(folder):
             return Location(folder)
     return None
 
 
 def candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
-    """Yield the folders in which an index may live, the best first; none where the repository is gone.
+    """Yield the possible folders of an index, the best first; nothing if the repository is missing.
 
-    What was unmounted leaves an empty folder, and in that nothing is to be made.
+    An unmounted file system leaves an empty folder, and nothing must be created in it.
     """
     if not os.path.lexists(common_dir / "HEAD"):
         return
-    with suppress(OSError):  # another user's: then the next place is taken
+    with suppress(OSError):  # if the folder belongs to another user, the next one is used
         yield make_subfolder(common_dir, "index") / name
     from platformdirs import user_cache_path
 
@@ -163,12 +162,12 @@ def candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
 
 
 def index_name(schema: int, branch: str) -> str:
-    """Name the folder for a schema version, a branch and the user who runs this process."""
-    return f"{schema}-{_safe(branch)}-{_safe(_user())}"
+    """Return the folder's name for a schema version, a branch and the user of this process."""
+    return f"{schema}-{_safe_name(branch)}-{_safe_name(_user_name())}"
 
 
-def make_private(folder: Path) -> bool:
-    """Make a folder that only this user can enter; False if it cannot be made, written or trusted."""
+def make_private_folder(folder: Path) -> bool:
+    """Create a folder that only this user can read; return False if it is not writable or not private."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not _is_private(folder):
@@ -191,15 +190,15 @@ def _seal(folder: Path) -> str:
     return hmac.new(load_user_key(), text.encode(), "sha256").hexdigest()
 
 
-def _safe(name: str) -> str:
-    """Keep plain names as they are; others get a digest, so that `A/b`, `a/b` and `a-b` stay apart."""
+def _safe_name(name: str) -> str:
+    """Return plain names unchanged; others get a digest, so that `A/b`, `a/b` and `a-b` differ."""
     safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
     return (
         safe if safe == name else f"{safe}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
     )
 
 
-def _user() -> str:
+def _user_name() -> str:
     try:
         import pwd
 
@@ -211,22 +210,22 @@ def _user() -> str:
 
 
 RETRY_AFTER_S = 300.0
-"""Seconds for which a folder that could not be written is left alone."""
+"""Seconds before a folder that could not be written is tried again."""
 
 
 class IndexLocation:
     """The first writable location of several; without one, the index stays in memory.
 
-    `name` identifies the index, and `candidates` yields its possible folders, the best first. A location is
-    kept until the name changes, its folder is missing, or it is given up. Safe to use from several threads: a
-    switch of the branch gives two of them two names.
+    `name` returns the name of the index, and `candidates` yields its possible folders, the best first. A
+    location is used until the name changes, its folder is missing, or it is given up. Safe to use from
+    several threads: after a switch of the branch, two threads may have different names.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
         self._name = name
         self._candidates = candidates
-        self._refused: dict[Path, float] = {}
-        self._settled: str | None = None
+        self._excluded_until: dict[Path, float] = {}
+        self._resolved_name: str | None = None
         self._location: Location | None = None
         self._lock = threading.RLock()
 
@@ -234,35 +233,35 @@ class IndexLocation:
         """Return the location of the index, chosen again if needed."""
         name = self._name()
         with self._lock:
-            if name != self._settled or self._is_to_move():
-                self._settled = None
-                self._location = self._find(name)
-                self._settled = name
+            if name != self._resolved_name or self._must_change():
+                self._resolved_name = None
+                self._location = self._find_location(name)
+                self._resolved_name = name
             return self._location
 
     def peek(self) -> Location | None:
         """Return the location without replacing one that is given up or missing."""
         with self._lock:
-            return self._location if self._settled is not None else self._find(self._name())
+            return self._location if self._resolved_name is not None else self._find_location(self._name())
 
     def fall_back(self, location: Location) -> None:
         """Use another location from now on, and avoid this one for a while."""
         with self._lock:
             if location.folder.is_dir():
-                self._refused[location.folder] = time.monotonic() + RETRY_AFTER_S
+                self._excluded_until[location.folder] = time.monotonic() + RETRY_AFTER_S
             self.reset()
 
     def reset(self) -> None:
         """Choose the location again next time."""
         with self._lock:
-            self._settled = self._location = None
+            self._resolved_name = self._location = None
 
-    def _is_to_move(self) -> bool:
+    def _must_change(self) -> bool:
         now = time.monotonic()
-        lapsed = [folder for folder, until in self._refused.items() if until <= now]
-        for folder in lapsed:
-            del self._refused[folder]
-        return bool(lapsed) or (self._location is not None and not self._location.folder.is_dir())
+        expired = [folder for folder, until in self._excluded_until.items() if until <= now]
+        for folder in expired:
+            del self._excluded_until[folder]
+        return bool(expired) or (self._location is not None and not self._location.folder.is_dir())
 
-    def _find(self, name: str) -> Location | None:
-        return find_location(self._candidates(name), self._refused)
+    def _find_location(self, name: str) -> Location | None:
+        return find_location(self._candidates(name), self._excluded_until)

@@ -12,35 +12,35 @@ from typing import ClassVar
 from index.storage.files import IndexUnwritable, translate_write_errors
 from workspace.errors import WorkspaceError
 
-_PAUSE = 0.02
+_PAUSE_S = 0.02
 
 
 class IndexBusy(WorkspaceError):
-    """Another process has been writing this index for longer than we may wait."""
+    """Another process has been writing this index for longer than the timeout."""
 
     code: ClassVar[str] = "INDEX_BUSY"
 
 
 @contextmanager
-def hold_lock(file: Path, patience: float, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock; `waiting` is called once if it is taken, IndexBusy comes after `patience` seconds.
+def hold_lock(file: Path, timeout_s: float, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold the lock in the block. `on_wait` is called once if another process holds it.
 
-    Raises IndexUnwritable if there can be no lock here.
+    Raises IndexBusy after `timeout_s` seconds, IndexUnwritable if the file cannot be locked.
     """
-    deadline = time.monotonic() + patience
-    told = False
+    deadline = time.monotonic() + timeout_s
+    is_waiting = False
     descriptor = _open(file)
     try:
-        while not _take(descriptor, file):
+        while not _lock_current_file(descriptor, file):
             if time.monotonic() >= deadline:
                 raise IndexBusy(
-                    "another process is still bringing the search index up to date",
+                    "another process is still updating the search index",
                     fix="Try again in a moment.",
                 )
-            if not told:
-                waiting()
-                told = True
-            time.sleep(_PAUSE)
+            if not is_waiting:
+                on_wait()
+                is_waiting = True
+            time.sleep(_PAUSE_S)
             os.close(descriptor)
             descriptor = -1
             descriptor = _open(file)
@@ -51,13 +51,13 @@ def hold_lock(file: Path, patience: float, waiting: Callable[[], None] = lambda:
 
 
 def is_locked(file: Path) -> bool:
-    """Return True if somebody holds the lock now; nothing is made or waited for."""
+    """Return True if a process holds the lock now. Creates nothing and does not wait."""
     try:
         descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return False
     try:
-        return not _try(descriptor)
+        return not _try_lock(descriptor)
     except OSError:
         return False
     finally:
@@ -69,10 +69,10 @@ def _open(file: Path) -> int:
         return os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _take(descriptor: int, file: Path) -> bool:
-    """Lock the open file, if it still is the one that others would open: someone may have removed it."""
+def _lock_current_file(descriptor: int, file: Path) -> bool:
+    """Lock the open file, unless the path is now another file: a process may have removed the first one."""
     try:
-        if not _try(descriptor):
+        if not _try_lock(descriptor):
             return False
         return os.path.samestat(os.fstat(descriptor), file.stat())
     except FileNotFoundError:
@@ -81,11 +81,11 @@ def _take(descriptor: int, file: Path) -> bool:
         raise IndexUnwritable.because(error) from error
 
 
-def _try(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         import fcntl
     except ImportError:
-        return _try_windows(descriptor)
+        return _try_lock_windows(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -93,7 +93,7 @@ def _try(descriptor: int) -> bool:
     return True
 
 
-def _try_windows(descriptor: int) -> bool:
+def _try_lock_windows(descriptor: int) -> bool:
     import msvcrt
 
     try:

@@ -1,12 +1,11 @@
-"""Which files an index consists of, and their checksums: the manifest of an index's folder.
+"""The manifest of an index's folder: the files of the index, and their checksums.
 
     <index>/<n>.manifest    {"files": {name: [bytes, CRC-32]}, "generation": n, "state": value, "seal": MAC}
 
-The engine's own files carry no checksums, and it unpickles what it opens. So a further manifest is what
-commits a change, together with what the index then stands for: the one of the highest number counts, a file
-that it does not name is not there, and one that it names is opened only after its bytes were summed. CRC-32
-finds damage at some 1 to 2 GB/s; against forgery stand the private folder and the seal, made with the user's
-own key.
+Whoosh's files have no checksums, and Whoosh unpickles the files that it opens. A change is therefore
+committed by a new manifest, with the state of the index. The manifest with the highest number is valid. Files
+that it does not name are ignored, and a named file is opened only after its checksum was verified. CRC-32
+detects damage at 1 to 2 GB/s. The private folder and the seal, made with the user's own key, prevent forgery.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _BUFFER = 1 << 20
 
 
 class IndexDamaged(WorkspaceError):
-    """The index's files could not be read, or are not what was written; it can always be rebuilt from Git."""
+    """The index's files are unreadable or changed. The index can always be rebuilt from Git."""
 
     code: ClassVar[str] = "INDEX_DAMAGED"
 
@@ -39,7 +38,7 @@ class IndexDamaged(WorkspaceError):
 
 
 class FileChecksum(NamedTuple):
-    """What a file must be: its length in bytes and the CRC-32 of them."""
+    """The expected size of a file in bytes, and the CRC-32 of its content."""
 
     size: int
     crc: int
@@ -50,7 +49,7 @@ class FileChecksum(NamedTuple):
 
 
 class FileStamp(NamedTuple):
-    """A file as it was when its sum was right."""
+    """The inode, size and modification time of a file when its checksum was verified."""
 
     file: Path
     inode: int
@@ -59,14 +58,14 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def of(cls, file: Path) -> FileStamp:
-        """Look at a file as it is now. Raises OSError."""
+        """Return the current stamp of a file. Raises OSError."""
         status = file.stat()
         return cls(file, status.st_ino, status.st_size, status.st_mtime_ns)
 
-    def holds(self) -> bool:
-        """Return True if the file was left alone since. One that is gone still serves whoever has it open."""
+    def is_unchanged(self) -> bool:
+        """Return True if the file is unchanged. A removed file counts as unchanged: open maps stay valid."""
         try:
-            # Asked before each search, of each segment.
+            # os.stat is faster than Path.stat, and this runs for each segment before each search.
             status = os.stat(self.file)
         except FileNotFoundError:
             return True
@@ -77,9 +76,9 @@ class FileStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of one generation of an index, by name, and what it stands for, as a JSON value.
+    """The files of one generation of an index, by name, and its state, as a JSON value.
 
-    `parts` names the segments in order, each with its dead pages as text; what these are is not known here.
+    `parts` has the ids of the segments in order, each with its encoded dead pages (`index.segments.store`).
     """
 
     generation: int
@@ -88,39 +87,39 @@ class Manifest:
     parts: Sequence[tuple[str, str]] = ()
 
     def check(self, folder: Path, name: str) -> FileStamp:
-        """Sum a file's bytes, which takes about a millisecond for each megabyte. Raises IndexDamaged."""
+        """Verify a file's checksum, in about a millisecond for each megabyte. Raises IndexDamaged."""
         if name not in self.files:
-            raise IndexDamaged.because("a file is not in the manifest")
+            raise IndexDamaged.because(f"file {name} is not in the manifest")
         file = folder / name
         try:
             stamp = FileStamp.of(file)
-            right = stamp.size == self.files[name].size and _sum(file) == self.files[name]
+            is_valid = stamp.size == self.files[name].size and _compute_checksum(file) == self.files[name]
         except OSError as error:
             raise IndexDamaged.because(type(error).__name__) from error
-        if not right:
-            raise IndexDamaged.because("a checksum is wrong")
+        if not is_valid:
+            raise IndexDamaged.because(f"file {name} has a wrong checksum")
         return stamp
 
     def leftovers(self, folder: Path) -> list[Path]:
-        """List what stands in the folder and is not of this generation: the work of writers that died."""
-        kept = {*self.files, _name(self.generation)}
-        return [entry for entry in folder.iterdir() if entry.name not in kept]
+        """List the folder's entries that do not belong to this generation, such as those of dead writers."""
+        current_names = {*self.files, _manifest_name(self.generation)}
+        return [entry for entry in folder.iterdir() if entry.name not in current_names]
 
     def sweep(self, folder: Path) -> None:
-        """Remove the leftovers. Only for the writer: another's unfinished files are leftovers too."""
+        """Remove the leftovers. Only the writer may call this: unfinished files also count as leftovers."""
         remove_entries(self.leftovers(folder))
 
 
 def newest_manifest(folder: Path) -> int:
-    """Return the number of the manifest that counts, without reading it; -1 without one. Raises OSError."""
+    """Return the highest number of a manifest, without reading it; -1 without a manifest. Raises OSError."""
     names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
     return max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read which files are the index. Raises IndexDamaged if that cannot be told for certain."""
+    """Return the valid manifest of a folder. Raises IndexDamaged if it is missing or its seal is invalid."""
     try:
-        number, data = _newest(folder)
+        number, data = _read_newest(folder)
         values = json.loads(data)
         seal = str(values.pop("seal"))
         if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):
@@ -138,9 +137,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> None:
-    """Make the files of a manifest the index, in one step. They must be written, and be what it says.
+    """Make the files of a manifest the index, in one step. The files must already be written.
 
-    Its name is a new one: to replace a file, some systems first wait for the disk.
+    The manifest gets a new name, because replacing a file waits for the disk on some systems.
     """
     values = {
         "files": manifest.files,
@@ -148,28 +147,28 @@ def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> N
         "parts": manifest.parts,
         "state": manifest.state,
     }
-    sealed = _canonical({**values, "seal": _seal(folder, values)})
-    write_atomically(folder / _name(manifest.generation), sealed, durable)
+    sealed_data = _encode_canonical({**values, "seal": _seal(folder, values)})
+    write_atomically(folder / _manifest_name(manifest.generation), sealed_data, durable)
 
 
-def _newest(folder: Path) -> tuple[int, bytes]:
-    """Read the manifest of the highest number, again if a writer swept it away meanwhile. Raises OSError."""
-    missed = -1
+def _read_newest(folder: Path) -> tuple[int, bytes]:
+    """Read the manifest of the highest number; retry if a writer removed it meanwhile. Raises OSError."""
+    missing_number = -1
     while True:
         number = newest_manifest(folder)
         try:
-            return number, (folder / _name(number)).read_bytes()
+            return number, (folder / _manifest_name(number)).read_bytes()
         except FileNotFoundError:
-            if number == missed:
+            if number == missing_number:
                 raise
-            missed = number
+            missing_number = number
 
 
-def _name(number: int) -> str:
+def _manifest_name(number: int) -> str:
     return f"{number}{_MANIFEST}"
 
 
-def _sum(file: Path) -> FileChecksum:
+def _compute_checksum(file: Path) -> FileChecksum:
     size = crc = 0
     buffer = memoryview(bytearray(_BUFFER))
     with file.open("rb", buffering=0) as stream:
@@ -180,9 +179,9 @@ def _sum(file: Path) -> FileChecksum:
 
 
 def _seal(folder: Path, values: Mapping[str, object]) -> str:
-    text = b"docyard manifest\0" + folder.name.encode() + b"\0" + _canonical(values)
+    text = b"docyard manifest\0" + folder.name.encode() + b"\0" + _encode_canonical(values)
     return hmac.digest(load_user_key(), text, "sha256").hex()
 
 
-def _canonical(values: Mapping[str, object]) -> bytes:
+def _encode_canonical(values: Mapping[str, object]) -> bytes:
     return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()

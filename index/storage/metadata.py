@@ -1,9 +1,7 @@
-"""`metadata.json`: what a server needs to know of an index before it opens it.
+"""`metadata.json`: the description of an index that a server reads before it opens the index.
 
 The format is the documentation index contract, version 1: semver, a taxonomy whose values become enums in the
 schema of `search_docs`, corpus statistics, and the embedding used (none here).
-
-What `metadata.json` says of an index: its figures, and the values by which it can be filtered.
 """
 
 from __future__ import annotations
@@ -41,16 +39,16 @@ if TYPE_CHECKING:
 VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
 MAX_DESCRIPTION = 500
-"""Characters of a corpus's description that a host is shown."""
+"""Characters of a corpus's description that a host receives."""
 
-_SUM = ".sum"
+_CHECKSUM_SUFFIX = ".sum"
 _SOURCE_COMMIT = "stats.source_commit"
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SHOWN = 64  # characters of a wrong key that the name of its field repeats
+_SHOWN = 64  # characters of an invalid key that an error repeats
 
-# Letters and marks that leave no trace on a screen, though Unicode counts them as printable.
-_UNSEEN = re.compile(
+# Letters and marks that are invisible on a screen, although Unicode counts them as printable.
+_INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
@@ -58,20 +56,20 @@ _JOINERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
 
 
 class InvalidMetadata(WorkspaceError):
-    """A `metadata.json` breaks its contract; `details` names the field."""
+    """A `metadata.json` violates its contract; `details` names the field."""
 
     code: ClassVar[str] = "INVALID_METADATA"
 
 
 class Problem(NamedTuple):
-    """One breach of the contract: where it is, as `taxonomy.language.values.3`, and what is wrong there."""
+    """One violation of the contract: its field, such as `taxonomy.language.values.3`, and the reason."""
 
     field: str
     reason: str
 
 
-def _whole(value: object) -> object:
-    """Return a JSON number without a fraction is a whole one, however it is written."""
+def _whole_number(value: object) -> object:
+    """Return an int for a JSON number without a fraction, such as 3.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -82,7 +80,7 @@ def _key(key: str) -> str:
     if len(key) > MAX_KEY_LENGTH:
         raise ValueError(f"a key must have at most {MAX_KEY_LENGTH} characters")
     if key in RESERVED:
-        raise ValueError("a key must not be called like a parameter of a search")
+        raise ValueError("a key must not have the name of a search parameter")
     return key
 
 
@@ -102,7 +100,7 @@ def _commit(value: str) -> str:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(_whole_number)]
 Value = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)]
 
 
@@ -113,8 +111,8 @@ class _Model(BaseModel):
 class Facet(_Model):
     """One key of the taxonomy: the values by which a search can be filtered.
 
-    There are none where the key has too many for an enum, or none yet; it can be filtered by all the same.
-    A description that there is not is left out where this is written: the contract knows no null there.
+    The values are empty if the key has no values, or too many for an enum. A search can use the key as a
+    filter in both cases. An absent description is left out of the file: the contract has no null there.
     """
 
     description: str | None = Field(None, exclude_if=lambda text: text is None)
@@ -125,12 +123,12 @@ class Facet(_Model):
     def _normalise(cls, values: tuple[str, ...]) -> tuple[str, ...]:
         distinct = sorted(set(values))
         if len(distinct) > MAX_VALUES:
-            raise ValueError(f"at most {MAX_VALUES} values are allowed, and these are {len(distinct)}")
+            raise ValueError(f"must have at most {MAX_VALUES} values, not {len(distinct)}")
         return tuple(distinct)
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The values that may stand in a schema: a file from elsewhere may hold some that cannot be seen."""
+        """The values that may occur in a schema. A file from elsewhere may have invisible values."""
         together = "".join(self.values)
         if together.isascii() and together.isprintable():
             return self.values
@@ -138,7 +136,7 @@ class Facet(_Model):
 
 
 class Stats(_Model):
-    """How large the corpus is, when it was indexed, and at which commit (None for one outside Git)."""
+    """The size of the corpus, the time of indexing, and its commit (None for a corpus outside Git)."""
 
     total_chunks: Annotated[Whole, Field(ge=0)]
     total_files: Annotated[Whole, Field(ge=0)]
@@ -147,7 +145,7 @@ class Stats(_Model):
 
 
 class Embedding(_Model):
-    """The model by which sections were embedded; this server searches by words whatever it is."""
+    """The model by which sections were embedded. This server ignores it and searches by words."""
 
     provider: str
     model: str
@@ -155,7 +153,7 @@ class Embedding(_Model):
 
 
 class Metadata(_Model):
-    """The whole of `metadata.json`."""
+    """The content of `metadata.json`."""
 
     metadata_version: str
     corpus_description: str
@@ -167,12 +165,12 @@ class Metadata(_Model):
         """Return the file: JSON in UTF-8, in the contract's order, with a final line break."""
         return (self.model_dump_json(indent=2) + "\n").encode()
 
-    def is_of(self, state: State) -> bool:
-        """Return True if this tells of an index in this state."""
+    def describes(self, state: State) -> bool:
+        """Return True if this describes an index in this state."""
         return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
 
-    def is_alike(self, other: Metadata) -> bool:
-        """Return True if this differs from another in its figures at most."""
+    def equals_except_figures(self, other: Metadata) -> bool:
+        """Return True if this and another are equal except for their figures."""
         return self == other.model_copy(update={"stats": self.stats})
 
     @field_validator("metadata_version")
@@ -192,16 +190,16 @@ class Metadata(_Model):
         assert isinstance(given, dict)
         if len(given) != len(taxonomy):
             counts = Counter(key.strip() for key in given)
-            twice = ", ".join(repr(key) for key, count in counts.items() if count > 1)
-            raise ValueError(f"keys must differ in more than spaces at their ends: {twice}")
+            repeated = ", ".join(repr(key) for key, count in counts.items() if count > 1)
+            raise ValueError(f"keys must differ in more than spaces at their ends: {repeated}")
         if len(taxonomy) > MAX_KEYS:
-            raise ValueError(f"at most {MAX_KEYS} keys are allowed, and these are {len(taxonomy)}")
+            raise ValueError(f"must have at most {MAX_KEYS} keys, not {len(taxonomy)}")
         return taxonomy
 
 
 def is_listable(value: str) -> bool:
-    """Say whether a value may stand in a schema that models read: short, and seen as it is."""
-    return 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _UNSEEN.search(value)
+    """Return True if a value may occur in a schema for models: it is short and fully visible."""
+    return 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _INVISIBLE.search(value)
 
 
 def sanitize_line(text: str) -> str:
@@ -214,24 +212,28 @@ def write_metadata(file: Path, metadata: Metadata) -> None:
     """Replace `metadata.json`, then its checksum; one without the other is ignored and written again."""
     data = metadata.as_bytes()
     write_atomically(file, data)
-    write_atomically(file.with_suffix(_SUM), _sum(data))
+    write_atomically(file.with_suffix(_CHECKSUM_SUFFIX), _checksum_line(data))
 
 
 def read_metadata(file: Path) -> Metadata | None:
-    """Read our own `metadata.json`; None if it is missing, torn or not what was written."""
+    """Return our own `metadata.json`; None if it is missing, torn, or does not match its checksum."""
     try:
         data = file.read_bytes()
-        return parse_metadata(data) if file.with_suffix(_SUM).read_bytes() == _sum(data) else None
+        return (
+            parse_metadata(data)
+            if file.with_suffix(_CHECKSUM_SUFFIX).read_bytes() == _checksum_line(data)
+            else None
+        )
     except (OSError, InvalidMetadata):
         return None
 
 
-def _sum(data: bytes) -> bytes:
+def _checksum_line(data: bytes) -> bytes:
     return b"%08x\n" % zlib.crc32(data)
 
 
 def parse_metadata(data: bytes) -> Metadata:
-    """Read and check a `metadata.json`. Raises InvalidMetadata, which names the first field that is wrong."""
+    """Parse and validate a `metadata.json`. Raises InvalidMetadata, which names the first invalid field."""
     try:
         return Metadata.model_validate_json(data)
     except ValidationError as error:
@@ -245,23 +247,23 @@ def parse_metadata(data: bytes) -> Metadata:
 
 
 def parse_provided(data: bytes) -> tuple[Metadata, Problem | None]:
-    """Read a `metadata.json` that is served: without its `source_commit` if that alone is malformed.
+    """Parse a `metadata.json` that is served, without its `source_commit` if only that is malformed.
 
-    The contract has it for provenance only, so that it keeps no server from starting. Raises InvalidMetadata.
+    The field is for provenance only, so it must not prevent a server from starting. Raises InvalidMetadata.
     """
     try:
         return parse_metadata(data), None
     except InvalidMetadata:
-        found = find_problems(data)
-        if {problem.field for problem in found} != {_SOURCE_COMMIT}:
+        problems = find_problems(data)
+        if {problem.field for problem in problems} != {_SOURCE_COMMIT}:
             raise
     values = json.loads(data)
     del values["stats"]["source_commit"]
-    return parse_metadata(json.dumps(values).encode()), found[0]
+    return parse_metadata(json.dumps(values).encode()), problems[0]
 
 
 def find_problems(data: bytes) -> list[Problem]:
-    """List every breach of the contract in a `metadata.json`; none if it is sound."""
+    """Return all violations of the contract in a `metadata.json`; empty if it is valid."""
     try:
         Metadata.model_validate_json(data)
     except ValidationError as error:
@@ -283,13 +285,13 @@ def describe_index(
     corpus_description: str,
     descriptions: Mapping[str, str | None],
 ) -> Metadata:
-    """Tell of an index by its state and the values found of each taxonomy key.
+    """Return the metadata of an index from its state and the existing values of each taxonomy key.
 
-    `descriptions` names the keys, in their order, with what is said of each; of more than 64 the first count.
-    A built-in key of which nothing is said or found is left out.
+    `descriptions` has the description of each key, in order; only the first 64 keys are used. A built-in key
+    without a description and without values is left out.
     """
-    told = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
-    taxonomy = {key: make_facet(values.get(key, ()), descriptions[key]) for key in told[:MAX_KEYS]}
+    keys = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
+    taxonomy = {key: make_facet(values.get(key, ()), descriptions[key]) for key in keys[:MAX_KEYS]}
     return Metadata(
         metadata_version=VERSION,
         corpus_description=corpus_description,
@@ -304,15 +306,19 @@ def describe_index(
 
 
 def make_facet(values: Iterable[str], description: str | None = None) -> Facet:
-    """Make a facet of the values found; it lists none where there are so many that they cannot be an enum.
+    """Return the facet of some values; it lists no values if there are too many for an enum.
 
-    Values that are too long, or hold characters that cannot be seen, stay searchable but are not listed.
+    Values that are too long or have invisible characters stay searchable but are not listed.
     """
-    found = frozenset(values)
-    return _facet(found, description) if len(found) <= MAX_VALUES else _facet_of_many(found, description)
+    all_values = frozenset(values)
+    return (
+        _cached_facet(all_values, description)
+        if len(all_values) <= MAX_VALUES
+        else _make_facet(all_values, description)
+    )
 
 
-def _facet_of_many(values: Iterable[str], description: str | None) -> Facet:
+def _make_facet(values: Iterable[str], description: str | None) -> Facet:
     listed: set[str] = set()
     for value in values:
         if is_listable(trimmed := value.strip()):
@@ -322,8 +328,8 @@ def _facet_of_many(values: Iterable[str], description: str | None) -> Facet:
     return Facet(description=description, values=tuple(listed))
 
 
-# A commit changes the values of few keys, and tens of thousands of others need not be looked at again.
-_facet = lru_cache(maxsize=2 * MAX_KEYS)(_facet_of_many)
+# A commit changes the values of few keys. The cache avoids checking tens of thousands of values again.
+_cached_facet = lru_cache(maxsize=2 * MAX_KEYS)(_make_facet)
 
 
 def corpus_description(configured: str | None, name: str) -> str:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 DELAY = 0.5
-"""Seconds from the first time that something is asked for until it is done."""
+"""Seconds from the first call of `schedule` until the work runs."""
 
 
 class Debouncer:
     """Debounced work in a background thread; `flush` and the end of the process run it at once."""
 
     def __init__(self, work: Callable[[], None], delay: float = DELAY) -> None:
-        """Run nothing before `schedule`. Errors of `work` are lost, so it must not raise any."""
+        """Run nothing before `schedule`. `work` must not raise, because its errors are lost."""
         self._work = work
         self._delay = delay
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
-        self._working = threading.Lock()
+        self._work_lock = threading.Lock()
 
     def schedule(self) -> None:
         """Ensure that the work runs after this moment."""
@@ -48,7 +48,7 @@ class Debouncer:
 
     def flush(self) -> None:
         """Run the scheduled work now, unless it has run; when this returns, it is done."""
-        with self._working:
+        with self._work_lock:
             with self._lock:
                 timer, self._timer = self._timer, None
             if timer is not None:
@@ -57,42 +57,42 @@ class Debouncer:
                 self._work()
 
 
-_TRIES = 5
-"""How often it is told anew what an index holds that others change meanwhile."""
+_ATTEMPTS = 5
+"""Attempts to publish the metadata of an index that other writers change at the same time."""
 
-METADATA_PATIENCE_S = 1.0
-"""Seconds to wait for another writer of `metadata.json`, which holds its lock for two small files only."""
+METADATA_TIMEOUT_S = 1.0
+"""Seconds to wait for another writer of `metadata.json`, which writes only two small files."""
 
 
 class MetadataPublisher:
-    """The metadata of the index at a home. Safe to use from several threads.
+    """The publisher of an index's `metadata.json`. Safe to use from several threads.
 
-    `state` reads what the index holds, `values` counts the values of the taxonomy of a state.
+    `state` returns the current state of the index, `values` counts the taxonomy values of a state.
     """
 
     def __init__(
         self,
         workspace: Workspace,
-        home: IndexLocation,
+        index_location: IndexLocation,
         state: Callable[[], State | None],
         values: Callable[[State], dict[str, Mapping[str, int]]],
     ) -> None:
         self._workspace = workspace
-        self._home = home
+        self._index_location = index_location
         self._state = state
         self._values = values
         self._metadata: Metadata | None = None
-        self._seen: FileStamp | None = None
-        self._turn = threading.Lock()
+        self._stamp: FileStamp | None = None
+        self._publish_lock = threading.Lock()
         self._is_checked = False
         self._debouncer = Debouncer(self._write_figures)
 
     def last(self) -> Metadata | None:
-        """Return the last metadata that was written, also by another process; never waits for the index.
+        """Return the last metadata that was written, also by another process. Never waits for the index.
 
-        It is the same object as long as it says the same.
+        The object stays the same while its content does.
         """
-        if self._seen is None or not self._seen.holds():
+        if self._stamp is None or not self._stamp.is_unchanged():
             self._read()
         return self._metadata
 
@@ -102,82 +102,86 @@ class MetadataPublisher:
         Another process may publish at the same time, so the state is read again after the write. If only the
         figures changed, as after most commits, the write is debounced.
         """
-        with self._turn:
-            for _ in range(_TRIES):
-                now = self._now() or state
-                known = self.last()
-                if known is not None and known.is_of(now) and self._is_described(known, now):
-                    self._metadata = known
+        with self._publish_lock:
+            for _ in range(_ATTEMPTS):
+                current_state = self._current_state() or state
+                last = self.last()
+                if (
+                    last is not None
+                    and last.describes(current_state)
+                    and self._is_described(last, current_state)
+                ):
+                    self._metadata = last
                     return
-                self._metadata = told = self._describe(now)
-                if known is not None and known.is_alike(told):
+                self._metadata = metadata = self._describe(current_state)
+                if last is not None and last.equals_except_figures(metadata):
                     self._debouncer.schedule()
                     return
-                if not self._write(told):
+                if not self._write(metadata):
                     return
 
     def close(self) -> None:
-        """Write what is to be written, and forget what was read."""
+        """Run a scheduled write, and drop the cached metadata."""
         self._debouncer.flush()
-        self._metadata = self._seen = None
+        self._metadata = self._stamp = None
 
-    def _now(self) -> State | None:
+    def _current_state(self) -> State | None:
         with suppress(WorkspaceError):
             return self._state()
         return None
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
-        told = corpus_description(config.corpus.description, self._workspace.name)
-        return describe_index(state, self._values(state), told, config.taxonomy_keys)
+        description = corpus_description(config.corpus.description, self._workspace.name)
+        return describe_index(state, self._values(state), description, config.taxonomy_keys)
 
-    def _is_described(self, known: Metadata, state: State) -> bool:
-        """Return True if the corpus is described as this version does it; looked up once in a process.
+    def _is_described(self, last: Metadata, state: State) -> bool:
+        """Return True if the corpus description is current; compared once in a process.
 
-        Another version may have written the file, and described a corpus of the same settings otherwise.
+        Another version of Docyard may have written a different description for the same settings.
         """
         if not self._is_checked:
             config = self._workspace.snapshot(state.commit).config
             current = corpus_description(config.corpus.description, self._workspace.name)
-            self._is_checked = known.corpus_description == current
+            self._is_checked = last.corpus_description == current
         return self._is_checked
 
-    def _write(self, told: Metadata) -> bool:
-        """Write the file and its checksum under their lock, and return True; False if that is impossible now.
+    def _write(self, metadata: Metadata) -> bool:
+        """Write the file and its checksum under their lock; return False if that is impossible now.
 
         A search needs no metadata, and the next commit writes it again.
         """
-        location = self._home.peek()
+        location = self._index_location.peek()
         if location is None:
             return False
         try:
-            with hold_lock(location.metadata_lock, METADATA_PATIENCE_S):
-                write_metadata(location.metadata, told)
+            with hold_lock(location.metadata_lock, METADATA_TIMEOUT_S):
+                write_metadata(location.metadata, metadata)
         except (OSError, IndexBusy, IndexUnwritable):
             return False
         finally:
-            self._seen = None
+            self._stamp = None
         return True
 
     def _read(self) -> None:
-        location = self._home.peek()
+        location = self._index_location.peek()
         if location is None:
             return
         with suppress(OSError):
             stamp = FileStamp.of(location.metadata)
-            if (told := read_metadata(location.metadata)) is not None:
-                self._seen = stamp
-                self._metadata = self._metadata if told == self._metadata else told
+            if (metadata := read_metadata(location.metadata)) is not None:
+                self._stamp = stamp
+                self._metadata = self._metadata if metadata == self._metadata else metadata
 
     def _write_figures(self) -> None:
-        """Write `metadata.json` from the index as it is now, to which another process may have added."""
-        # Where there is no index to tell of any more, whoever makes the next one writes it.
-        with suppress(WorkspaceError, OSError), self._turn:
-            told: State | None = None
-            for _ in range(_TRIES):
+        """Write `metadata.json` from the current index, which another process may have changed."""
+        # If the index is missing now, the process that builds the next one writes the file.
+        with suppress(WorkspaceError, OSError), self._publish_lock:
+            written_state: State | None = None
+            for _ in range(_ATTEMPTS):
                 state = self._state()
-                if state is None or state == told:
+                if state is None or state == written_state:
                     return
                 if not self._write(self._describe(state)):
                     return
-                told = state
+                written_state = state

@@ -13,10 +13,10 @@ from index.storage.location import IndexLocation, Location
 from index.storage.locking import IndexBusy, hold_lock
 
 WRITE_TIMEOUT_S = 5.0
-"""Seconds to wait for another writer while there is something to answer from."""
+"""Seconds to wait for another writer if there is an index to search meanwhile."""
 
 FIRST_BUILD_TIMEOUT_S = 300.0
-"""The same while there is nothing."""
+"""Seconds to wait for another writer if there is no index yet."""
 
 T = TypeVar("T")
 
@@ -24,68 +24,66 @@ T = TypeVar("T")
 class IndexWriteLock:
     """The lock under which an index is written, at the first writable location.
 
-    `serves` returns True if there is an index to answer from while another process writes.
+    `has_index` returns True if there is an index to search while another process writes.
     """
 
-    def __init__(self, home: IndexLocation, serves: Callable[[], bool]) -> None:
-        self._home = home
-        self._serves = serves
+    def __init__(self, index_location: IndexLocation, has_index: Callable[[], bool]) -> None:
+        self._index_location = index_location
+        self._has_index = has_index
         self._lock = threading.RLock()
 
     def run(
-        self, work: Callable[[Location | None], T], progress: Progress | None = None, *, moves: bool = True
+        self, work: Callable[[Location | None], T], progress: Progress | None = None, *, can_move: bool = True
     ) -> T:
-        """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if memory is all there is.
+        """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if an index in memory fails.
 
-        If one location cannot be written, the work is repeated at the next; with `moves` false, BaseMoved
-        reports the new location to the caller.
+        If one location cannot be written, the work is repeated at the next one. If `can_move` is False,
+        BaseMoved is raised instead.
         """
-        with self._among_threads(progress):
+        with self._hold_thread_lock(progress):
             while True:
-                location = self._home.resolve()
+                location = self._index_location.resolve()
                 try:
-                    with self._among_processes(location, progress):
+                    with self._hold_process_lock(location, progress):
                         return work(location)
-                except IndexUnwritable as refusal:
+                except IndexUnwritable as error:
                     if location is None:
                         raise
-                    self._home.fall_back(location)
-                    if not moves:
+                    self._index_location.fall_back(location)
+                    if not can_move:
                         raise BaseMoved(
-                            "the index has to move, since its folder cannot be written",
-                            fix="Build it anew.",
+                            "the index must be rebuilt at another location: its folder cannot be written",
+                            fix="Run `docyard index rebuild`.",
                             commit=None,
-                        ) from refusal
+                        ) from error
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Lock out the other threads for a moment."""
+        """Hold the lock against the other threads of this process."""
         with self._lock:
             yield
 
     @contextmanager
-    def _among_threads(self, progress: Progress | None) -> Iterator[None]:
+    def _hold_thread_lock(self, progress: Progress | None) -> Iterator[None]:
         if not self._lock.acquire(blocking=False):
             _report_waiting(progress)
-            if not self._lock.acquire(timeout=self._patience()):
-                raise IndexBusy(
-                    "the search index is still being brought up to date", fix="Try again in a moment."
-                )
+            if not self._lock.acquire(timeout=self._timeout()):
+                raise IndexBusy("the search index is still being updated", fix="Try again in a moment.")
         try:
             yield
         finally:
             self._lock.release()
 
     @contextmanager
-    def _among_processes(self, location: Location | None, progress: Progress | None) -> Iterator[None]:
+    def _hold_process_lock(self, location: Location | None, progress: Progress | None) -> Iterator[None]:
         if location is None:
             yield
             return
-        with hold_lock(location.lock, self._patience(), lambda: _report_waiting(progress)):
+        with hold_lock(location.lock, self._timeout(), lambda: _report_waiting(progress)):
             yield
 
-    def _patience(self) -> float:
-        return WRITE_TIMEOUT_S if self._serves() else FIRST_BUILD_TIMEOUT_S
+    def _timeout(self) -> float:
+        return WRITE_TIMEOUT_S if self._has_index() else FIRST_BUILD_TIMEOUT_S
 
 
 def _report_waiting(progress: Progress | None) -> None:

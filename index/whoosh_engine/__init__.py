@@ -7,7 +7,7 @@ engine.py  the engine: one writer, any number of readers
 import warnings
 
 with warnings.catch_warnings():
-    # Python warns of Whoosh 2.7.4's old spellings whenever it compiles its files.
+    # Whoosh 2.7.4 has invalid escape sequences, of which Python warns when it compiles the files.
     warnings.simplefilter("ignore")
     import whoosh.codec.base
     import whoosh.filedb.filestore

@@ -1,13 +1,10 @@
-"""Whoosh's view of our segments: its codec is meant to be replaced, and this one only reads.
+"""A read-only Whoosh codec for our segments.
 
-Whoosh's own searcher opens the folder of an index and finds in it what our evaluation finds. Sections are its
-documents, and a section has one text field, whose length is the section's. Nothing is written through it.
+With it Whoosh's own searcher opens the folder of an index and finds the same sections as our evaluation. Each
+section is one Whoosh document with one text field of the section's length.
 
-What Whoosh is told of our fields, and how our terms are named there.
-
-Whoosh's table of contents: the schema, and the segments with what in them is dead.
-
-It is written for Whoosh's own searcher. What we read stands in the manifest, so nothing of ours is unpickled.
+Whoosh's table of contents has the schema, and the segments with their dead sections. It is written only for
+Whoosh's own searcher. Docyard reads the manifest instead, and unpickles nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import Segment, file_name
 
 NAME = "MAIN"
-"""What Whoosh calls an index that was given no name."""
+"""Whoosh's default name of an index."""
 
 TEXT, PATH, KEY = "text", "path", "key"
 _FACET = "facet_"
@@ -43,14 +40,15 @@ _FACET = "facet_"
 
 @cache
 def schema() -> fields.Schema:
-    """Return the fields of an index: its words, any facets, and what is stored of a section.
+    """Return the fields of an index: its text, any facets, and the stored fields of a section.
 
-    Existence keeps nothing beside a posting's weight; the analysis is ours, so no field has an analyzer.
+    The format Existence stores only a posting's weight. The terms are already analysed, so that no field has
+    an analyzer.
     """
-    found = fields.Schema(**{PATH: fields.STORED(), KEY: fields.STORED()})
-    found.add(TEXT, fields.FieldType(formats.Existence(), None, scorable=True))
-    found.add(f"{_FACET}*", fields.FieldType(formats.Existence(), None), glob=True)
-    return found
+    fields_schema = fields.Schema(**{PATH: fields.STORED(), KEY: fields.STORED()})
+    fields_schema.add(TEXT, fields.FieldType(formats.Existence(), None, scorable=True))
+    fields_schema.add(f"{_FACET}*", fields.FieldType(formats.Existence(), None), glob=True)
+    return fields_schema
 
 
 def key_of(name: str, text: bytes) -> bytes | None:
@@ -66,9 +64,9 @@ def term_of(key: bytes) -> tuple[str, bytes]:
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
-    """A segment as Whoosh's table of contents has it: how many sections it has, and how many are dead.
+    """A segment in Whoosh's table of contents: the number of its sections, and of the dead ones.
 
-    `dead_pages` has the numbers of dead pages, four bytes each: fewer than the sections, and enough.
+    `dead_pages` has the numbers of dead pages, four bytes each. They determine the dead sections.
     """
 
     def __init__(self, id: str, size: int, dead: int, dead_pages: bytes) -> None:
@@ -90,7 +88,7 @@ class FlatSegment(base.Segment):  # type: ignore[misc]
 
 
 class FlatCodec(base.Codec):  # type: ignore[misc]
-    """Opens our segments from a folder."""
+    """A codec that opens our segments from a folder."""
 
     def terms_reader(self, storage: FileStorage, segment: FlatSegment) -> Terms:
         return Terms(_open_segment(storage, segment))
@@ -112,7 +110,7 @@ class Terms(base.TermsReader):  # type: ignore[misc]
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
         """Yield every term, ordered by field and text."""
-        # The text's own key begins with NUL, but other names of fields come before its name in Whoosh.
+        # The key of the text field begins with NUL and sorts first, but its Whoosh name does not.
         return iter(sorted(map(term_of, self._segment.term_keys())))
 
     def terms_from(self, name: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
@@ -157,7 +155,7 @@ class Terms(base.TermsReader):  # type: ignore[misc]
 
     def _postings(self, name: str, text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         key = key_of(name, text)
-        # A key without a field is shorter than any of ours.
+        # The empty key is in no segment.
         return self._segment.postings(b"" if key is None else key)
 
 
@@ -205,7 +203,7 @@ def _open_segment(storage: FileStorage, segment: FlatSegment) -> Segment:
 
 
 def write_toc(number: int, parts: Sequence[SegmentReader]) -> bytes:
-    """Return the bytes of a generation's table."""
+    """Return the bytes of a generation's table of contents."""
     segments = [
         FlatSegment(
             part.segment.id,
@@ -220,7 +218,7 @@ def write_toc(number: int, parts: Sequence[SegmentReader]) -> bytes:
 
 @cache
 def _head() -> bytes:
-    """Return what comes before the number in every table: making it takes longer than all the rest."""
+    """Return the bytes before the number in every table; cached, because this is the slowest part."""
     storage = RamStorage()
     TOC(schema(), [], 0).write(storage, NAME)
     (table,) = storage.files.values()

@@ -29,9 +29,9 @@ from index.port import (
     State,
 )
 from index.query import make_phrase_filter, required_terms
-from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
+from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.store import Store
 from index.status import Status, find_leftovers, read_status
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Searcher:
-    """One generation of a store. `cache` outlives it. Safe to use from threads."""
+    """A searcher of one generation of a store. `cache` outlives it. Safe to use from threads."""
 
     store: Store
     generation: IndexSnapshot
@@ -55,7 +55,7 @@ class Searcher:
 
     @property
     def folder(self) -> Path | None:
-        """Where the index is; None if it is in memory."""
+        """The folder of the index; None if it is in memory."""
         return self.store.folder
 
     @property
@@ -63,13 +63,13 @@ class Searcher:
         return self.generation.state
 
     @cached_property
-    def edition(self) -> str:
-        """What decides the lists: how they are made, the commit, and which of its documents were left out."""
-        edition = f"{SCHEMA}:{self.state.commit or ''}"
+    def generation_id(self) -> str:
+        """An id of everything that decides results: the schema, the commit, and the unreadable documents."""
+        schema_and_commit = f"{SCHEMA}:{self.state.commit or ''}"
         left_out = self.state.unreadable
         if not left_out:
-            return edition
-        return f"{edition}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
+            return schema_and_commit
+        return f"{schema_and_commit}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -84,12 +84,12 @@ class Searcher:
         limit: int = 10,
         generation: str | None = None,
     ) -> Results:
-        """Give the hits [offset, offset + limit) of a query; `read` gives the text of a section as Markdown.
+        """Return the hits [offset, offset + limit) of a query; `read` returns the Markdown of a section.
 
-        Raises GenerationGone if that is another generation than this one.
+        Raises GenerationGone if `generation` is another one than this searcher's.
         """
         self._check(generation)
-        stretch = top_results(
+        results = top_results(
             self.statistics,
             query,
             offset=offset,
@@ -97,7 +97,7 @@ class Searcher:
             required=[term for phrase in query.phrases for term in required_terms(phrase)],
             verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         )
-        return Results(stretch.hits, stretch.more, self.edition, self.state, stretch.partial)
+        return Results(results.hits, results.more, self.generation_id, self.state, results.partial)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
@@ -105,70 +105,70 @@ class Searcher:
             self._values[key] = count_values(self.generation.parts, key)
         return self._values[key]
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """Return at most so many terms that a misspelt word may stand for."""
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` terms that a misspelt word may mean."""
         from index.spelling import find_similar_terms
 
-        return find_similar_terms(self.statistics, word, most)
+        return find_similar_terms(self.statistics, word, limit)
 
     def _check(self, generation: str | None) -> None:
-        if generation is not None and generation != self.edition:
+        if generation is not None and generation != self.generation_id:
             raise GenerationGone(
-                "the documents have changed since the first page of the list",
+                "the documents have changed since the first page of the results",
                 fix="Start again at the first page.",
-                generation=self.edition,
+                generation=self.generation_id,
                 commit=self.state.commit,
             )
 
 
 class WhooshEngine:
-    """The engine of the index at a home. Safe to use from several threads.
+    """The engine of the index at a location. Safe to use from several threads.
 
-    `read` gives the text of a section as Markdown. `processes` build a whole index, as many as its size asks
-    for if None.
+    `read` returns the Markdown of a section. `processes` is the number of processes of a full build; None
+    derives it from the number of documents.
     """
 
     def __init__(
         self,
-        home: IndexLocation,
+        index_location: IndexLocation,
         read: Callable[[SectionRecord], bytes],
         *,
         durable: bool = True,
         processes: int | None = None,
     ) -> None:
-        self._home = home
+        self._index_location = index_location
         self._read_text = read
         self._durable = durable
         self._processes = processes
         self._cache = ArrayCache()
-        self._write_lock = IndexWriteLock(home, lambda: self.serving() is not None)
+        self._write_lock = IndexWriteLock(index_location, lambda: self.serving() is not None)
         self._searcher: Searcher | None = None
-        self._keeping = threading.Lock()
+        self._searcher_lock = threading.Lock()
 
     def state(self) -> State | None:
-        """Read the index as the last writer left it, be it this process or another. Raises IndexDamaged."""
-        opened = self._read(self._home.resolve())
-        return opened.state if opened else None
+        """Read the state of the index as the last writer of any process left it. Raises IndexDamaged."""
+        searcher = self._read(self._index_location.resolve())
+        return searcher.state if searcher else None
 
     def latest(self) -> State | None:
-        """Read the same where the index lives now, and go nowhere else for it. Raises IndexDamaged."""
-        opened = self._read(self._home.peek())
-        return opened.state if opened else None
+        """Read the same state at the current location, without choosing another. Raises IndexDamaged."""
+        searcher = self._read(self._index_location.peek())
+        return searcher.state if searcher else None
 
     def serving(self) -> State | None:
-        """Return the state of what can be answered from at once: of what is open, else of what is there."""
+        """Return the state of the index that can be searched now; None if there is none."""
         generation = self.generation()
         return generation.state if generation else None
 
     def generation(self) -> IndexSnapshot | None:
-        """Return what can be answered from at once, with its parts."""
-        opened = self._searcher
-        if opened is None or not opened.generation.is_untouched():
+        """Return the open index if its files are unchanged, else the existing one; None if there is none."""
+        searcher = self._searcher
+        if searcher is None or not searcher.generation.is_untouched():
             try:
-                opened = self._read(self._home.peek())
+                searcher = self._read(self._index_location.peek())
             except IndexDamaged:
                 return None
-        return opened.generation if opened else None
+        return searcher.generation if searcher else None
 
     def apply(
         self,
@@ -177,24 +177,26 @@ class WhooshEngine:
         upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
-        """As the port says. Only the writer whose turn it is reads the documents."""
+        """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
         def change(location: Location | None) -> State:
-            opened = self._read(location)
-            _sweep(location, opened.folder if opened else None)
-            state = opened.state if opened else None
+            searcher = self._read(location)
+            _sweep(location, searcher.folder if searcher else None)
+            state = searcher.state if searcher else None
             if state is not None and state.commit == commit != base:
                 return state
             if (state.commit if state else None) != base:
                 raise _moved_error(state)
             from index.building.build import apply_change, begin_index
 
-            if opened is None:
-                return self._fill(location, lambda _: begin_index(commit, upserts))
-            generation = opened.generation
-            return self._commit(opened.store, generation, apply_change(generation, commit, upserts, deletes))
+            if searcher is None:
+                return self._build_new(location, lambda _: begin_index(commit, upserts))
+            generation = searcher.generation
+            return self._commit(
+                searcher.store, generation, apply_change(generation, commit, upserts, deletes)
+            )
 
-        return self._write_lock.run(change, moves=False)
+        return self._write_lock.run(change, can_move=False)
 
     def rebuild(
         self,
@@ -203,26 +205,29 @@ class WhooshEngine:
         *,
         unless: Callable[[State], bool] | None = None,
     ) -> State:
-        """As the port says. Raises IndexBusy, IndexUnwritable, and what `source` raises."""
+        """Rebuild the index, as `index.port.Engine` defines.
+
+        Raises IndexBusy, IndexUnwritable, and the errors of `source`.
+        """
 
         def collect(folder: Path | None) -> Change:
             from index.building.build import build_index
 
             return build_index(source, folder, self._processes, progress, durable=self._durable)
 
-        def anew(location: Location | None) -> State:
+        def fill_unless_current(location: Location | None) -> State:
             _sweep(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
-                    opened = self._read(location)
-                    if opened is not None and unless(opened.state):
-                        return opened.state
-            return self._fill(location, collect)
+                    searcher = self._read(location)
+                    if searcher is not None and unless(searcher.state):
+                        return searcher.state
+            return self._build_new(location, collect)
 
-        return self._write_lock.run(anew, progress)
+        return self._write_lock.run(fill_unless_current, progress)
 
     def adopt(self, parts: Sequence[SegmentReader], state: State) -> None:
-        """Serve segments that were opened elsewhere, as an index in memory: nothing is written."""
+        """Use segments that the caller has opened as an index in memory. Nothing is written."""
         self._commit(Store(None), None, (parts, state))
 
     def search(
@@ -233,29 +238,29 @@ class WhooshEngine:
         limit: int = 10,
         generation: str | None = None,
     ) -> Results:
-        """As the port says."""
-        opened = self._current()
-        if opened is None:
+        """Search the index, as `index.port.Engine` defines."""
+        searcher = self._current()
+        if searcher is None:
             raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
-        return opened.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
+        return searcher.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
     def values(self, key: str) -> Mapping[str, int]:
-        """As the port says."""
-        return opened.values(key) if (opened := self._current()) else {}
+        """Count the values of a key, as `index.port.Engine` defines."""
+        return searcher.values(key) if (searcher := self._current()) else {}
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
-        """As the port says."""
-        return opened.similar(word, most) if (opened := self._current()) else ()
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+        """Return similar terms, as `index.port.Engine` defines."""
+        return searcher.similar(word, limit) if (searcher := self._current()) else ()
 
     def sweep(self) -> int:
-        """Remove what writers that died left behind; return how many files and folders. Raises IndexBusy."""
+        """Remove the files of writers that died; return how many files and folders. Raises IndexBusy."""
         return self._write_lock.run(
             lambda location: remove_entries(find_leftovers(location)) if location else 0
         )
 
     def status(self, tip: str | None) -> Status:
-        """Tell of the index, without building, mending or following it."""
-        location = self._home.peek()
+        """Return the status of the index, without building, repairing or following it."""
+        location = self._index_location.peek()
         folder = location.current() if location else None
         generation: IndexSnapshot | None = None
         if folder is not None:
@@ -267,44 +272,44 @@ class WhooshEngine:
         return read_status(location, tip, state, len(generation.parts) if generation else 0)
 
     def close(self) -> None:
-        """Let go of what is open; an index in memory is gone then."""
+        """Close the open index. An index in memory is lost."""
         with self._write_lock.exclusive():
             self._searcher = None
-            self._home.reset()
+            self._index_location.reset()
 
     def _current(self) -> Searcher | None:
-        """Return what is open, else what is there."""
-        return self._searcher or self._read(self._home.resolve())
+        """Return the open index, else the existing one."""
+        return self._searcher or self._read(self._index_location.resolve())
 
     def _read(self, location: Location | None) -> Searcher | None:
-        """Read what is in a location, or in memory, and go on with it. Raises IndexDamaged.
+        """Read the index in a location or in memory, and make it the open one. Raises IndexDamaged.
 
-        Where another thread has put something else there meanwhile, which may be older or newer, it is read
-        again: whoever is told of a state gets no answer from an older one.
+        If another thread has opened another generation meanwhile, the index is read again. A caller that has
+        seen a state is therefore never answered from an older one.
         """
         while True:
-            before = self._searcher
-            opened = self._look(location, before)
-            with self._keeping:
-                if self._searcher is before:
-                    self._searcher = opened
-                    return opened
+            previous = self._searcher
+            searcher = self._open_current(location, previous)
+            with self._searcher_lock:
+                if self._searcher is previous:
+                    self._searcher = searcher
+                    return searcher
 
-    def _look(self, location: Location | None, opened: Searcher | None) -> Searcher | None:
-        """Read what is in a location, or in memory; what is opened of it already is not opened again."""
+    def _open_current(self, location: Location | None, searcher: Searcher | None) -> Searcher | None:
+        """Read the index in a location or in memory, and reuse `searcher` if it is still current."""
         folder = location.current() if location else None
-        if opened is not None and opened.store.folder != folder:
-            opened = None
-        if folder is None and (opened is None or location is not None):
+        if searcher is not None and searcher.store.folder != folder:
+            searcher = None
+        if folder is None and (searcher is None or location is not None):
             return None
-        store = opened.store if opened else Store(folder, self._durable)
-        generation = store.read(opened.generation if opened else None)
-        if opened is None or generation.number != opened.generation.number:
-            opened = Searcher(store, generation, self._cache)
-        return opened
+        store = searcher.store if searcher else Store(folder, self._durable)
+        generation = store.read(searcher.generation if searcher else None)
+        if searcher is None or generation.number != searcher.generation.number:
+            searcher = Searcher(store, generation, self._cache)
+        return searcher
 
-    def _fill(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
-        """Make an index beside the one that serves, and let it serve."""
+    def _build_new(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
+        """Build an index next to the current one, and make it the current one."""
         folder = location.prepare() if location else None
         try:
             return self._commit(Store(folder, self._durable), None, collect(folder), location)
@@ -316,20 +321,20 @@ class WhooshEngine:
     def _commit(
         self, store: Store, previous: IndexSnapshot | None, change: Change, location: Location | None = None
     ) -> State:
-        """Make a change; that of a new folder, by putting this in its place in the location."""
+        """Commit a change; with a location, make the store's folder the current index there."""
         from index.whoosh_engine.codec import write_toc  # takes long to import, and is not needed to read
 
         parts, state = change
         generation = store.commit(previous, parts, state, write_toc)
         if location and store.folder:
             location.swap(store.folder)
-        with self._keeping:
+        with self._searcher_lock:
             self._searcher = Searcher(store, generation, self._cache)
         return state
 
 
 def _sweep(location: Location | None, keep: Path | None) -> None:
-    """Remove what earlier writers left beside the index that is kept; only for the writer."""
+    """Remove the files of earlier writers except the current index; only the writer may call this."""
     if location is not None:
         with suppress(OSError):
             location.sweep(keep=keep)
@@ -337,7 +342,7 @@ def _sweep(location: Location | None, keep: Path | None) -> None:
 
 def _moved_error(state: State | None) -> BaseMoved:
     return BaseMoved(
-        "the index stands at another commit than the change begins with",
-        fix="Begin with the commit that it stands at.",
+        "the index is at another commit than the base of the change",
+        fix="Compute the change from the index's own commit.",
         commit=state.commit if state else None,
     )

@@ -9,8 +9,8 @@ from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.acceptance.clients import connected
+from tests.acceptance.reading.test_resources import build
 from tests.acceptance.server import Era
-from tests.acceptance.test_resources import build
 from tests.repositories import Repo, normal
 from tools.resources.list import DOCUMENT, SECTION, SECTION_AT
 
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-async def test_what_is_typed_is_completed(repo: Repo, home: Path, era: Era) -> None:
+async def test_typed_text_is_completed(repo: Repo, home: Path, era: Era) -> None:
     document, section = (ResourceTemplateReference(uri=each.uri) for each in (DOCUMENT, SECTION))
     at = ResourceTemplateReference(uri=SECTION_AT.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
@@ -59,7 +59,7 @@ async def test_what_is_typed_is_completed(repo: Repo, home: Path, era: Era) -> N
         assert (len(everything.values), everything.total, everything.has_more) == (100, 120, True)
 
 
-async def test_what_is_no_template_prompt_or_argument_is_refused(repo: Repo, home: Path, era: Era) -> None:
+async def test_unknown_template_prompt_or_argument_is_refused(repo: Repo, home: Path, era: Era) -> None:
     async with connected(home, era, ["-C", repo.path, "--no-fsync"]) as client:
         cases: list[tuple[Reference, str]] = [
             (ResourceTemplateReference(uri="file:///{path}"), "path"),
@@ -75,7 +75,7 @@ async def test_what_is_no_template_prompt_or_argument_is_refused(repo: Repo, hom
             assert caught.value.error.data["fix"]
 
 
-async def test_an_artifact_completes_too(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
+async def test_artifact_completes_arguments(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
     build(repo, home, tmp_path / "out")
     async with connected(home, era, ["--index", tmp_path / "out", "--read-only"]) as client:
         document = ResourceTemplateReference(uri=DOCUMENT.uri)

@@ -109,32 +109,32 @@ def metadata_by_file(server: Server, query: str) -> dict[str, dict[str, str]]:
     return {hit["filepath"]: hit["metadata"] for hit in search(server, query, limit=50).data["hits"]}
 
 
-def described(corpus: str) -> str:
+def description_of(corpus: str) -> str:
     return f"Search the {corpus}. Use this to find relevant documentation, guides, or API references."
 
 
 # search_docs
 
 
-def test_the_description_says_what_the_corpus_is(repo: Repo, server: Server, tmp_path: Path) -> None:
-    assert server.tools()["search_docs"]["description"] == described("Acme SDK documentation")
+def test_description_contains_description_of_corpus(repo: Repo, server: Server, tmp_path: Path) -> None:
+    assert server.tools()["search_docs"]["description"] == description_of("Acme SDK documentation")
     with serving(repo.path, tmp_path) as first:
-        assert first.tools()["search_docs"]["description"] == described("Acme SDK documentation")
+        assert first.tools()["search_docs"]["description"] == description_of("Acme SDK documentation")
 
 
-def test_without_a_description_it_says_the_repositorys_name(followed: Server) -> None:
+def test_description_without_corpus_description_contains_repository_name(followed: Server) -> None:
     search(followed, "quagga")
-    assert followed.tools()["search_docs"]["description"] == described("documentation of handbook")
+    assert followed.tools()["search_docs"]["description"] == description_of("documentation of handbook")
 
 
-def test_a_description_cannot_hide_or_turn_text(tmp_path: Path) -> None:
+def test_description_escapes_invisible_characters(tmp_path: Path) -> None:
     settings = '[corpus]\ndescription = "Acme\\u202e \\n docs\\u0007"\n'
     repo = normal(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
     with serving(repo.path, tmp_path / "home") as server:
-        assert server.tools()["search_docs"]["description"] == described("Acme docs")
+        assert server.tools()["search_docs"]["description"] == description_of("Acme docs")
 
 
-def test_ten_hits_where_no_limit_is_given(server: Server) -> None:
+def test_default_limit_is_ten_hits(server: Server) -> None:
     first = search(server, "gnu").data
     assert len(first["hits"]) == 10
     assert base64.urlsafe_b64decode(first["next_cursor"] + "==")
@@ -151,17 +151,17 @@ def test_ten_hits_where_no_limit_is_given(server: Server) -> None:
         ("get_doc", {"chunk_id": "long.md", "context": 6}),
     ],
 )
-def test_a_number_out_of_range_is_refused(server: Server, tool: str, arguments: dict[str, Any]) -> None:
+def test_number_out_of_range_is_refused(server: Server, tool: str, arguments: dict[str, Any]) -> None:
     assert server.call(tool, **arguments).data["code"] == "INVALID_ARGUMENTS"
 
 
-def test_the_ends_of_the_ranges_are_allowed(server: Server) -> None:
+def test_bounds_of_ranges_are_allowed(server: Server) -> None:
     assert len(search(server, "gnu", limit=50).data["hits"]) == 12
     assert len(search(server, "gnu", limit=1).data["hits"]) == 1
     assert len(server.call("get_doc", chunk_id="long.md#part-6", context=5).data["chunks"]) == 11
 
 
-def test_each_declared_key_is_an_optional_enum(server: Server, properties: dict[str, Any]) -> None:
+def test_declared_key_is_optional_enum(server: Server, properties: dict[str, Any]) -> None:
     assert properties["language"] == {
         "type": "string",
         "description": "Filter results by programming language.",
@@ -177,13 +177,13 @@ def test_each_declared_key_is_an_optional_enum(server: Server, properties: dict[
     assert server.tools()["search_docs"]["inputSchema"]["required"] == ["query"]
 
 
-def test_no_value_is_made_up(server: Server, properties: dict[str, Any]) -> None:
+def test_enum_contains_only_indexed_values(server: Server, properties: dict[str, Any]) -> None:
     for key in ("language", "scope", "type", "tags"):
         for value in properties[key]["enum"]:
             assert search(server, "quagga", **{key: value}).data["hits"], value
 
 
-def test_what_is_not_declared_is_no_key(server: Server, properties: dict[str, Any]) -> None:
+def test_undeclared_key_is_not_in_schema(server: Server, properties: dict[str, Any]) -> None:
     assert "secret" not in properties
     refused = server.call("search_docs", query="quagga", secret="hidden")
     assert refused.is_error
@@ -191,7 +191,7 @@ def test_what_is_not_declared_is_no_key(server: Server, properties: dict[str, An
         assert key in json.dumps(refused.data)
 
 
-def test_a_filter_left_out_filters_nothing(server: Server) -> None:
+def test_omitted_filter_filters_nothing(server: Server) -> None:
     files = metadata_by_file(server, "quagga")
     assert len(files) == 6
     assert "top.md" in files
@@ -199,7 +199,7 @@ def test_a_filter_left_out_filters_nothing(server: Server) -> None:
     assert {hit["filepath"] for hit in python} == {"guides/b.md"}
 
 
-def test_metadata_is_a_record_of_strings(server: Server) -> None:
+def test_metadata_values_are_strings(server: Server) -> None:
     files = metadata_by_file(server, "quagga")
     assert files["guides/b.md"] == {
         "language": "python",
@@ -213,24 +213,24 @@ def test_metadata_is_a_record_of_strings(server: Server) -> None:
         assert hit["filepath"] == "guides/a.md"
 
 
-def test_front_matter_stands_before_the_manifest(server: Server) -> None:
+def test_front_matter_overrides_manifest(server: Server) -> None:
     found = metadata_by_file(server, "quagga")["guides/a.md"]
     assert found == {"language": "TypeScript, java", "scope": "global-guide"}
 
 
-def test_the_last_override_that_matches_stands_before_the_defaults(server: Server) -> None:
+def test_last_matching_override_overrides_defaults(server: Server) -> None:
     files = metadata_by_file(server, "quagga")
     assert files["guides/go/c.md"] == {"language": "go", "scope": "global-guide"}
     assert files["guides/go/special.md"] == {"language": "Golang", "scope": "global-guide"}
 
 
-def test_the_nearest_manifest_counts_alone(server: Server) -> None:
+def test_only_nearest_manifest_applies(server: Server) -> None:
     files = metadata_by_file(server, "quagga")
     assert files["guides/inner/d.md"] == {"scope": "inner"}
     assert files["top.md"] == {}
 
 
-def test_a_key_of_very_many_values_is_a_plain_string(server: Server, properties: dict[str, Any]) -> None:
+def test_key_with_many_values_is_plain_string(server: Server, properties: dict[str, Any]) -> None:
     assert properties["many"]["type"] == "string"
     assert "enum" not in properties["many"]
     assert properties["many"]["description"].startswith("One of very many.")
@@ -242,7 +242,7 @@ def test_a_key_of_very_many_values_is_a_plain_string(server: Server, properties:
     assert "value-539" in wrong.data["nearest"]
 
 
-def test_a_value_of_the_newest_commit_is_known_and_then_listed(followed: Server, handbook: Repo) -> None:
+def test_value_of_newest_commit_is_accepted_and_then_listed(followed: Server, handbook: Repo) -> None:
     unknown = followed.call("search_docs", query="quagga", language="rust")
     assert unknown.data["code"] == "UNKNOWN_FILTER_VALUE"
     assert set(unknown.data["known"]) == {"TypeScript", "java"}
@@ -252,14 +252,14 @@ def test_a_value_of_the_newest_commit_is_known_and_then_listed(followed: Server,
     assert listed == ["TypeScript", "java", "rust"]
 
 
-def test_a_hint_blames_the_path_that_emptied_the_result(server: Server) -> None:
+def test_hint_names_path_filter_without_results(server: Server) -> None:
     hint = search(server, "quagga", path="odd").data["hint"]
     assert hint["message"].startswith("0 results found for path 'odd'.")
     for path in hint["suggested_filters"]["path"]:
         assert search(server, "quagga", path=path).data["hits"]
 
 
-def test_each_suggested_filter_would_have_found_something(server: Server) -> None:
+def test_suggested_filters_return_results(server: Server) -> None:
     hint = search(server, "quagga", language="python", scope="inner").data["hint"]
     assert hint["suggested_filters"]
     for key, values in hint["suggested_filters"].items():
@@ -268,7 +268,7 @@ def test_each_suggested_filter_would_have_found_something(server: Server) -> Non
             assert search(server, "quagga", **others).data["hits"], (key, value)
 
 
-def test_a_misspelt_word_is_answered_with_one_that_is_there(server: Server) -> None:
+def test_misspelt_term_returns_suggested_query(server: Server) -> None:
     hint = search(server, "paginatoin").data["hint"]
     assert hint["suggested_queries"]
     assert "pagination" in hint["suggested_queries"][0].lower()
@@ -279,14 +279,14 @@ def test_a_misspelt_word_is_answered_with_one_that_is_there(server: Server) -> N
 # get_doc
 
 
-def test_get_doc_is_defined_word_for_word(server: Server) -> None:
+def test_get_doc_definition_matches_contract(server: Server) -> None:
     assert server.tools()["get_doc"]["description"] == (
         "Retrieve the full content of a specific documentation chunk using its chunk_id. You can optionally "
         "request surrounding context within the same file."
     )
 
 
-def test_a_chunk_is_one_block_of_markdown(server: Server) -> None:
+def test_chunk_is_one_text_block(server: Server) -> None:
     reply = server.call("get_doc", chunk_id="top.md#below")
     assert not reply.is_error
     assert reply.text == (
@@ -294,7 +294,7 @@ def test_a_chunk_is_one_block_of_markdown(server: Server) -> None:
     )
 
 
-def test_every_id_and_every_delimiter_can_be_asked_for(server: Server) -> None:
+def test_every_chunk_id_is_readable(server: Server) -> None:
     hits = search(server, "quagga zebu gnu", limit=50).data["hits"]
     assert len(hits) == 20
     for hit in hits:
@@ -306,7 +306,7 @@ def test_every_id_and_every_delimiter_can_be_asked_for(server: Server) -> None:
         assert not server.call("get_doc", chunk_id=chunk_id).is_error
 
 
-def test_exact_contents_stand_in_structured_content(server: Server, repo: Repo) -> None:
+def test_structured_content_has_exact_text(server: Server, repo: Repo) -> None:
     [path] = [path for path in FILES if path.startswith("odd/")]
     reply = server.call("get_doc", chunk_id=path, context=5)
     assert f"\n {FAKE}\n" in reply.text
@@ -316,12 +316,12 @@ def test_exact_contents_stand_in_structured_content(server: Server, repo: Repo) 
     assert reply.data["next_step"]
 
 
-def test_a_search_is_one_block_of_json(server: Server) -> None:
+def test_search_result_is_one_json_block(server: Server) -> None:
     reply = search(server, "quagga")
     assert json.loads(reply.text) == reply.data
 
 
-def test_an_old_address_is_answered_with_where_it_moved(followed: Server, handbook: Repo) -> None:
+def test_old_address_returns_current_address(followed: Server, handbook: Repo) -> None:
     assert "moved_to" not in followed.call("get_doc", chunk_id="old.md#part-3").data
     handbook.git("mv", "old.md", "new.md")
     moved = handbook.commit({})
@@ -333,7 +333,7 @@ def test_an_old_address_is_answered_with_where_it_moved(followed: Server, handbo
 # metadata.json
 
 
-def test_what_writes_documents_reads_no_metadata() -> None:
+def test_writing_tools_read_no_index_metadata() -> None:
     """Writing tools and the workspace know the Markdown and its manifests, and no index's description."""
     for folder in ("workspace", "templates", "tools/documents", "tools/tasks"):
         for path in (ROOT / folder).rglob("*.py"):

@@ -35,13 +35,13 @@ def codes(server: Server, *, writes: bool = True) -> set[str | None]:
     return {server.call(tool, **fields).data.get("code") for tool, fields in calls}
 
 
-@pytest.mark.parametrize(("options", "is_asked_before"), [((), True), (("--read-only",), False)])
-def test_a_repository_that_is_moved_away_and_back(
-    repo: Repo, home: Path, options: tuple[str, ...], is_asked_before: bool
+@pytest.mark.parametrize(("options", "has_earlier_call"), [((), True), (("--read-only",), False)])
+def test_moved_repository_returns_errors_until_it_is_back(
+    repo: Repo, home: Path, options: tuple[str, ...], has_earlier_call: bool
 ) -> None:
     writes, moved = not options, repo.path.with_name("moved")
     with serving(repo.path, home, *options) as server:
-        if is_asked_before:
+        if has_earlier_call:
             assert codes(server, writes=False) == {None}
         repo.path.rename(moved)
         assert codes(server, writes=writes) == {"REPOSITORY_GONE"}
@@ -55,7 +55,7 @@ def test_a_repository_that_is_moved_away_and_back(
     assert repo.fsck() == repo.status() == ""
 
 
-def test_a_served_branch_that_is_deleted_and_made_again(repo: Repo, home: Path) -> None:
+def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: Path) -> None:
     repo.git("branch", "side")
     with serving(repo.path, home, "--branch", "side") as server:
         assert codes(server, writes=False) == {None}
@@ -68,7 +68,7 @@ def test_a_served_branch_that_is_deleted_and_made_again(repo: Repo, home: Path) 
     assert repo.fsck() == repo.status() == ""
 
 
-def test_a_served_work_tree_that_is_removed(repo: Repo, home: Path, tmp_path: Path) -> None:
+def test_removed_work_tree_returns_errors(repo: Repo, home: Path, tmp_path: Path) -> None:
     tree = linked(repo, tmp_path / "tree", "side")
     with serving(tree.path, home) as server:
         assert codes(server, writes=False) == {None}

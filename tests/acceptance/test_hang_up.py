@@ -45,13 +45,13 @@ def wire(repo: Repo, tmp_path: Path) -> Iterator[ByHand]:
         wire.process.wait()
 
 
-def task(number: int) -> dict[str, Any]:
+def add_task_call(number: int) -> dict[str, Any]:
     """A call that adds one task, and says how to recognise it."""
     place = {"operation": "add_task", "file": "tasks.md", "slug": "tasks"}
     return {**place, "title": f"Heron {number}.", "idempotency_key": f"key-{number}"}
 
 
-def committed(repo: Repo) -> dict[int, str]:
+def commits_by_task(repo: Repo) -> dict[int, str]:
     """The commit of each task, each commit having added one and no more."""
     found: dict[int, str] = {}
     for commit in repo.git("rev-list", "--reverse", "HEAD").split()[1:]:
@@ -66,7 +66,7 @@ def committed(repo: Repo) -> dict[int, str]:
 def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CALLS) -> None:
     """Every call is whole or not at all, the answers are true, and so are those to the same calls again."""
     inspection.assert_sound(repo)
-    done = committed(repo)
+    done = commits_by_task(repo)
     assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(done)
     log = repo.git("log", "-g", "--format=%H", "main").split()
     assert log == repo.git("rev-list", "HEAD").split()
@@ -75,7 +75,7 @@ def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CA
             assert answer["result"]["structuredContent"]["commit"] == done[answer["id"]]
     again = patient(repo.path, home)
     for number in range(calls):
-        told = again.call(number, "edit_document", task(number))["result"]["structuredContent"]
+        told = again.call(number, "edit_document", add_task_call(number))["result"]["structuredContent"]
         assert "error" not in told, told
         assert told.get("repeated", False) is (number in done)
         assert told["commit"] == done.get(number, told["commit"])
@@ -85,7 +85,7 @@ def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CA
     again.close_input()
     assert again.rest() == []
     assert again.ended() == (0, "")
-    assert sorted(committed(repo)) == list(range(calls))
+    assert sorted(commits_by_task(repo)) == list(range(calls))
     assert repo.git("rev-list", "HEAD").split()[-len(done) - 1 :] == log
     inspection.assert_sound(repo)
 
@@ -100,14 +100,14 @@ def indexed(repo: Repo, commit: str) -> bool:
 
 
 @contextmanager
-def at_once(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
+def wait_for_nothing(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """The calls are on the wire."""
     send()
     yield
 
 
 @contextmanager
-def in_the_publication(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
+def wait_in_publication(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """One call has prepared its commit and waits for Git's index lock; others wait for Docyard's."""
     lock = repo.path / ".git" / "index.lock"
     lock.touch(exist_ok=False)
@@ -118,7 +118,7 @@ def in_the_publication(repo: Repo, wire: ByHand, send: Callable[[], None]) -> It
 
 
 @contextmanager
-def after_a_commit(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
+def wait_after_commit(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterator[None]:
     """A call has committed, and cannot bring the index to its commit."""
     before = repo.head()
     assert wire.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
@@ -129,7 +129,7 @@ def after_a_commit(repo: Repo, wire: ByHand, send: Callable[[], None]) -> Iterat
         yield
 
 
-MOMENTS = (at_once, in_the_publication, after_a_commit)
+MOMENTS = (wait_for_nothing, wait_in_publication, wait_after_commit)
 
 
 # Ways
@@ -179,9 +179,9 @@ WAYS = (
 )
 
 QUICK = {
-    (close_input, in_the_publication),
-    (close_both, after_a_commit),
-    (terminate, in_the_publication),
+    (close_input, wait_in_publication),
+    (close_both, wait_after_commit),
+    (terminate, wait_in_publication),
 }
 CASES = [
     pytest.param(
@@ -198,22 +198,22 @@ CASES = [
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize(("way", "moment"), CASES)
-def test_a_hang_up_leaves_each_call_whole_or_not_done(
+def test_disconnect_leaves_each_call_complete_or_undone(
     repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None], moment: Any
 ) -> None:
     def send() -> None:
         for number in range(CALLS):
-            wire.write(call_line(number, "edit_document", task(number), progress=number % 2 == 0))
+            wire.write(call_line(number, "edit_document", add_task_call(number), progress=number % 2 == 0))
 
     with moment(repo, wire, send):
         way(wire)
     listens = way not in (close_output, close_both)
     answers = wire.rest() if listens else []
     assert wire.ended() == (0, "")
-    done = committed(repo)
-    if moment is not at_once:
+    done = commits_by_task(repo)
+    if moment is not wait_for_nothing:
         assert done, "what was begun is finished"
-    if moment is after_a_commit:
+    if moment is wait_after_commit:
         assert indexed(repo, repo.head())
     if way is close_input:  # whoever still listens is told everything
         assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(CALLS))
@@ -228,7 +228,7 @@ def test_a_hang_up_leaves_each_call_whole_or_not_done(
     "place", [0, *(pytest.param(place, marks=pytest.mark.slow) for place in range(1, 5))]
 )
 @pytest.mark.parametrize("way", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
-def test_a_hang_up_at_each_report_of_progress(
+def test_disconnect_at_progress_report_leaves_call_complete(
     tmp_path: Path, way: Callable[[ByHand], None], place: int
 ) -> None:
     part = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
@@ -247,7 +247,7 @@ def test_a_hang_up_at_each_report_of_progress(
             reports += 1
     assert reports >= 0, "there was no report"
     for number in range(CALLS):
-        wire.write(call_line(number, "edit_document", task(number), progress=True))
+        wire.write(call_line(number, "edit_document", add_task_call(number), progress=True))
     way(wire)
     if way is close_input:
         answers += [message for message in wire.rest() if "id" in message]
@@ -268,7 +268,7 @@ class Doomed:
         folder.mkdir(exist_ok=True)
         self._log, self._exit_code = folder / "log", folder / "exit"
         lines = folder / "lines"
-        calls = [call_line(number, "edit_document", task(number)) for number in numbers]
+        calls = [call_line(number, "edit_document", add_task_call(number)) for number in numbers]
         lines.write_bytes(b"".join([*HANDSHAKE, *calls]))
         files = [str(file) for file in (lines, self._log, self._exit_code)]
         self._process = subprocess.Popen(
@@ -291,7 +291,7 @@ class Doomed:
 
 
 @pytest.mark.parametrize("is_prepared", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_client_that_is_killed(repo: Repo, tmp_path: Path, is_prepared: bool) -> None:
+def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, is_prepared: bool) -> None:
     lock = repo.path / ".git" / "index.lock"
     if is_prepared:
         lock.touch()
@@ -301,19 +301,19 @@ def test_a_client_that_is_killed(repo: Repo, tmp_path: Path, is_prepared: bool) 
     client.kill()
     lock.unlink(missing_ok=True)
     assert client.server_ended() == (0, "")
-    assert not is_prepared or committed(repo)
+    assert not is_prepared or commits_by_task(repo)
     assert_whole(repo, tmp_path / "home", [])
 
 
 @pytest.mark.slow
-def test_two_clients_of_which_one_is_killed(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+def test_killed_client_does_not_affect_other_client(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
     half = CALLS // 2
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     client = Doomed(repo, tmp_path / "doomed", range(half))
     until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     for number in range(half, CALLS):
-        wire.write(call_line(number, "edit_document", task(number)))
+        wire.write(call_line(number, "edit_document", add_task_call(number)))
     client.kill()
     lock.unlink()
     answers = [wire.receive() for _ in range(half, CALLS)]
@@ -323,18 +323,16 @@ def test_two_clients_of_which_one_is_killed(repo: Repo, wire: ByHand, tmp_path: 
     wire.close_input()
     assert wire.rest() == []
     assert wire.ended() == (0, "")
-    assert set(committed(repo)) >= set(range(half, CALLS))
+    assert set(commits_by_task(repo)) >= set(range(half, CALLS))
     assert_whole(repo, tmp_path / "home", answers)
 
 
 @pytest.mark.slow
-def test_a_second_signal_is_a_crash_that_the_next_server_mends(
-    repo: Repo, wire: ByHand, tmp_path: Path
-) -> None:
+def test_next_server_recovers_after_second_signal(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     for number in range(CALLS):
-        wire.write(call_line(number, "edit_document", task(number)))
+        wire.write(call_line(number, "edit_document", add_task_call(number)))
     until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     wire.process.send_signal(signal.SIGTERM)
     until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
@@ -349,12 +347,12 @@ def test_a_second_signal_is_a_crash_that_the_next_server_mends(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [close_both, close_input])
-def test_two_hundred_calls_in_flight(
+def test_disconnect_with_two_hundred_open_calls(
     repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None]
 ) -> None:
     calls = 200
     for number in range(calls):
-        wire.write(call_line(number, "edit_document", task(number)))
+        wire.write(call_line(number, "edit_document", add_task_call(number)))
     way(wire)
     answers = wire.rest() if way is close_input else []
     assert wire.ended() == (0, "")
@@ -362,30 +360,30 @@ def test_two_hundred_calls_in_flight(
     assert_whole(repo, tmp_path / "home", answers, calls)
 
 
-def test_a_half_written_line_is_not_done(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", task(0)))
-    wire.write(call_line(1, "edit_document", task(1))[:-30])
+def test_incomplete_line_is_not_executed(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", add_task_call(0)))
+    wire.write(call_line(1, "edit_document", add_task_call(1))[:-30])
     wire.close_input()
     answers = wire.rest()
     assert wire.ended() == (0, "")
     assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32700}
-    assert committed(repo).keys() == {0}
+    assert commits_by_task(repo).keys() == {0}
     assert_whole(repo, tmp_path / "home", answers, 2)
 
 
 @pytest.mark.slow
-def test_a_whole_line_without_its_break_is_done(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", task(0)).rstrip())
+def test_complete_line_without_line_break_is_executed(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", add_task_call(0)).rstrip())
     wire.close_input()
     answers = wire.rest()
     assert wire.ended() == (0, "")
-    assert committed(repo).keys() == {0}
+    assert commits_by_task(repo).keys() == {0}
     assert_whole(repo, tmp_path / "home", answers, 1)
 
 
 @pytest.mark.slow
-def test_a_huge_line_without_an_end(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", task(0)))
+def test_endless_line_is_refused(repo: Repo, wire: ByHand, tmp_path: Path) -> None:
+    wire.write(call_line(0, "edit_document", add_task_call(0)))
     wire.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
     wire.write(b"x" * 40_000_000)
     wire.close_input()
@@ -397,13 +395,13 @@ def test_a_huge_line_without_an_end(repo: Repo, wire: ByHand, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [terminate, close_input])
-def test_a_client_that_reads_no_more_and_does_not_close(
+def test_client_that_stops_reading_is_disconnected(
     repo: Repo, wire: ByHand, tmp_path: Path, way: Callable[[ByHand], None]
 ) -> None:
     for number in range(100, 130):  # more answers than a pipe holds, fewer requests than may be unanswered
         wire.write(call_line(number, "edit_document", {}))
-    wire.write(call_line(0, "edit_document", task(0)))
-    until(lambda: committed(repo), "the commit")
+    wire.write(call_line(0, "edit_document", add_task_call(0)))
+    until(lambda: commits_by_task(repo), "the commit")
     way(wire)
     code, log = wire.ended()
     assert code == 0

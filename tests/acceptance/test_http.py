@@ -74,11 +74,11 @@ async def connected(server: HttpServer, era: Era, token: str | None = None) -> A
         yield client
 
 
-def status(answer: str) -> int:
+def get_status(answer: str) -> int:
     return int(answer.split(" ", 2)[1])
 
 
-def answer_of(wire: socket.socket) -> bytes:
+def read_available(wire: socket.socket) -> bytes:
     """What comes until nothing does any more: an answer, or the first words of one that is a stream."""
     found = b""
     while not found.endswith(b"}") and (more := wire.recv(65_536)):
@@ -93,7 +93,7 @@ def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]
     return found.status_code, found.json() if found.content else None
 
 
-def test_one_line_says_where_it_is(server: HttpServer) -> None:
+def test_server_prints_its_address_on_one_line(server: HttpServer) -> None:
     assert LINE.fullmatch(server.line)
     assert httpx2.get(server.line.strip(), timeout=PATIENCE).status_code == 303
 
@@ -118,9 +118,9 @@ HOSTS = {
 
 @loop_over(("headers", "expected"), HOSTS.values(), ids=HOSTS)
 @loop_over("target", ["/", "/mcp"])
-def test_evil_hosts(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
+def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
     lines = [line.replace("{port}", str(server.port)) for line in headers]
-    assert status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
+    assert get_status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
 
 
 # Of each, the second request is what a proxy takes for a part of the first body, or the reverse.
@@ -146,7 +146,7 @@ AMBIGUOUS = {
 
 
 @loop_over(("first", "headers"), AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_a_body_of_ambiguous_length_closes_the_connection(
+def test_body_of_ambiguous_length_closes_connection(
     server: HttpServer, first: bytes, headers: list[bytes]
 ) -> None:
     shown = [b"Host: 127.0.0.1:%d" % server.port, b"Authorization: Bearer %b" % server.token.encode()]
@@ -163,7 +163,7 @@ def test_a_body_of_ambiguous_length_closes_the_connection(
     assert found.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
 
 
-def test_requests_one_behind_the_other_of_one_length_are_both_answered(server: HttpServer) -> None:
+def test_pipelined_requests_get_responses(server: HttpServer) -> None:
     shown = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
     body = json.dumps(PING)
     one = f"POST /mcp HTTP/1.1\r\n{shown}Accept: application/json\r\nContent-Type: application/json\r\n"
@@ -178,13 +178,13 @@ def test_requests_one_behind_the_other_of_one_length_are_both_answered(server: H
 
 
 @loop_over("target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"])
-def test_targets_for_proxies(server: HttpServer, target: str) -> None:
+def test_proxy_targets_are_refused(server: HttpServer, target: str) -> None:
     lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
-    assert status(server.raw(*lines)) == 400
+    assert get_status(server.raw(*lines)) == 400
 
 
 @loop_over("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
-def test_evil_origins(server: HttpServer, origin: str) -> None:
+def test_invalid_origin_is_refused(server: HttpServer, origin: str) -> None:
     assert post(server, PING, Origin=origin)[0] == 403
     preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
     found = httpx2.options(f"{server.base}/mcp", headers=preflight)
@@ -192,7 +192,7 @@ def test_evil_origins(server: HttpServer, origin: str) -> None:
     assert "access-control-allow-origin" not in found.headers
 
 
-def test_tokens(server: HttpServer, ana: str) -> None:
+def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
     assert post(server, PING)[0] == 200
     assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
     for shown in ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}"):
@@ -202,13 +202,13 @@ def test_tokens(server: HttpServer, ana: str) -> None:
     assert httpx2.get(f"{server.base}/mcp", timeout=PATIENCE).headers["www-authenticate"].startswith("Bearer")
 
 
-def test_a_token_of_another_start_or_repository_is_none(server: HttpServer, tmp_path: Path) -> None:
+def test_token_of_other_server_is_refused(server: HttpServer, tmp_path: Path) -> None:
     other = normal(tmp_path / "docs")
     foreign = Tokens(other.path / ".git").add("ana", "Ana Li", "ana@example.org")
     assert post(server, PING, Authorization=f"Bearer {foreign}")[0] == 401
 
 
-def test_a_revoked_token_is_none(server: HttpServer, repo: Repo) -> None:
+def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
     secret = Tokens(repo.path / ".git").add("eve", "Eve", "eve@example.org")
     assert post(server, PING, Authorization=f"Bearer {secret}")[0] == 200
     assert main(["tokens", "revoke", "eve", "-C", str(repo.path)]) == Exit.DONE
@@ -216,7 +216,7 @@ def test_a_revoked_token_is_none(server: HttpServer, repo: Repo) -> None:
 
 
 @pytest.mark.anyio
-async def test_tools_resources_and_prompts(server: HttpServer, repo: Repo, era: Era) -> None:
+async def test_tools_resources_and_prompts_work_over_http(server: HttpServer, repo: Repo, era: Era) -> None:
     async with connected(server, era) as client:
         assert client.protocol_version == ("2025-11-25" if era == "legacy" else "2026-07-28")
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -244,7 +244,7 @@ async def ignore(done: float, total: float | None, message: str | None) -> None:
 
 
 @pytest.mark.anyio
-async def test_overwriting_needs_the_commit_that_was_read(server: HttpServer, era: Era) -> None:
+async def test_overwrite_requires_base_commit(server: HttpServer, era: Era) -> None:
     place = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
     async with connected(server, era) as client:
         seen = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
@@ -259,7 +259,7 @@ async def test_overwriting_needs_the_commit_that_was_read(server: HttpServer, er
 
 
 @pytest.mark.anyio
-async def test_a_persons_token_approves_and_merges(
+async def test_token_of_person_can_approve_and_merge(
     server: HttpServer, repo: Repo, ana: str, era: Era
 ) -> None:
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": f"In {era}."}
@@ -278,7 +278,7 @@ async def test_a_persons_token_approves_and_merges(
 
 
 @pytest.mark.anyio
-async def test_those_who_listen_hear_of_commits(server: HttpServer, repo: Repo) -> None:
+async def test_listening_clients_are_notified_of_commits(server: HttpServer, repo: Repo) -> None:
     heard, other = Heard(), Heard()
     uri = "doc:///heard.md"
     repo.commit({"heard.md": "# Heard\n"})
@@ -293,7 +293,7 @@ async def test_those_who_listen_hear_of_commits(server: HttpServer, repo: Repo) 
         await other.until(uri)
 
 
-def test_progress_comes_in_a_stream_before_the_answer(server: HttpServer, repo: Repo) -> None:
+def test_progress_is_streamed_before_result(server: HttpServer, repo: Repo) -> None:
     repo.commit({"progress.md": "# Progress\n\nOf egrets.\n"})
     asked = {"name": "search_docs", "arguments": {"query": "egrets"}, "_meta": {"progressToken": "p1"}}
     shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json, text/event-stream"}
@@ -309,23 +309,23 @@ def test_progress_comes_in_a_stream_before_the_answer(server: HttpServer, repo: 
     assert told[-1]["result"]["structuredContent"]["hits"]
 
 
-def test_array_of_arguments_is_answered_with_the_specification(server: HttpServer) -> None:
+def test_array_of_arguments_returns_usage(server: HttpServer) -> None:
     asked = {"name": "edit_document", "arguments": [{"operation": "add_task"}]}
-    status, answer = post(server, {**PING, "method": "tools/call", "params": asked})
+    get_status, answer = post(server, {**PING, "method": "tools/call", "params": asked})
     result = answer["result"]
-    assert (status, result["isError"]) == (200, True)
+    assert (get_status, result["isError"]) == (200, True)
     assert '{"operations": [...]}' in result["structuredContent"]["fix"]
 
 
 @pytest.mark.slow  # connections beyond those that are kept ready are tried again after a second
-def test_whoever_connects_and_says_nothing_keeps_nobody_out(server: HttpServer) -> None:
+def test_idle_connections_do_not_block_others(server: HttpServer) -> None:
     with ExitStack() as stack:
         for _ in range(MAX_CONNECTIONS + BACKLOG):
             stack.enter_context(socket.create_connection((server.host, server.port)))
         assert post(server, PING)[0] == 200
 
 
-def test_who_leaves_in_the_middle_of_a_form_is_no_fault(server: HttpServer) -> None:
+def test_disconnect_in_form_logs_no_error(server: HttpServer) -> None:
     kind = "Content-Type: application/x-www-form-urlencoded"
     lines = ("POST /login HTTP/1.1", f"Host: 127.0.0.1:{server.port}", kind, "Content-Length: 9", "", "token")
     with socket.create_connection((server.host, server.port)) as wire:
@@ -333,14 +333,14 @@ def test_who_leaves_in_the_middle_of_a_form_is_no_fault(server: HttpServer) -> N
     assert post(server, PING)[0] == 200  # and nothing is logged, as is seen at the end
 
 
-@loop_over("is_told", [True, False], ids=["with its length", "in chunks"])
-def test_a_message_that_is_too_large(server: HttpServer, is_told: bool) -> None:
+@loop_over("has_length", [True, False], ids=["with its length", "in chunks"])
+def test_too_large_message_is_refused(server: HttpServer, has_length: bool) -> None:
     body = json.dumps({**PING, "params": {"x": "x" * (4 * 1024 * 1024)}}).encode()
     shown = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE)
     try:
         connection.request(
-            "POST", "/mcp", body if is_told else iter([body]), shown, encode_chunked=not is_told
+            "POST", "/mcp", body if has_length else iter([body]), shown, encode_chunked=not has_length
         )
         found = connection.getresponse()
         told = json.loads(found.read())
@@ -353,7 +353,7 @@ def test_a_message_that_is_too_large(server: HttpServer, is_told: bool) -> None:
     assert told["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
 
 
-def test_a_client_that_hangs_up_does_not_stop_a_write(server: HttpServer, repo: Repo) -> None:
+def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
     arguments = {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": "Hung up"}
     message = {**PING, "method": "tools/call", "params": {"name": "edit_document", "arguments": arguments}}
     body = json.dumps(message).encode()
@@ -372,7 +372,7 @@ def test_a_client_that_hangs_up_does_not_stop_a_write(server: HttpServer, repo: 
             wire.sendall("\r\n".join([*lines, "", ""]).encode() + body)
             wire.settimeout(1)
             with pytest.raises(TimeoutError):  # it waits for its turn
-                answer_of(wire)
+                read_available(wire)
             wire.close()
         until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
     assert repo.git("show", "main:guide.md").count("Hung up") == 2
@@ -394,7 +394,7 @@ def _listening(server: HttpServer, target: str) -> socket.socket:
 
 
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_though_somebody_listens(repo: Repo, tmp_path: Path, number: int) -> None:
+def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int) -> None:
     with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as started:
         wires = [_listening(started, target) for target in ("/events", "/mcp")]
         assert started.stop(number) == (Exit.DONE, "")
@@ -405,7 +405,7 @@ def test_it_stops_though_somebody_listens(repo: Repo, tmp_path: Path, number: in
         assert started.log() == ""
 
 
-def test_without_a_token(repo: Repo, tmp_path: Path) -> None:
+def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> None:
     options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
     with serving_http(tmp_path / "home", *options) as started:
         assert re.fullmatch(r"http://localhost:[0-9]+/\n", started.line)
@@ -416,7 +416,7 @@ def test_without_a_token(repo: Repo, tmp_path: Path) -> None:
         assert post(started, PING, Authorization="Bearer x")[0] == 401
 
 
-def test_an_artifact_has_pages_and_a_search(repo: Repo, tmp_path: Path) -> None:
+def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
     out, token = tmp_path / "site", tmp_path / "token"
     assert main(["build", str(repo.path), "--out", str(out)]) == Exit.DONE
     token.write_text("t" * 40)
@@ -442,7 +442,7 @@ def test_an_artifact_has_pages_and_a_search(repo: Repo, tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_many_at_once_lose_nothing(server: HttpServer, repo: Repo) -> None:
+async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Repo) -> None:
     before = int(repo.git("rev-list", "--count", "main"))
 
     async def write(client: Client, number: int) -> None:

@@ -88,7 +88,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return repo
 
 
-def beginnings(refs: tuple[str | None, ...]) -> Iterator[Call]:
+def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
     """The calls from which others follow."""
     for ref in refs:
         at = {} if ref is None else {"ref": ref}
@@ -101,7 +101,7 @@ def beginnings(refs: tuple[str | None, ...]) -> Iterator[Call]:
                     yield tool, {field: path, **arguments, **at}
 
 
-def proposed(reply: Reply) -> list[Call]:
+def suggested_calls(reply: Reply) -> list[Call]:
     """The calls that an answer names, each with its arguments read to their end."""
     text = reply.data["next_step"]
     decoder = json.JSONDecoder()
@@ -111,7 +111,7 @@ def proposed(reply: Reply) -> list[Call]:
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
     """Make every call that follows from the beginnings; the number of those that were made."""
     tools = server.tools()
-    waiting = deque((call, 0, "") for call in beginnings(refs) if call[0] in tools)
+    waiting = deque((call, 0, "") for call in start_calls(refs) if call[0] in tools)
     made: set[str] = set()
     while waiting:
         (tool, arguments), depth, reason = waiting.popleft()
@@ -123,7 +123,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         # What overwrites is refused until it was read as a whole; an artifact has no history at all.
         allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
         assert allowed, (reason, reply.text[:500])
-        following = [(tool, reply.data["example"])] if reply.is_error else proposed(reply)
+        following = [(tool, reply.data["example"])] if reply.is_error else suggested_calls(reply)
         assert following or not is_reader or OPEN.search(reply.data["next_step"]), (tool, arguments)
         assert {step[0] for step in following} <= tools.keys(), (tool, arguments, following)
         if depth < DEPTH and is_reader:
@@ -141,7 +141,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
         pytest.param("search,reading", "auto", marks=pytest.mark.slow),
     ],
 )
-def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: str, era: Era) -> None:
+def test_suggested_calls_of_repository_work(repo: Repo, home: Path, toolsets: str, era: Era) -> None:
     before = repo.head()
     with serving(repo.path, home, "--toolsets", toolsets, era=era) as server:
         assert crawl(server, (None, "v#1")) > 100
@@ -149,7 +149,7 @@ def test_what_a_repository_answers_leads_on(repo: Repo, home: Path, toolsets: st
 
 
 @pytest.mark.parametrize("refs", [(None,), pytest.param((None, "v#1"), marks=pytest.mark.slow)])
-def test_what_an_artifact_answers_leads_on(
+def test_suggested_calls_of_artifact_work(
     repo: Repo, home: Path, tmp_path: Path, refs: tuple[str | None, ...]
 ) -> None:
     out = tmp_path / "out"

@@ -42,7 +42,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @contextmanager
-def killable(repo: Path, home: Path, pid_file: Path) -> Iterator[Server]:
+def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Server]:
     """A server that writes down which process it is."""
     serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
     script = 'echo $$ > "$0"; exec "$@"'
@@ -58,12 +58,10 @@ def wait_for_commit(repo: Repo, before: str) -> None:
         assert time.monotonic() < deadline, "nothing was committed"
 
 
-def test_a_server_that_is_killed_between_its_commit_and_its_answer(
-    repo: Repo, tmp_path: Path, home: Path
-) -> None:
+def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Path, home: Path) -> None:
     before = repo.head()
     pid_file = tmp_path / "pid"
-    with ThreadPoolExecutor(1) as pool, killable(repo.path, home, pid_file) as server:
+    with ThreadPoolExecutor(1) as pool, serve_with_pid_file(repo.path, home, pid_file) as server:
         assert server.call("search_docs", query="work").data["hits"]
         [lock] = (repo.path / ".git" / "docyard").rglob("lock")
         # An answer comes after the index has followed the commit, and now it cannot.
@@ -85,7 +83,7 @@ def test_a_server_that_is_killed_between_its_commit_and_its_answer(
     assert repo.status() == repo.fsck() == ""
 
 
-def test_a_client_that_hangs_up_before_its_answer(repo: Repo, home: Path) -> None:
+def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> None:
     before = repo.head()
     with ThreadPoolExecutor(1) as pool:
         with serving(repo.path, home) as server:
@@ -101,7 +99,7 @@ def test_a_client_that_hangs_up_before_its_answer(repo: Repo, home: Path) -> Non
     assert repo.status() == repo.fsck() == ""
 
 
-def test_two_servers_that_are_sent_one_key_at_once(repo: Repo, home: Path) -> None:
+def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
     with serving(repo.path, home) as one, serving(repo.path, home) as other, ThreadPoolExecutor(2) as pool:
         for turn in range(5):
             call = {**TASK, "title": f"Task {turn}", "idempotency_key": f"key-{turn}"}

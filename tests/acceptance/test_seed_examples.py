@@ -35,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PlayedStory:
     """A story that was played: what each call answered, and the repository that it left."""
 
     name: str
@@ -51,30 +51,30 @@ def shown(setting: Setting) -> str:
 
 
 @pytest.fixture(scope="module")
-def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Setting], Told]:
+def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Setting], PlayedStory]:
     """Plays a story, each only once."""
 
     @cache
-    def told(setting: Setting) -> Told:
+    def played(setting: Setting) -> PlayedStory:
         name, is_bare, era = setting
         story = read_story(name)
         repo = (bare if is_bare else normal)(tmp_path_factory.mktemp("story") / "docs", story.files)
         first = repo.head()
         with serving(repo.path, home, era=era) as server:
             replies = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
-            return Told(name, repo, first, replies, server.tools())
+            return PlayedStory(name, repo, first, replies, server.tools())
 
-    return told
+    return played
 
 
 @pytest.fixture(params=SETTINGS, ids=shown)
-def told(request: pytest.FixtureRequest, play: Callable[[Setting], Told]) -> Told:
+def played(request: pytest.FixtureRequest, play: Callable[[Setting], PlayedStory]) -> PlayedStory:
     return play(request.param)
 
 
-def test_an_example_answers_as_specified(told: Told) -> None:
-    for call in read_story(told.name).calls:
-        reply = told.replies[call.title]
+def test_example_returns_specified_answer(played: PlayedStory) -> None:
+    for call in read_story(played.name).calls:
+        reply = played.replies[call.title]
         assert reply.is_error == call.fails, f"{call.title}: {reply.text}"
         if call.text is not None:
             assert reply.text == call.text, call.title
@@ -85,26 +85,26 @@ def test_an_example_answers_as_specified(told: Told) -> None:
             assert mismatch("<string>", reply.data["next_step"]) is None, call.title
 
 
-def test_one_commit_for_each_call_that_changed_something(told: Told) -> None:
+def test_each_changing_call_makes_one_commit(played: PlayedStory) -> None:
     wrote = [
         call.tool
-        for call in read_story(told.name).calls
+        for call in read_story(played.name).calls
         if call.tool in WRITERS and not call.fails and set(call.arguments) - {"doc_type"}
     ]
     trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
     form = "|".join(["%an <%ae>", "%cn", *trailers])
-    log = told.repo.git("log", "--reverse", f"--format={form}", f"{told.first}..HEAD").splitlines()
+    log = played.repo.git("log", "--reverse", f"--format={form}", f"{played.first}..HEAD").splitlines()
     assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in wrote]
 
 
-def test_the_repository_is_clean(told: Told) -> None:
-    assert told.repo.fsck() == ""
-    if not told.repo.path.joinpath("HEAD").exists():
-        assert told.repo.status() == ""
+def test_repository_stays_clean(played: PlayedStory) -> None:
+    assert played.repo.fsck() == ""
+    if not played.repo.path.joinpath("HEAD").exists():
+        assert played.repo.status() == ""
 
 
-def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
-    search, get = (told.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
+def test_schemas_match_contract(played: PlayedStory) -> None:
+    search, get = (played.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
     assert search["required"] == ["query"]
     assert search["additionalProperties"] is get["additionalProperties"] is False
     assert get["required"] == ["chunk_id"]
@@ -136,16 +136,16 @@ def test_the_schemas_are_those_of_the_contract(told: Told) -> None:
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},
         "ref": search["properties"]["ref"],  # ours
-        "offset": {"type": "integer", "description": "Character to go on from", "minimum": 0},  # ours
+        "offset": {"type": "integer", "description": "Character to continue from", "minimum": 0},  # ours
     }
-    if told.name == "seed_000":
+    if played.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]
         described = (
             "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
             "references."
         )
-        assert told.tools["search_docs"]["description"] == described
+        assert played.tools["search_docs"]["description"] == described
 
 
 STRUCTURES = {
@@ -155,7 +155,7 @@ STRUCTURES = {
 }
 
 
-def test_a_new_document_has_the_structure_of_its_type(tmp_path: Path, home: Path) -> None:
+def test_new_document_has_structure_of_its_type(tmp_path: Path, home: Path) -> None:
     repo = normal(tmp_path / "docs")
     with serving(repo.path, home) as server:
         for name, sections in STRUCTURES.items():

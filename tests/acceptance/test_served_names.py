@@ -110,7 +110,7 @@ def steps_of(server: Server) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("options", "era"), SERVERS)
-def test_next_steps_and_instructions_name_tools_that_are_served(
+def test_next_steps_and_instructions_name_only_offered_tools(
     tmp_path: Path, home: Path, options: tuple[str, ...], era: Era
 ) -> None:
     repo: Repo = normal(tmp_path / "docs", FILES)
@@ -126,7 +126,7 @@ def test_next_steps_and_instructions_name_tools_that_are_served(
     assert len(instructions) <= 1_000
 
 
-def test_next_step_points_to_the_subsection_that_has_the_answer(tmp_path: Path, home: Path, era: Era) -> None:
+def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, era: Era) -> None:
     repo = normal(tmp_path / "docs", FILES)
     with serving(repo.path, home, "--toolsets", "documents,search", era=era) as server:
         found = server.call("search_docs", query="heron").data["next_step"]

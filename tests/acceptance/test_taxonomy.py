@@ -34,7 +34,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         yield server
 
 
-def test_a_host_is_offered_the_values(server: Server) -> None:
+def test_schema_lists_values_of_declared_keys(server: Server) -> None:
     offered = server.tools()["search_docs"]["inputSchema"]
     assert offered["required"] == ["query"]
     assert offered["properties"]["language"] == {
@@ -47,7 +47,7 @@ def test_a_host_is_offered_the_values(server: Server) -> None:
     assert topic["description"].startswith("Filter results by topic. Not all values are listed")
 
 
-def test_a_filter_takes_what_is_offered_and_what_is_too_long_to_be(server: Server) -> None:
+def test_filter_accepts_listed_and_long_values(server: Server) -> None:
     for value, path in (("Go", "guides/a.md"), ("c", "b.md"), (LONG, "b.md")):
         found = server.call("search_docs", query="walrus", language=value)
         assert [hit["filepath"] for hit in found.data["hits"]] == [path]
@@ -65,7 +65,7 @@ def test_a_filter_takes_what_is_offered_and_what_is_too_long_to_be(server: Serve
         ({"topic": "t5122"}, "UNKNOWN_FILTER_VALUE", "t512"),
     ],
 )
-def test_a_wrong_filter_lists_what_is_allowed(
+def test_wrong_filter_lists_valid_values(
     server: Server, fields: dict[str, str], code: str, named: str
 ) -> None:
     answer = server.call("search_docs", query="walrus", **fields)

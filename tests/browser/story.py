@@ -16,7 +16,7 @@ from tests.browser.chart import chart
 from tests.browser.served import Served, serving
 from tests.repositories import Repo, unborn
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.workspace import Workspace
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.compatibility.make import START, TOOLSETS, kill_writer, succeed
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
-from tests.faults.scene import check_nothing_left
+from tests.faults.support.scene import check_nothing_left
 from tests.repositories import Repo, bare, normal
 
 SHARED = "guides/shared.md"

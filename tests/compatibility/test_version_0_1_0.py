@@ -15,7 +15,7 @@ import pytest
 from tests.compatibility.conftest import Old
 from tests.compatibility.make import FILES, succeed
 from tests.compatibility.versions import Client
-from tests.faults.scene import check_nothing_left
+from tests.faults.support.scene import check_nothing_left
 from tests.loops import loop_over
 from tests.repositories import Repo
 

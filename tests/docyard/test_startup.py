@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docyard import __version__
-from docyard.startup import OURS, check_names
+from docyard.startup import OWN_PACKAGES, check_names
 from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def test_our_own_packages_pass() -> None:
 
 
 @pytest.mark.process
-@loop_over("name", OURS)
+@loop_over("name", OWN_PACKAGES)
 def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: Path) -> None:
     package = foreign(tmp_path, name)
     code = "import docyard.__main__ as start; start.main()"
@@ -53,7 +53,7 @@ def test_a_foreign_package_is_named_with_ours_and_the_cure(name: str, tmp_path: 
 
 
 def test_a_name_that_is_nowhere_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match="none of that name"):
+    with pytest.raises(ImportError, match="no such package"):
         check_names(str(tmp_path), ["no_such_package_here"])
 
 
@@ -67,7 +67,7 @@ def test_a_module_of_the_name_is_foreign_too(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.process
 def test_the_current_directory_is_not_searched(tmp_path: Path) -> None:
     """`python -m docyard` beside a user's own tools/ runs ours."""
-    for name in (*OURS, "click"):
+    for name in (*OWN_PACKAGES, "click"):
         foreign(tmp_path, name)
     run = python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
     assert run.returncode == 0, run.stderr

@@ -44,12 +44,12 @@ class Server:
         self.index = SearchIndex(workspace)
         self.toolbox = Toolbox(workspace, self.index, None, False)
         self.syncing = Synchronizer(workspace, Access)
-        self.toolbox.wrote = self.syncing.notify_commit
-        self.sight = SeenTexts()
+        self.toolbox.on_write = self.syncing.notify_commit
+        self.seen_texts = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """The data of an answer."""
-        return self.toolbox.call(tool, arguments, client="tester", sight=self.sight).data
+        return self.toolbox.call(tool, arguments, client="tester", seen_texts=self.seen_texts).data
 
     def note(self, title: str) -> dict[str, Any]:
         """Make a document."""
@@ -145,7 +145,7 @@ def test_another_who_was_first_is_merged_and_pushed(here: Repo, there: Repo, tmp
 def test_a_schedule_fetches_and_settings_are_followed(
     here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("docyard.sync._FIRST", 0.0)
+    monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_S", 0.0)
     server.syncing.start()
     other = Repo(tmp_path / "other")
     there.git("clone", "-q", str(there.path), str(other.path))
@@ -168,7 +168,7 @@ def test_a_schedule_fetches_and_settings_are_followed(
 def test_a_failure_is_told_until_it_is_over(
     here: Repo, there: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("docyard.sync._RETRY", 0.05)
+    monkeypatch.setattr("docyard.sync._RETRY_S", 0.05)
     monkeypatch.setattr(server.syncing, "_retry", 0.05)
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     away = there.path.with_name("away.git")
@@ -182,7 +182,10 @@ def test_a_failure_is_told_until_it_is_over(
         assert str(here.path) not in str(told["sync"])
         time.sleep(0.3)  # it fails again, and says it once
         assert server.call("list_documents")["sync"]["since"] == told["sync"]["since"]
-        assert len([one for one in caplog.records if "not in step" in one.message]) == 1
+        assert (
+            len([one for one in caplog.records if "synchronization with the remote failed" in one.message])
+            == 1
+        )
     away.rename(there.path)
     until(lambda: "sync" not in server.call("list_documents"))
     # What goes through first may be an exchange that was begun before the last commit.
@@ -259,7 +262,7 @@ def test_what_the_remote_took_back_is_not_brought_back_unasked(
     here.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     sync(server.workspace, Access())
     there.git("update-ref", "refs/heads/main", kept)
-    assert sync(server.workspace, Access()).state is SyncState.REWOUND
+    assert sync(server.workspace, Access()).state is SyncState.FORCE_PUSHED
     server.syncing.start()
     assert server.note("Ours")["sync"]["state"] == "rewound"
     server.syncing.close()
@@ -291,7 +294,7 @@ def test_what_is_typed_next_for_words_and_proposals(
     print_sync(sync(Workspace.open(here.path, durable=False, branch=branch), Access()))
     assert f"next: docyard sync --branch {branch} --ours a.md or --theirs a.md" in capsys.readouterr().out
     assert there.git("rev-parse", branch).strip() == theirs
-    Synchronizer(workspace, Access)._failure_of(sync(workspace, Access()))
-    failure = workspace.standing().failure
+    Synchronizer(workspace, Access)._record_result(sync(workspace, Access()))
+    failure = workspace.sync_status().failure
     assert failure is not None
-    assert "words of proposals" in failure.error.message
+    assert "events of the discussion" in failure.error.message

@@ -70,7 +70,7 @@ def test_who_finds_nothing_is_told_what_would_find_something(
         (["--filter", "language= "], 2, "KEY=VALUE"),
         (["--type", "runbook", "--filter", "type=note"], 2, "'type' is given twice"),
         (["--filter", "tags=a", "--filter", "tags=b"], 2, "'tags' is given twice"),
-        (["--filter", "language=go"], 3, "there is no filter 'language'"),
+        (["--filter", "language=go"], 3, "filter 'language' does not exist"),
         (["--filter", "tags=bakend"], 3, "Did you mean 'backend'?"),
     ],
 )
@@ -137,8 +137,10 @@ def test_doctor_names_the_values_that_cannot_be_listed(
     found = told(repo, "doctor", capsys=capsys)["findings"]
     assert isinstance(found, list)
     notes = [one["message"] for one in found if one["area"] == "index"]
-    assert notes[0].startswith("2 values of k0 can be searched for and not listed: over 128 characters")
-    assert notes[1].startswith("k2 has 576 values; search_docs lists up to 512")
+    assert notes[0].startswith(
+        "2 values of k0 can be searched for but not listed: longer than 128 characters"
+    )
+    assert notes[1].startswith("k2 has 576 values; search_docs lists at most 512")
     assert notes[2].endswith("search_docs lists no values of tags")
     assert "bytes in the definition of search_docs" in notes[3]
     assert len(notes) == 4

@@ -92,7 +92,7 @@ def test_page_of_the_proposal_shows_the_difference(scene: Scene, proposal: Propo
 
 def test_doctor_lists_approvals_that_are_void(scene: Scene, proposal: Proposal) -> None:
     found = findings(scene.repo.path)
-    assert "approvals of 1 proposal are void, because a merge would bring changes under a rule" in found
+    assert "approvals of 1 proposal are void, because a merge has protected changes" in found
     assert f"docyard proposals refresh {proposal.id}" in found
     scene.proposing.refresh(proposal.id, AGENT)
     assert "are void" not in findings(scene.repo.path)
@@ -121,7 +121,7 @@ def test_sync_that_would_pass_the_gate_is_reported_everywhere(
     index = SearchIndex(workspace)
     toolbox = Toolbox(workspace, index, None, False)
     syncing = Synchronizer(workspace, Access)
-    syncing._look(is_last=False)
+    syncing._exchange_if_due(is_last=False)
     reported = toolbox.call("list_documents", {}, client="t").data["sync"]
     assert reported["state"] == "diverged"
     assert "specs/guide.md is protected by rule 1" in reported["error"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import scene, shim
-from tests.faults.forkserver import ForkServer
-from tests.faults.scene import Scene
+from tests.faults.support import scene, shim
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.scene import Scene
 
 _TOLD = "faults"
 

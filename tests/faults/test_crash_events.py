@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import FAULTS, Tell, judge, steps
-from tests.faults.saying import ID, SAID
-from tests.faults.scene import check_nothing_left
-from tests.faults.shim import Fault
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import FAULTS, Tell, judge, steps
+from tests.faults.support.saying import ID, SAID
+from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import BRANCH
@@ -47,11 +47,11 @@ def check(repo: Repo) -> bool:
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_nothing_left(repo.path / ".git")
-    said = EventLog(GitReader(repo.path)).read().of(ID)
+    said = EventLog(GitReader(repo.path)).read().events_of(ID)
     assert said.unreadable == 0
-    kinds = [type(event.words) for event in said.events]
+    kinds = [type(event.body) for event in said.events]
     assert kinds in ([], [Opened, Commented])
-    assert not kinds or said.events[1].words == Commented(SAID)
+    assert not kinds or said.events[1].body == Commented(SAID)
     return bool(kinds)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import FAULTS, KINDS, Matrix, Tell, judge, refused, steps
-from tests.faults.scene import Scene
-from tests.faults.shim import Fault
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import FAULTS, KINDS, Matrix, Tell, judge, refused, steps
+from tests.faults.support.scene import Scene
+from tests.faults.support.shim import Fault
 
 
 @pytest.mark.promise
@@ -63,7 +63,7 @@ def test_the_next_write_recovers_by_itself(
             repo, _ = matrix.strike(point)
             committed = repo.head() != scene.base
             assert server.run("write", repo.path, batch="another").committed
-            scene.check_surroundings(repo)
+            scene.check_environment(repo)
             assert repo.git("rev-list", "--count", f"{scene.base}..HEAD").strip() == str(1 + committed)
         except AssertionError as error:
             wrong.append(f"{matrix.struck}\n    {error}")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests import repositories
-from tests.faults.forkserver import Ended, ForkServer
-from tests.faults.matrix import FAULTS, KINDS, Tell, judge, steps
-from tests.faults.merging import diverge
-from tests.faults.scene import check_nothing_left, committed_files, work_files
-from tests.faults.shim import Fault
+from tests.faults.support.forkserver import Ended, ForkServer
+from tests.faults.support.matrix import FAULTS, KINDS, Tell, judge, steps
+from tests.faults.support.merging import diverge
+from tests.faults.support.scene import check_nothing_left, committed_files, work_files
+from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
 OWN: Mapping[str, str] = {"notes.txt": "Notes.\n", "person.md": "# Person\n\nUncommitted words.\n"}

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import FAULTS, Tell, judge, steps
-from tests.faults.proposing import ACTS, ID, KEY, prepare
-from tests.faults.scene import check_nothing_left
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import FAULTS, Tell, judge, steps
+from tests.faults.support.proposing import ACTS, ID, KEY, prepare
+from tests.faults.support.scene import check_nothing_left
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id
@@ -33,14 +33,14 @@ def now(repo: Repo, act: str) -> Now:
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_nothing_left(repo.path / ".git")
     id = derive_id(KEY) if act in ("open", "propose") else ID
-    proposals = {one.id: one for one in Workspace.open(repo.path, read_only=True).proposing().all()}
+    proposals = {one.id: one for one in Workspace.open(repo.path, read_only=True).proposing().list_all()}
     found = proposals.get(id)
     if found is None:
         return Now(_at(repo, "main"), ("", ""), ())
     assert found.unreadable == 0
     assert found.tip is not None
-    said = EventLog(GitReader(repo.path)).read().of(id).events
-    kinds = tuple(sorted(event.words.kind for event in said))
+    said = EventLog(GitReader(repo.path)).read().events_of(id).events
+    kinds = tuple(sorted(event.body.kind for event in said))
     return Now(_at(repo, "main"), _at(repo, found.tip), kinds)
 
 

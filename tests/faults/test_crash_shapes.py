@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.actions import CREATED, FILES
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import Tell, judge, steps
-from tests.faults.scene import check_nothing_left
-from tests.faults.shim import Fault
+from tests.faults.support.actions import CREATED, FILES
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import Tell, judge, steps
+from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import FAULTS, Tell, judge, steps
-from tests.faults.scene import check_nothing_left, committed_files, work_files
-from tests.faults.shim import Fault
-from tests.faults.syncing import BRANCHES, ID, apart
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import FAULTS, Tell, judge, steps
+from tests.faults.support.scene import check_nothing_left, committed_files, work_files
+from tests.faults.support.shim import Fault
+from tests.faults.support.syncing import BRANCHES, ID, apart
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposals.event_log import EventLog
@@ -40,8 +40,8 @@ def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
         for commit in had:
             here.git("merge-base", "--is-ancestor", commit, branch)
         assert len(here.git("rev-list", *(f"^{commit}" for commit in had), branch).split()) == 1
-    said = EventLog(GitReader(here.path)).read().of(ID)
-    texts = sorted(event.words.text for event in said.events if isinstance(event.words, Commented))
+    said = EventLog(GitReader(here.path)).read().events_of(ID)
+    texts = sorted(event.body.text for event in said.events if isinstance(event.body, Commented))
     assert (texts, said.unreadable) == (["ours.md", "theirs.md"], 0)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.actions import FILES
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import Tell
+from tests.faults.support.actions import FILES
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import Tell
 from tests.repositories import Repo
 
 

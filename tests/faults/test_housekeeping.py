@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from tests import repositories
-from tests.faults import proposing, syncing
-from tests.faults.actions import FILES
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import Tell, judge, steps
-from tests.faults.merging import diverge
-from tests.faults.scene import check_nothing_left
+from tests.faults.support import proposing, syncing
+from tests.faults.support.actions import FILES
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import Tell, judge, steps
+from tests.faults.support.merging import diverge
+from tests.faults.support.scene import check_nothing_left
 from tests.repositories import Repo
 
 

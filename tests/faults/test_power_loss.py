@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import KINDS, Matrix, Tell, judge, steps
-from tests.faults.scene import Scene
-from tests.faults.shim import Fault, lose_power
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import KINDS, Matrix, Tell, judge, steps
+from tests.faults.support.scene import Scene
+from tests.faults.support.shim import Fault, lose_power
 
 
 @pytest.mark.promise

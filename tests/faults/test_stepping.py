@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
-from tests.faults.forkserver import Ended, ForkServer
-from tests.faults.matrix import Tell, judge, steps
-from tests.faults.scene import check_nothing_left
-from tests.faults.shim import Call
+from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.support.forkserver import Ended, ForkServer
+from tests.faults.support.matrix import Tell, judge, steps
+from tests.faults.support.scene import check_nothing_left
+from tests.faults.support.shim import Call
 from tests.repositories import Repo
 
 LINE = "A person's line."

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forkserver import ForkServer
-from tests.faults.matrix import Tell, steps
-from tests.faults.scene import Scene
-from tests.faults.shim import Fault
+from tests.faults.support.forkserver import ForkServer
+from tests.faults.support.matrix import Tell, steps
+from tests.faults.support.scene import Scene
+from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
 LOCKS = (".git/index.lock", ".git/HEAD.lock", ".git/refs/heads/main.lock")

@@ -23,7 +23,7 @@ from index.port import (
     Progress,
     Query,
     Results,
-    Scored,
+    ScoredSection,
     Source,
     State,
 )
@@ -239,7 +239,7 @@ class PlainEngine:
             raise GenerationGone("the list is gone")
         end = offset + limit
         found, partial = ranked(self._entries(), query, max(50, end + 1))
-        hits = tuple(Scored(item.entry.record, item.score) for item in found[offset:end])
+        hits = tuple(ScoredSection(item.entry.record, item.score) for item in found[offset:end])
         return Results(hits, len(found) > end, str(self._generation), self._state, partial)
 
     def values(self, key: str) -> Mapping[str, int]:

@@ -187,7 +187,7 @@ def test_old_commits_have_the_lists_of_a_fresh_index(
 ) -> None:
     """Few and many parts, few and many overlays kept, the whole commit taken in or what differs."""
     monkeypatch.setattr(overlays, "SMALL", small)
-    monkeypatch.setattr(source, "_FEW", few)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL", few)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", kept)
     compare(repo, afresh, seed, commits=60, at_once=1)
 
@@ -312,7 +312,7 @@ def test_what_was_analysed_is_used_again(index: SearchIndex, repo: Repo) -> None
     repo.commit({f"notes/n{number}.md": "# All else\n" for number in range(19)})
     index.follow()
     assert told_totals(index, "okapi", "HEAD~1") == [19]
-    index._overlays._kept.pop(old)
+    index._overlays._cached_overlays.pop(old)
     assert told_totals(index, "okapi", old) == [1]
 
 
@@ -324,7 +324,7 @@ def test_a_whole_commit_is_made_of_what_is_the_same(
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.follow()
     assert told_totals(index, "errors", first) == []
-    monkeypatch.setattr(source, "_FEW", 1)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.follow()
     assert told_totals(index, "errors", "HEAD~1") == []
@@ -391,10 +391,10 @@ def test_the_memory_of_overlays_is_bounded(
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", 3)
     for commit in commits[:-1]:
         index.search("okapi", ref=commit)
-    assert list(index._overlays._kept) == commits[2:5]
+    assert list(index._overlays._cached_overlays) == commits[2:5]
     monkeypatch.setattr(overlays, "MAX_OVERLAY_BYTES", 1)
     index.search("okapi", ref=commits[0])
-    assert list(index._overlays._kept) == commits[:1]
+    assert list(index._overlays._cached_overlays) == commits[:1]
     assert index._overlays.size > 1
 
 

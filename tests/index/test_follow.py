@@ -19,8 +19,8 @@ from index.storage.keys import load_user_key
 from index.storage.location import index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.harm import put
 from tests.index.lists import built, home
+from tests.index.storage.damage import put
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace

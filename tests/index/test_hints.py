@@ -93,7 +93,7 @@ def test_a_misspelt_word_is_suggested_as_documents_write_it(index: SearchIndex) 
     hint = hint_of(index, "exponentail")
     assert hint.suggested_queries == ("exponential",)
     assert hint.message == (
-        "0 results found: no section holds a word as it is spelt. Did you mean 'exponential'?"
+        "0 results found: no section contains a word with this spelling. Did you mean 'exponential'?"
     )
     assert hint_of(index, "ratelimiteror").suggested_queries == ("RateLimitError",)
     assert hint_of(index, "RATELIMITEROR zzzzz").suggested_queries == ("RateLimitError zzzzz",)
@@ -136,7 +136,7 @@ def test_suggestions_keep_the_filters(index: SearchIndex) -> None:
     for path, filters in (("notes", None), (None, {"type": "api_spec"})):
         hint = hint_of(index, "jiter", path=path, filters=filters)
         assert hint.suggested_queries == ()
-        assert "no section holds any of these words" in hint.message
+        assert "no section contains any of these words" in hint.message
 
 
 @loop_over(
@@ -175,10 +175,10 @@ def test_words_that_are_there_are_not_said_to_be_missing(index: SearchIndex) -> 
     for query in ("jitter -herds", '"applied jitter"', '"applied jitter" -herds'):
         message = hint_of(index, query, filters={"type": "api_spec"}).message
         assert message == (
-            "0 results found: the words are there, but not with these filters and marks. "
+            "0 results found: the words occur, but not with these filters and marks. "
             "Leave filters, quotes and dashes out."
         )
-        assert "the words are there" in hint_of(index, query, path="notes").message
+        assert "the words occur" in hint_of(index, query, path="notes").message
 
 
 @settings(
@@ -194,7 +194,7 @@ def test_what_is_said_to_be_nowhere_is_nowhere(
     index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
 ) -> None:
     page = index.search(marks.format(" ".join(words)), path=path, filters=filters)
-    if page.hint and "no section holds any" in page.hint.message:
+    if page.hint and "no section contains any" in page.hint.message:
         assert not index.search(" ".join(words)).hits
 
 

@@ -116,7 +116,7 @@ def test_more_than_a_limit_is_an_error_that_says_the_limit(within: str, beyond: 
     parse(within)
     with pytest.raises(QueryTooBroad) as caught:
         parse(beyond)
-    assert f"{caught.value.details['limit']:,} is the limit" in caught.value.message
+    assert f"(limit {caught.value.details['limit']:,})" in caught.value.message
 
 
 @loop_over("text", ["", "x" * 20_000, 'a -"b c"'])

@@ -133,7 +133,7 @@ def test_a_hint_says_that_no_filter_is_to_blame(index: SearchIndex) -> None:
     hint = index.search("quagga", filters={"type": "api_spec"}).hint
     assert hint is not None
     assert hint.suggested_filters == {}
-    assert "no section holds" in hint.message
+    assert "no section contains" in hint.message
 
 
 def test_pages_neither_skip_nor_repeat(index: SearchIndex) -> None:

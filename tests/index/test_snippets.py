@@ -185,13 +185,13 @@ def test_what_is_known_of_very_many_fences_is_not_remembered(line: str) -> None:
     text = f"{line}\nword\n" * 3_000
     found = Fences(text)
     for first in (0, len(text) // 2, len(text) - 300):
-        assert found.near(first, first + 340)
+        assert found.find_between(first, first + 340)
     assert not {"_at_margin", "_everywhere", "_first_within"}.intersection(vars(found))
 
 
 @loop_over("count", [1, 400, 600])
 def test_fences_are_the_same_whether_they_are_remembered_or_not(count: int) -> None:
     text = "word\n\n```\nword\n```\n\n" * count
-    assert [*Fences(text).near(0, len(text) + 1)] == [
+    assert [*Fences(text).find_between(0, len(text) + 1)] == [
         Fence(at, at + 4, at + 9, at + 12, "```", "") for at in range(6, len(text), 20)
     ]

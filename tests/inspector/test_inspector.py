@@ -76,7 +76,7 @@ def serving(repo: Repo, *options: str) -> list[str]:
     return [*command, "--no-fsync", *options]
 
 
-def result(repo: Repo, home: Path, era: str, *options: str) -> dict[str, Any]:
+def inspect_result(repo: Repo, home: Path, era: str, *options: str) -> dict[str, Any]:
     """The result of one request, without a warning, in the era that was asked for."""
     printed = inspect(home, era, serving(repo), *options)
     assert printed["warnings"] == ""
@@ -85,12 +85,12 @@ def result(repo: Repo, home: Path, era: str, *options: str) -> dict[str, Any]:
     return found
 
 
-def test_the_tools_are_listed_without_a_warning(repo: Repo, home: Path, era: str) -> None:
-    found = result(repo, home, era, "--method", "tools/list", "--strict")
+def test_tools_are_listed_without_warning(repo: Repo, home: Path, era: str) -> None:
+    found = inspect_result(repo, home, era, "--method", "tools/list", "--strict")
     assert [tool["name"] for tool in found["tools"]] == [tool.name for tool in all_tools()]
 
 
-def test_a_faulty_schema_would_be_warned_of(home: Path, era: str) -> None:
+def test_inspector_warns_of_faulty_schema(home: Path, era: str) -> None:
     faulty = [sys.executable, str(Path(__file__).with_name("faulty_server.py"))]
     printed = inspect(home, era, faulty, "--method", "tools/list", "--strict")
     assert "type-union" in json.dumps(printed["schemaFindings"])
@@ -110,10 +110,10 @@ def test_a_faulty_schema_would_be_warned_of(home: Path, era: str) -> None:
         ("view_history", {"file": "guide.md"}, "commit"),
     ],
 )
-def test_tools_are_called(
+def test_tool_calls_succeed(
     repo: Repo, home: Path, era: str, tool: str, arguments: dict[str, Any], field: str
 ) -> None:
-    found = result(
+    found = inspect_result(
         repo,
         home,
         era,
@@ -129,10 +129,10 @@ def test_tools_are_called(
     assert field in found["structuredContent"]
 
 
-def test_resources_are_listed_and_read(repo: Repo, home: Path, era: str) -> None:
-    listed = result(repo, home, era, "--method", "resources/list")
+def test_resources_are_listed_and_readable(repo: Repo, home: Path, era: str) -> None:
+    listed = inspect_result(repo, home, era, "--method", "resources/list")
     assert [found["uri"] for found in listed["resources"]] == ["doc:///guide.md", "doc:///more/a%20b.md"]
-    templates = result(repo, home, era, "--method", "resources/templates/list")
+    templates = inspect_result(repo, home, era, "--method", "resources/templates/list")
     assert [found["uriTemplate"] for found in templates["resourceTemplates"]] == [
         each.uri for each in TEMPLATES
     ]
@@ -141,25 +141,25 @@ def test_resources_are_listed_and_read(repo: Repo, home: Path, era: str) -> None
         ("doc:///guide.md#install", "## Install\n\nSteps.\n\n"),
         ("doc:///more/a%20b.md?ref=main", "# More\n"),
     ):
-        read = result(repo, home, era, "--method", "resources/read", "--uri", uri)
+        read = inspect_result(repo, home, era, "--method", "resources/read", "--uri", uri)
         assert [part["text"] for part in read["contents"]] == [text]
 
 
-def test_prompts_are_listed_and_filled_in(repo: Repo, home: Path, era: str) -> None:
-    listed = result(repo, home, era, "--method", "prompts/list")
+def test_prompts_are_listed_and_filled(repo: Repo, home: Path, era: str) -> None:
+    listed = inspect_result(repo, home, era, "--method", "prompts/list")
     assert [prompt["name"] for prompt in listed["prompts"]] == [prompt.name for prompt in PROMPTS]
     for name, argument in (
         ("write_spec", "topic=Search"),
         ("review_document", "path=guide.md"),
         ("answer_from_docs", "question=How?"),
     ):
-        got = result(
+        got = inspect_result(
             repo, home, era, "--method", "prompts/get", "--prompt-name", name, "--prompt-args", argument
         )
         assert got["messages"][0]["content"]["type"] == "text"
 
 
-def test_each_era_is_the_one_that_was_asked_for(repo: Repo, home: Path) -> None:
+def test_inspector_uses_requested_protocol_version(repo: Repo, home: Path) -> None:
     read = ("--method", "resources/read", "--uri", "doc:///guide.md")
-    stamped = {era: "_meta" in result(repo, home, era, *read) for era in ERAS}
+    stamped = {era: "_meta" in inspect_result(repo, home, era, *read) for era in ERAS}
     assert stamped == {"legacy": False, "modern": True}  # only the stateless era stamps each result

@@ -1,8 +1,8 @@
-"""How the packages are laid out, printed: `python -m tests.layout`.
+"""The layout of the packages, printed: `python -m tests.project.layout`.
 
-For each package: modules, the median and the longest file in lines, the most modules of a folder, folders and
-modules that import each other in a circle, and imports that go up between the layers of `pyproject.toml`.
-Late and type-only imports count.
+For each package: modules, the median and the longest file in lines, the largest folder, circles of imports
+between folders or modules, and imports that go up between the layers of `pyproject.toml`. Late and type-only
+imports count.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import grimp
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace")
 MAX_MODULES = 20
-"""Modules that may lie directly in a folder."""
+"""Modules that may lie directly in a folder, besides `__init__.py`."""
 
 
 class Layout(NamedTuple):
@@ -45,61 +45,70 @@ class Layout(NamedTuple):
         )
 
 
-def layouts() -> Iterator[Layout]:
-    """Give the layout of each package."""
+def read_layouts() -> Iterator[Layout]:
+    """Yield the layout of each package."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     for package in PACKAGES:
         paths = [path.relative_to(ROOT) for path in sorted((ROOT / package).rglob("*.py"))]
         lines = {path: len((ROOT / path).read_text().splitlines()) for path in paths}
-        folders = Counter(path.parent for path in paths if path.name != "__init__.py")
-        yield Layout(package, lines, folders, tuple(_circles(graph, package)), tuple(_upward(graph, package)))
+        circles = tuple(_find_circles(graph, package))
+        upward = tuple(_find_upward_imports(graph, package))
+        yield Layout(package, lines, count_modules(package), circles, upward)
 
 
-def public_classes(package: str) -> Mapping[str, list[Path]]:
-    """Find the public classes of a package: each name with the files that define one of that name."""
-    found: dict[str, list[Path]] = {}
+def count_modules(package: str) -> Counter[Path]:
+    """Return the number of modules directly in each folder of a package."""
+    paths = (ROOT / package).rglob("*.py")
+    return Counter(path.parent.relative_to(ROOT) for path in paths if path.name != "__init__.py")
+
+
+def find_public_classes(package: str) -> Mapping[str, list[Path]]:
+    """Return the public classes of a package: each name with the files that define one of that name."""
+    files: dict[str, list[Path]] = {}
     for path in sorted((ROOT / package).rglob("*.py")):
         for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
-            found.setdefault(name, []).append(path.relative_to(ROOT))
-    return found
+            files.setdefault(name, []).append(path.relative_to(ROOT))
+    return files
 
 
-def listed_wrongly(package: str) -> Mapping[Path, set[str]]:
-    """Compare the files that docstrings of folders list with those that are there; give what differs."""
-    found: dict[Path, set[str]] = {}
+def find_wrong_lists(package: str) -> Mapping[Path, set[str]]:
+    """Return the files that the docstring of a folder lists but that do not exist, and the reverse."""
+    wrong: dict[Path, set[str]] = {}
     for path in sorted((ROOT / package).rglob("__init__.py")):
         folder = path.parent
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
         listed = re.findall(r"^ *([a-z0-9_]+(?:\.py|/))  +\S", docstring, re.MULTILINE)
         modules = {module.name for module in folder.glob("*.py")} - {"__init__.py"}
         folders = {f"{inner.parent.name}/" for inner in folder.glob("*/__init__.py")}
-        if differing := set(listed) ^ (modules | folders):
-            found[folder.relative_to(ROOT)] = differing
-    return found
+        if difference := set(listed) ^ (modules | folders):
+            wrong[folder.relative_to(ROOT)] = difference
+    return wrong
 
 
-def _circles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
-    """Give a circle of each folder whose modules and folders import each other in one."""
+def _find_circles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, ...]]:
+    """Yield one circle of imports of each folder that has any between its modules and folders."""
     children = sorted(graph.find_children(parent))
-    imported = {child: _imported(graph, child, children) for child in children}
+    imports = {child: _find_imported_siblings(graph, child, children) for child in children}
     try:
-        TopologicalSorter(imported).prepare()
+        TopologicalSorter(imports).prepare()
     except CycleError as error:
         yield tuple(error.args[1])
     for child in children:
-        yield from _circles(graph, child)
+        yield from _find_circles(graph, child)
 
 
-def _imported(graph: grimp.ImportGraph, importer: str, children: list[str]) -> set[str]:
-    inside = {importer, *graph.find_descendants(importer)}
-    found = {name for module in inside for name in graph.find_modules_directly_imported_by(module)}
+def _find_imported_siblings(graph: grimp.ImportGraph, importer: str, siblings: list[str]) -> set[str]:
+    modules = {importer, *graph.find_descendants(importer)}
+    imported = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
     return {
-        child for child in children if child != importer and found & {child, *graph.find_descendants(child)}
+        sibling
+        for sibling in siblings
+        if sibling != importer and imported & {sibling, *graph.find_descendants(sibling)}
     }
 
 
-def _upward(graph: grimp.ImportGraph, package: str) -> Iterator[tuple[str, str]]:
-    """Give the imports of a package that go from a lower layer to a higher one."""
+def _find_upward_imports(graph: grimp.ImportGraph, package: str) -> Iterator[tuple[str, str]]:
+    """Yield the imports of a package that go from a lower layer to a higher one."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     for contract in settings["contracts"]:
         if contract["type"] != "layers" or not any(
@@ -108,14 +117,14 @@ def _upward(graph: grimp.ImportGraph, package: str) -> Iterator[tuple[str, str]]
             continue
         for container in contract["containers"]:
             layers = [re.split(r"\s*[|:]\s*", layer) for layer in contract["layers"]]
-            for place, low in enumerate(layers):
-                for high in layers[:place]:
+            for number, low in enumerate(layers):
+                for high in layers[:number]:
                     for lower in low:
                         for higher in high:
-                            yield from _imports(graph, f"{container}.{lower}", f"{container}.{higher}")
+                            yield from _find_imports(graph, f"{container}.{lower}", f"{container}.{higher}")
 
 
-def _imports(graph: grimp.ImportGraph, importer: str, imported: str) -> Iterator[tuple[str, str]]:
+def _find_imports(graph: grimp.ImportGraph, importer: str, imported: str) -> Iterator[tuple[str, str]]:
     for module in sorted({importer, *graph.find_descendants(importer)}):
         for name in sorted(graph.find_modules_directly_imported_by(module)):
             if name == imported or name.startswith(imported + "."):
@@ -123,14 +132,15 @@ def _imports(graph: grimp.ImportGraph, importer: str, imported: str) -> Iterator
 
 
 def main() -> int:
-    """Print the layout of each package, then what breaks its rules; return 1 if something does."""
-    found = list(layouts())
-    print(*found, sep="\n")
-    wrong = [" -> ".join(circle) for layout in found for circle in layout.circles]
-    wrong += [" imports up ".join(pair) for layout in found for pair in layout.upward]
+    """Print the layout of each package and each broken rule; return 1 if a rule is broken."""
+    layouts = list(read_layouts())
+    print(*layouts, sep="\n")
+    wrong = [" -> ".join(circle) for layout in layouts for circle in layout.circles]
+    wrong += [" imports up ".join(pair) for layout in layouts for pair in layout.upward]
     for package in PACKAGES:
         wrong += [
-            f"{folder}: lists wrongly {', '.join(names)}" for folder, names in listed_wrongly(package).items()
+            f"{folder}: its docstring and its files differ: {', '.join(names)}"
+            for folder, names in find_wrong_lists(package).items()
         ]
     print(*wrong, sep="\n")
     return 1 if wrong else 0

@@ -12,7 +12,7 @@ import pytest
 
 from tests.loops import loop_over
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 # What is outside, and the only places that may touch it: a module, or a folder whose modules all may.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = {"contract_search.md": 166, "contract_proposals.md": 98, "contract_page.md": 81}
 
 _ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<shown>[^|]+) \|$", re.MULTILINE)

@@ -17,7 +17,7 @@ from workspace.config.config import WorkspaceConfig
 from workspace.config.taxonomy import Taxonomy, read_manifest
 from workspace.frontmatter.reader import read
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "docs").rglob("*.md")])
 
 pytestmark = pytest.mark.docs

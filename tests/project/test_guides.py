@@ -18,7 +18,7 @@ from tests import warm
 from tests.acceptance.server import serving_artifact, surroundings
 from tests.repositories import Repo, normal
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "artifacts.md").read_text(encoding="utf-8")
 GUIDE = PAGE.partition("\n## A read-only server for public documentation\n")[2]
 

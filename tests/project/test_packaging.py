@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 
 from docyard import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 # A distribution that another one brings in its own exact version.

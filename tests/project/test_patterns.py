@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops import loop_over
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 # The first Pythons of 3.11 go on behind the place where such a group gave up (CPython's issue 106052).

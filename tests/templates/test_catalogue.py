@@ -46,18 +46,18 @@ SPECIFIED = {
 }
 
 
-def test_the_order_is_fixed_and_the_three_specified_types_lead_it() -> None:
+def test_specified_types_come_first_in_fixed_order() -> None:
     assert tuple(builtin_types()) == catalogue.BUILTIN
     assert tuple(builtin_types())[:3] == tuple(SPECIFIED)
 
 
-def test_each_folder_is_listed() -> None:
+def test_catalogue_lists_each_folder() -> None:
     home = Path(catalogue.__file__).parent
     assert {path.parent.name for path in home.glob("*/type.toml")} == set(catalogue.BUILTIN)
 
 
 @loop_over("name", SPECIFIED)
-def test_specified_structures_and_instructions_are_kept_word_for_word(name: str) -> None:
+def test_structures_and_instructions_match_specification(name: str) -> None:
     sections, instructions = SPECIFIED[name]
     kind = builtin_types()[name]
     assert tuple(section.title for section in kind.sections) == sections
@@ -67,7 +67,7 @@ def test_specified_structures_and_instructions_are_kept_word_for_word(name: str)
 
 
 @loop_over("kind", TYPES, ids=lambda kind: kind.name)
-def test_every_type_guides_its_writer(kind: DocumentType) -> None:
+def test_every_type_has_guidance(kind: DocumentType) -> None:
     assert kind.instructions
     assert len(kind.best_practices) >= 3
     assert all(section.guidance for section in kind.sections)
@@ -76,17 +76,17 @@ def test_every_type_guides_its_writer(kind: DocumentType) -> None:
 
 
 @loop_over("kind", TYPES, ids=lambda kind: kind.name)
-def test_headings_of_a_new_document_stand_alone(kind: DocumentType) -> None:
+def test_headings_of_new_document_are_separated_by_blank_lines(kind: DocumentType) -> None:
     lines = [line for line in kind.structure.splitlines() if line]
     assert all(re.fullmatch(r"#{1,6} \S.*", line) for line in lines)
     assert "{#" not in kind.structure
 
 
-def test_guidance_joins_instructions_and_sections() -> None:
+def test_guidance_contains_instructions_and_sections() -> None:
     text = builtin_types()["api_spec"].guidance
     assert text.startswith("- Research existing API patterns in the domain\n- Define clear")
     assert "\n\nWhat belongs in each section:\n- Endpoints: One subsection" in text
 
 
-def test_types_are_read_once() -> None:
+def test_types_are_cached() -> None:
     assert builtin_types() is builtin_types()

@@ -15,13 +15,13 @@ MARKDOWN = b"# {title}\n\n## Impact\n\n## Timeline\n"
 pytestmark = pytest.mark.smoke
 
 
-def refused(toml: bytes = TOML, markdown: bytes = MARKDOWN, name: str = "incident") -> InvalidTemplate:
+def parse_error(toml: bytes = TOML, markdown: bytes = MARKDOWN, name: str = "incident") -> InvalidTemplate:
     with pytest.raises(InvalidTemplate) as caught:
         parse_type(name, toml, markdown)
     return caught.value
 
 
-def test_a_whole_type() -> None:
+def test_complete_type_is_parsed() -> None:
     toml = TOML + (
         b'instructions = ["Begin with\\n  the impact"]\nbest_practices = ["No blame"]\n'
         b'[sections]\nImpact = "Who, how long"\n"What we learned" = "Causes"\n'
@@ -38,7 +38,7 @@ def test_a_whole_type() -> None:
     assert kind.structure == "# {title}\n\n## Impact\n\nUsers:\n\n### What we learned\n"
 
 
-def test_guidance_may_be_left_out() -> None:
+def test_guidance_is_optional() -> None:
     kind = parse_type("plain", TOML, MARKDOWN)
     assert kind.guidance == ""
     assert [section.guidance for section in kind.sections] == ["", ""]
@@ -60,23 +60,23 @@ def test_guidance_may_be_left_out() -> None:
         (b"## A\n\n<!-- hint -->\n\n#hashtag\n", None),
     ],
 )
-def test_the_structure_is_put_in_order(markdown: bytes, structure: str | None) -> None:
+def test_structure_is_normalized(markdown: bytes, structure: str | None) -> None:
     kind = parse_type("plain", TOML, markdown)
     assert kind.structure == (structure or "# {title}\n\n" + markdown.decode())
     assert [section.title for section in kind.sections] == (["A"] if b"## A" in markdown else [])
 
 
 @loop_over("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
-def test_names(name: str) -> None:
-    assert refused(name=name).field == "name"
+def test_invalid_name_is_refused(name: str) -> None:
+    assert parse_error(name=name).field == "name"
 
 
-def test_the_longest_name() -> None:
+def test_longest_name_is_accepted() -> None:
     assert parse_type("a" * 41, TOML, MARKDOWN).name == "a" * 41
 
 
 @loop_over(
-    ("toml", "field", "words"),
+    ("toml", "field", "message_part"),
     [
         (b"", "title", "required"),
         (b'title = "T"', "summary", "required"),
@@ -102,46 +102,46 @@ def test_the_longest_name() -> None:
         (b"title = '\x00'", "type.toml", "U+0000"),
     ],
 )
-def test_descriptions_that_are_refused(toml: bytes, field: str, words: str) -> None:
-    error = refused(toml=toml)
+def test_invalid_description_is_refused(toml: bytes, field: str, message_part: str) -> None:
+    error = parse_error(toml=toml)
     assert error.field == field
-    assert words in error.message
+    assert message_part in error.message
     assert "secret" not in str(error)
 
 
 @loop_over(
-    ("markdown", "words"),
+    ("markdown", "message_part"),
     [
-        (b"---\ntype: x\n---\n# {title}\n", "line 1: front matter"),
+        (b"---\ntype: x\n---\n# {title}\n", "line 1: a type must have no front matter"),
         (b"# Incident\n", "line 1: the only level-1"),
         (b"# {title}\n\n# Other\n", "line 3: the only level-1"),
         (b"Intro\n\n# {title}\n", "line 3: the only level-1"),
-        (b"# {title}\n\n##\n", "line 3: a heading needs a title"),
-        (b"# {title}\n\n### Deep\n", "line 3: a heading is at most one level"),
+        (b"# {title}\n\n##\n", "line 3: a heading must have a title"),
+        (b"# {title}\n\n### Deep\n", "line 3: a heading must be at most one level"),
         (b"## A\n\n## a\n", "line 3: another heading"),
-        (b"## A {#a}\n", "no anchors"),
-        (b"## A <#a>\n", "no anchors"),
-        (b'## <a id="x"></a>A\n', "no anchors"),
-        (b"  ## A\n", "line 1: a heading begins at the start"),
-        (b"Impact\n===\n", "line 2: headings are written with `#`"),
-        (b"Impact\n---\n", "line 2: headings are written with `#`"),
+        (b"## A {#a}\n", "no anchor"),
+        (b"## A <#a>\n", "no anchor"),
+        (b'## <a id="x"></a>A\n', "no anchor"),
+        (b"  ## A\n", "line 1: a heading must begin at the start"),
+        (b"Impact\n===\n", "line 2: a heading must be written with `#`"),
+        (b"Impact\n---\n", "line 2: a heading must be written with `#`"),
         (b"## " + b"x" * 201, "at most 200"),
         (b"".join(b"## %d\n" % number for number in range(61)), "line 61: a type has at most 60"),
         (b"x" * 64_001, "64001 bytes"),
         (b"\xff", "byte 0 is not UTF-8"),
         (b"# {title}\x00\n", "U+0000"),
-        (b"## A\n\n```\n## B\n", "line 4: a code fence or a comment is still open"),
-        (b"## A\n\n<!-- hint\n", "line 3: a code fence or a comment is still open"),
+        (b"## A\n\n```\n## B\n", "line 4: a code fence or a comment is not closed"),
+        (b"## A\n\n<!-- hint\n", "line 3: a code fence or a comment is not closed"),
     ],
 )
-def test_skeletons_that_are_refused(markdown: bytes, words: str) -> None:
-    error = refused(markdown=markdown)
+def test_invalid_skeleton_is_refused(markdown: bytes, message_part: str) -> None:
+    error = parse_error(markdown=markdown)
     assert error.field == "document.md"
-    assert words in error.message
+    assert message_part in error.message
 
 
 @given(toml=st.binary(max_size=200), markdown=st.binary(max_size=200))
-def test_any_bytes_give_a_type_or_the_one_error(toml: bytes, markdown: bytes) -> None:
+def test_any_bytes_return_type_or_raise_invalid_template(toml: bytes, markdown: bytes) -> None:
     for pair in ((toml, markdown), (TOML, markdown), (TOML + toml, MARKDOWN)):
         try:
             kind = parse_type("any", *pair)
@@ -153,7 +153,7 @@ def test_any_bytes_give_a_type_or_the_one_error(toml: bytes, markdown: bytes) ->
 @given(
     st.lists(st.sampled_from(["# {title}", "## A", "### B", "text", "", "---", "```", "<!--", "-->", "> q"]))
 )
-def test_a_structure_begins_with_its_title_and_is_stable(lines: list[str]) -> None:
+def test_structure_begins_with_title_and_is_stable(lines: list[str]) -> None:
     try:
         kind = parse_type("any", TOML, "\n".join(lines).encode())
     except InvalidTemplate:

@@ -55,7 +55,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """All links are waited for, on a busy machine too."""
-    monkeypatch.setattr("tools.outline._PATIENCE", 60.0)
+    monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 60.0)
 
 
 @pytest.fixture
@@ -75,12 +75,12 @@ def ask(toolbox: Toolbox) -> Ask:
     return client_of(toolbox)
 
 
-def client_of(toolbox: Toolbox, sight: SeenTexts | None = None) -> Ask:
+def client_of(toolbox: Toolbox, seen_texts: SeenTexts | None = None) -> Ask:
     """Return a further client of a server, with a memory of its own."""
-    memory = SeenTexts() if sight is None else sight
+    memory = SeenTexts() if seen_texts is None else seen_texts
 
     def asked(tool: str, /, **arguments: object) -> Answer:
-        return toolbox.call(tool, arguments, client="tester", sight=memory)
+        return toolbox.call(tool, arguments, client="tester", seen_texts=memory)
 
     return asked
 

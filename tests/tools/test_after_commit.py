@@ -33,11 +33,11 @@ class Server:
         self.index = SearchIndex(workspace)
         workspace.inbound = self.index
         self.toolbox = Toolbox(workspace, self.index, TOOLSETS, False)
-        self._sight = SeenTexts()
+        self._seen_texts = SeenTexts()
         self._count = 0
 
     def ask(self, tool: str, **arguments: Any) -> Answer:
-        return self.toolbox.call(tool, arguments, client="test", sight=self._sight)
+        return self.toolbox.call(tool, arguments, client="test", seen_texts=self._seen_texts)
 
     def word(self) -> str:
         """Return a word that no document holds yet."""

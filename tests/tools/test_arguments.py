@@ -81,7 +81,7 @@ def test_an_unknown_field_names_the_nearest(ask: Ask) -> None:
         ("create_document", {"type": "api_spec"}, "Did you mean 'doc_type'?"),
         ("complete_task", {"file": "api.md", "task": "tasks[1]"}, "Did you mean 'slug'?"),
         ("search_docs", {"q": "things"}, "Did you mean 'query'?"),
-        ("view_document", {"file": "api.md", "offset": -1}, "Give 'offset' within what is allowed."),
+        ("view_document", {"file": "api.md", "offset": -1}, "Give 'offset' within the limits of the schema."),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

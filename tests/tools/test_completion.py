@@ -12,8 +12,8 @@ from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.tools.resources.test_list import context_of
 from tools.completion import (
-    MOST,
-    NONE,
+    MAX_CANDIDATES,
+    NO_CANDIDATES,
     Candidates,
     complete_address,
     complete_folder,
@@ -48,7 +48,7 @@ def test_candidates_are_ranked(typed: str, found: tuple[str, ...]) -> None:
 
 def test_there_are_at_most_a_hundred() -> None:
     assert rank_names([f"{number}.md" for number in range(250)], "") == Candidates(
-        tuple(f"{number}.md" for number in range(MOST)), 250
+        tuple(f"{number}.md" for number in range(MAX_CANDIDATES)), 250
     )
 
 
@@ -56,7 +56,7 @@ def test_there_are_at_most_a_hundred() -> None:
 def test_each_candidate_is_a_name_and_comes_once(names: list[str], typed: str) -> None:
     found = rank_names(names, typed)
     assert set(found.values) <= set(names)
-    assert len(set(found.values)) == len(found.values) == min(found.total, MOST)
+    assert len(set(found.values)) == len(found.values) == min(found.total, MAX_CANDIDATES)
     begin = [name.casefold().startswith(typed.casefold()) for name in found.values]
     assert begin == sorted(begin, reverse=True)
 
@@ -88,8 +88,8 @@ def test_sections_of_a_document(toolbox: Toolbox, typed: str, found: tuple[str, 
     assert complete_address(context, f"api.md#{typed}", {}).values == tuple(
         f"api.md#{name}" for name in found
     )
-    assert complete_section(context, typed, {}) == NONE
-    assert complete_section(context, typed, {"path": "none.md"}) == NONE
+    assert complete_section(context, typed, {}) == NO_CANDIDATES
+    assert complete_section(context, typed, {"path": "none.md"}) == NO_CANDIDATES
 
 
 def test_a_section_is_found_by_its_heading(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, linked, normal, unborn
-from tests.workspace.interrupted import Interrupted
+from tests.workspace.publishing.interrupted import Interrupted
 from workspace.branch import BranchNotFound, RepositoryGone
 from workspace.edits import AppendContent, CreateDocument
 from workspace.edits.operation import Operation

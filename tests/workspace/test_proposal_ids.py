@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.repositories import unborn
 from workspace.git.reader import GitReader
 from workspace.proposal_ids import derive_id, is_id, new_id, parse_branch_id, read_id
-from workspace.proposals.actions.register import build_branch_name
+from workspace.proposals.actions.repository import build_branch_name
 
 
 @given(st.binary(min_size=5, max_size=5))

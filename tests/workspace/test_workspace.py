@@ -133,8 +133,8 @@ class Meanwhile(Operation):
         """On how many commits it was run; a replay also runs it beside, on the one that it was meant for."""
         return len(self.commits)
 
-    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        return self.inner.taken(overlay)
+    def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+        return self.inner.find_removed_texts(overlay)
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
         if overlay.snapshot.commit not in self.commits:

@@ -1,12 +1,12 @@
-"""The tools that manage documents, in the order in which a client sees them.
+"""The tools that manage documents, in the order of a client's list.
 
-create_document.py   create_document: from a list of types, through a type's instructions, to a document
-edit_document.py     edit_document: sections and tasks added, rewritten, renamed; one operation or a …
-edit_operations.py   the operations of edit_document: their fields, and which of them a call means
-list_documents.py    list_documents: the documents under a folder, with their sections and tasks, page by …
-remove_document.py   remove_document: a document, or a section with its subsections, taken out; Git keeps …
-search_documents.py  search_documents: sections that hold some words, in brief
-view_document.py     view_document: a document's outline, a section's source, or a task; several in one call
+create_document.py   create_document: lists types, explains a type, creates a document
+edit_document.py     edit_document: edits sections, tasks, text and metadata
+edit_operations.py   the operations of edit_document: fields, selection, examples
+list_documents.py    list_documents: lists documents with their sections and tasks
+remove_document.py   remove_document: removes a document or a section
+search_documents.py  search_documents: searches sections for terms
+view_document.py     view_document: shows outlines, sections and tasks
 """
 
 from tools.documents.create_document import TOOL as CREATE_DOCUMENT

@@ -1,4 +1,4 @@
-"""create_document: from a list of types, through a type's instructions, to a document."""
+"""create_document: lists types, explains a type, and creates a document."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import Field
 from tools.arguments import InvalidArguments, read, requested_fields
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.document.section_text import read_whole_text
+from workspace.document.section_text import read_full_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -33,7 +33,7 @@ class CreateDocumentArguments(WriteFields):
     folder: str | None = Field(None, description="For the file")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "discovery": "Call with {} to list types",
         "instructions": "Call with {doc_type} for instructions",
@@ -41,29 +41,29 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {**_PLACEHOLDERS, **arguments_of(given, ("doc_type", "title", "initial_content", "folder"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {**_PLACEHOLDERS, **arguments_of(arguments, ("doc_type", "title", "initial_content", "folder"))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example whose path is free: the title takes a number where its file is there already."""
+    """Return an example whose path is free; a number is added to the title if its file exists."""
     from workspace.markdown.slugs import make_file_slug
 
     folder = example.get("folder") or snapshot.config.root
-    title, number = example["title"], 1
+    title, suffix = example["title"], 1
     while snapshot.entry("/".join(part for part in (folder, f"{make_file_slug(title)}.md") if part)):
-        number += 1
-        title = f"{example['title']} {number}"
+        suffix += 1
+        title = f"{example['title']} {suffix}"
     return {**example, "title": title}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = requested_fields(given)
-    if not asked:
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = requested_fields(arguments)
+    if not request:
         return _list_types(context)
-    if set(asked) == {"doc_type"}:
-        return _instructions(context, read(CreateDocumentArguments, asked).doc_type or "")
-    return WRITER.run(context, given)
+    if set(request) == {"doc_type"}:
+        return _instructions(context, read(CreateDocumentArguments, request).doc_type or "")
+    return WRITER.run(context, arguments)
 
 
 def _list_types(context: Context) -> Answer:
@@ -72,16 +72,24 @@ def _list_types(context: Context) -> Answer:
 
     snapshot = context.snapshot()
     types = read_types(snapshot)
-    known = {name: found for name, found in types.items() if isinstance(found, DocumentType)}
+    valid = {
+        name: document_type
+        for name, document_type in types.items()
+        if isinstance(document_type, DocumentType)
+    }
     data: dict[str, Any] = {
-        "doc_types": list(known),
-        "summaries": {name: found.summary for name, found in known.items()},
+        "doc_types": list(valid),
+        "summaries": {name: document_type.summary for name, document_type in valid.items()},
         "commit": snapshot.commit,
         "next_step": NextStep(
             "Call with doc_type for instructions: ", call("create_document", doc_type="api_spec")
         ),
     }
-    broken = [found.message for found in types.values() if not isinstance(found, DocumentType)]
+    broken = [
+        document_type.message
+        for document_type in types.values()
+        if not isinstance(document_type, DocumentType)
+    ]
     if broken:
         data["hints"] = broken
     return Answer(data)
@@ -91,12 +99,12 @@ def _instructions(context: Context, name: str) -> Answer:
     from workspace.snapshot.document_types import read_type_named
 
     snapshot = context.snapshot()
-    found = read_type_named(snapshot, name)
+    document_type = read_type_named(snapshot, name)
     return Answer(
         {
-            "instructions": found.guidance,
-            "structure": found.structure,
-            "best_practices": list(found.best_practices),
+            "instructions": document_type.guidance,
+            "structure": document_type.structure,
+            "best_practices": list(document_type.best_practices),
             "commit": snapshot.commit,
             "next_step": NextStep(
                 "Call with doc_type, title, and initial_content: ",
@@ -106,32 +114,35 @@ def _instructions(context: Context, name: str) -> Answer:
     )
 
 
-def _build(context: Context, item: Given) -> Operation:
+def _build(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import CreateDocument
     from workspace.snapshot.document_types import read_type_named
 
-    asked = read(CreateDocumentArguments, item)
-    if asked.doc_type is None:
+    request = read(CreateDocumentArguments, item)
+    if request.doc_type is None:
         raise InvalidArguments(
             "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
         )
-    found = read_type_named(context.snapshot(), asked.doc_type)
-    if asked.title is None:
+    document_type = read_type_named(context.snapshot(), request.doc_type)
+    if request.title is None:
         raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
     return CreateDocument(
-        type=found, title=asked.title, content=asked.initial_content or "", folder=asked.folder or ""
+        type=document_type,
+        title=request.title,
+        content=request.initial_content or "",
+        folder=request.folder or "",
     )
 
 
-def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
+def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     outcome = done[-1].outcome if done else None
     if outcome is None:
         return NextStep("Call with {} to list types")
-    document = written.document(outcome.path)
+    document = result.document(outcome.path)
     empty = [
         section.address
         for section in (document.sections if document else ())
-        if not section.is_preamble and document and not read_whole_text(document, section)
+        if not section.is_preamble and document and not read_full_text(document, section)
     ]
     if empty:
         edit = call(

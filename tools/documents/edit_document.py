@@ -1,4 +1,4 @@
-"""edit_document: sections and tasks added, rewritten, renamed; one operation or a batch, one commit."""
+"""edit_document: edits sections, tasks, text and metadata, by one operation or a batch, in one commit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_
 from tools.task_progress import progress_after
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
-from workspace.document.section_text import read_whole_text
+from workspace.document.section_text import read_full_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Data, Given
+    from tools.tool import CallArguments, Context, Data
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -62,8 +62,8 @@ EditDocumentArguments = create_model(
 )
 
 
-def _usage(given: Given) -> Mapping[str, object]:
-    operation = edit_operations.guess_operation(given)
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
+    operation = edit_operations.guess_operation(arguments)
     if operation is not None:
         return {"operation": operation, **edit_operations.SPECIFICATIONS[operation]}
     return {
@@ -76,15 +76,15 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    operation = edit_operations.guess_operation(given) or "add_section"
-    names = [field.name for field in edit_operations.fields_of(operation)]
-    return {"operation": operation, **complete_fields(operation, arguments_of(given, names))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    operation = edit_operations.guess_operation(arguments) or "add_section"
+    names = [field.name for field in edit_operations.operation_fields(operation)]
+    return {"operation": operation, **complete_fields(operation, arguments_of(arguments, names))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = requested_fields(given)
-    if not asked:
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    fields = requested_fields(arguments)
+    if not fields:
         return Answer(
             {
                 "operations": edit_operations.SPECIFICATIONS,
@@ -95,26 +95,28 @@ def _run(context: Context, given: Given) -> Answer:
                 ),
             }
         )
-    if set(asked) == {"operation"}:
-        operation = edit_operations.resolve_operation(asked)
+    if set(fields) == {"operation"}:
+        operation = edit_operations.resolve_operation(fields)
         return Answer(
             {
                 "operation": operation,
                 "fields": edit_operations.SPECIFICATIONS[operation],
-                "about": (edit_operations.classes()[operation].__doc__ or "").strip().split("\n")[0],
+                "about": (edit_operations.operation_classes()[operation].__doc__ or "")
+                .strip()
+                .split("\n")[0],
                 "commit": context.workspace.tip(),
-                "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(asked))),
+                "next_step": NextStep("Call with these fields: ", call("edit_document", **_example(fields))),
             }
         )
-    return WRITER.run(context, given)
+    return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: Given) -> Operation:
-    checked = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
-    operation = edit_operations.resolve_operation(checked)
-    values = {name: value for name, value in checked.items() if name != "operation"}
-    fields = {field.name for field in edit_operations.fields_of(operation)}
-    section = next((name for name in ("slug", "parent_slug") if name in fields), None)
+def _build(context: Context, item: CallArguments) -> Operation:
+    fields = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
+    operation = edit_operations.resolve_operation(fields)
+    values = {name: value for name, value in fields.items() if name != "operation"}
+    field_names = {field.name for field in edit_operations.operation_fields(operation)}
+    section = next((name for name in ("slug", "parent_slug") if name in field_names), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
         path, slug = resolve_target(context.snapshot(), file, values.get(section))
         values["file"] = path
@@ -123,45 +125,47 @@ def _build(context: Context, item: Given) -> Operation:
     return edit_operations.build(operation, values)
 
 
-def _enrich(written: WriteResult, step: PlanStep) -> Data:
-    """Return how far a section is after its tasks changed."""
-    return progress_after(written, step) if step.outcome and "task_index" in step.outcome.answer else {}
+def _enrich(result: WriteResult, step: PlanStep) -> Data:
+    """Return the progress of a section if the operation changed its tasks."""
+    return progress_after(result, step) if step.outcome and "task_index" in step.outcome.result else {}
 
 
-def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
+def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
-        return NextStep("Mend the operations that failed and send them again")
-    failed = len(written.steps) - len(done)
+        return NextStep("Fix the failed operations and send them again")
+    failed = len(result.steps) - len(done)
     if failed:
-        return NextStep(f"Mend the {failed} that failed, as each one's error says, and send only them again")
-    if last.answer.get("removed") == "task":
         return NextStep(
-            "See what is left with ", call("view_document", file=last.path, slug=last.answer["slug"])
+            f"Fix the failed operations ({failed}) as their errors say, and send only those again"
         )
-    task = last.answer.get("task")
+    if last.result.get("removed") == "task":
+        return NextStep(
+            "See the remaining tasks with ", call("view_document", file=last.path, slug=last.result["slug"])
+        )
+    task = last.result.get("task")
     if isinstance(task, str):
         if context.offers("complete_task"):
             return NextStep(
                 "Use ", call("complete_task", file=last.path, slug=task), " when its criteria are met"
             )
         return NextStep("See it with ", call("view_document", file=last.path, slug=task))
-    slug = last.answer.get("slug")
-    document = written.document(last.path)
+    slug = last.result.get("slug")
+    document = result.document(last.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
-    if section and document and not read_whole_text(document, section):
+    if section and document and not read_full_text(document, section):
         edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
         return NextStep("Write it with ", edit)
-    named: dict[str, object] = {} if slug is None else {"slug": slug}
-    return NextStep("Read it with ", call("view_document", file=last.path, **named), ", or go on editing")
+    target: dict[str, object] = {} if slug is None else {"slug": slug}
+    return NextStep("Read it with ", call("view_document", file=last.path, **target), ", or continue editing")
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example that appends to a section that exists already, which removes nothing."""
+    """Return an example that appends to the existing section if the call would add it again."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
         return with_existing_text(example, error, snapshot)
-    # Only add_section brings content that is not itself what was wrong.
+    # Only the content of add_section is reused; in other operations the content may be the invalid field.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {
         "operation": "append_content",

@@ -1,6 +1,6 @@
 """The operations of edit_document: their fields, how a call selects one, and examples after an error.
 
-An example has the caller's own fields, and for the rest values that would have worked.
+An example has the caller's fields, and valid values for the missing ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workspace.nearest import find_nearest
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from tools.tool import Given
+    from tools.tool import CallArguments
     from workspace.edits import DocumentOperation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -79,14 +79,14 @@ SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
     "set_metadata": {"file": "string", "metadata": "object"},
     "move_document": {"file": "string", "new_path": "string"},
 }
-"""The fields of each operation as a client is told them: `parent_slug?` may be left out.
+"""The fields of each operation as a client lists them; `?` marks an optional field.
 
-They are those of the classes in `workspace.edits`, which a test holds: to import these for a list of tools
-would be a fifth of the time that the list takes beside the SDK.
+They repeat the fields of the classes in `workspace.edits`, and a test compares both. Importing the classes
+for a list of tools would take a fifth of the list's time without the SDK.
 """
 
-# What other tools do, by the words with which it is looked for here.
-_OTHER_TOOLS = {
+# Tools for words in the names of operations that edit_document does not have.
+_TOOL_BY_WORD = {
     "remove": "remove_document",
     "delete": "remove_document",
     "complete": "complete_task",
@@ -95,8 +95,8 @@ _OTHER_TOOLS = {
     "create": "create_document",
 }
 
-# What models call operations that are named otherwise here.
-_OTHER_NAMES = {
+# Names that models use for operations with another name.
+_SYNONYMS = {
     "delete_task": "remove_task",
     "edit_task": "update_task",
     "rename_task": "update_task",
@@ -106,12 +106,12 @@ _OTHER_NAMES = {
     "set_front_matter": "set_metadata",
 }
 
-# What the types are in a call.
-_ARGUMENTS: dict[str, object] = {"string": str, "boolean": Boolean, "integer": Integer, "object": Object}
+# The types of the fields in a call.
+_ARGUMENT_TYPES: dict[str, object] = {"string": str, "boolean": Boolean, "integer": Integer, "object": Object}
 
 
 class OperationField(NamedTuple):
-    """A field of an operation: its name, its type, and whether it may be left out."""
+    """A field of an operation."""
 
     name: str
     type: str
@@ -119,7 +119,7 @@ class OperationField(NamedTuple):
 
 
 @cache
-def fields_of(name: str) -> tuple[OperationField, ...]:
+def operation_fields(name: str) -> tuple[OperationField, ...]:
     """Return the fields of an operation."""
     return tuple(
         OperationField(field.removesuffix("?"), kind, field.endswith("?"))
@@ -128,8 +128,8 @@ def fields_of(name: str) -> tuple[OperationField, ...]:
 
 
 @cache
-def classes() -> Mapping[str, type[DocumentOperation]]:
-    """Return the classes of the operations by name, imported when a call means one of them."""
+def operation_classes() -> Mapping[str, type[DocumentOperation]]:
+    """Return the classes of the operations by name; they are imported at the first call."""
     from workspace.edits import EDIT_OPERATIONS
 
     return {operation.name: operation for operation in EDIT_OPERATIONS}
@@ -141,124 +141,136 @@ def describe_fields(name: str) -> str:
 
 
 def all_fields() -> dict[str, Any]:
-    """Return the fields of all operations together, as a pydantic model takes them; each may be left out."""
+    """Return the fields of all operations as optional fields of a pydantic model."""
     fields: dict[str, Any] = {}
     for name in SPECIFICATIONS:
-        for field in fields_of(name):
-            fields.setdefault(field.name, cast("Any", _ARGUMENTS[field.type]) | None)
+        for field in operation_fields(name):
+            fields.setdefault(field.name, cast("Any", _ARGUMENT_TYPES[field.type]) | None)
     return fields
 
 
-def resolve_operation(item: Given) -> str:
+def resolve_operation(arguments: CallArguments) -> str:
     """Return the operation that a call names, else the one that its fields match.
 
-    Raises InvalidArguments.
+    Raises InvalidArguments if the name is unknown, and if several operations or none match.
     """
-    name = item.get("operation")
+    name = arguments.get("operation")
     if name is not None:
         if not isinstance(name, str) or name not in SPECIFICATIONS:
-            shown = str(name)[:100]
-            near = [_OTHER_NAMES[shown]] if shown in _OTHER_NAMES else find_nearest(shown, SPECIFICATIONS)
+            shown_name = str(name)[:100]
+            nearest = (
+                [_SYNONYMS[shown_name]]
+                if shown_name in _SYNONYMS
+                else find_nearest(shown_name, SPECIFICATIONS)
+            )
             other = (
                 None
-                if shown in _OTHER_NAMES
-                else next((tool for word, tool in _OTHER_TOOLS.items() if word in shown.lower()), None)
+                if shown_name in _SYNONYMS
+                else next((tool for word, tool in _TOOL_BY_WORD.items() if word in shown_name.lower()), None)
             )
-            fix = f"Did you mean '{near[0]}'?" if near else f"Known operations: {', '.join(SPECIFICATIONS)}."
+            fix = (
+                f"Did you mean '{nearest[0]}'?"
+                if nearest
+                else f"Known operations: {', '.join(SPECIFICATIONS)}."
+            )
             raise InvalidArguments(
-                f"unknown operation '{shown}'",
+                f"unknown operation '{shown_name}'",
                 fix=f"Use the tool {other}." if other else fix,
                 field="operation",
                 valid_operations=list(SPECIFICATIONS),
             )
         return name
-    given = {field for field in item if field != "operation"}
-    fitting = _matching_operations(item, given)
-    if len(fitting) > 1:
-        implied = [name for name in fitting if (fields := classes()[name].implied_by) and fields <= given]
-        fitting = implied if len(implied) == 1 else fitting
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        names = " or ".join(fitting)
+    names = {field for field in arguments if field != "operation"}
+    matching = _matching_operations(arguments, names)
+    if len(matching) > 1:
+        implied = [
+            name for name in matching if (fields := operation_classes()[name].implied_by) and fields <= names
+        ]
+        matching = implied if len(implied) == 1 else matching
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        alternatives = " or ".join(matching)
         raise InvalidArguments(
-            f"'operation' is required: the given fields match {names}",
-            fix="Name the 'operation'.",
+            f"'operation' is required: the given fields match {alternatives}",
+            fix="Give 'operation'.",
             field="operation",
         )
-    raise _mismatch_error(given)
+    raise _mismatch_error(names)
 
 
-def guess_operation(item: Given) -> str | None:
-    """Return the operation that an invalid call most likely means; None if that is ambiguous."""
-    name = item.get("operation")
+def guess_operation(arguments: CallArguments) -> str | None:
+    """Return the most likely operation of an invalid call; None if it is ambiguous."""
+    name = arguments.get("operation")
     if isinstance(name, str):
-        near = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
-        return near[0] if near else None
-    given = {field for field in item if field != "operation"}
-    fitting = _matching_operations(item, given)
+        nearest = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
+        return nearest[0] if nearest else None
+    names = {field for field in arguments if field != "operation"}
+    matching = _matching_operations(arguments, names)
     implied = [
         name
-        for name in fitting or SPECIFICATIONS
-        if (fields := classes()[name].implied_by) & given and fields <= given
+        for name in matching or SPECIFICATIONS
+        if (fields := operation_classes()[name].implied_by) & names and fields <= names
     ]
     if len(implied) == 1:
         return implied[0]
-    return fitting[0] if len(fitting) == 1 else None
+    return matching[0] if len(matching) == 1 else None
 
 
-def _matching_operations(item: Given, given: set[str]) -> list[str]:
-    """Return the operations that the fields match; a `slug` of a task selects those on tasks."""
-    fitting = [name for name in SPECIFICATIONS if _fits(name, given)]
-    slug = item.get("slug")
+def _matching_operations(arguments: CallArguments, names: set[str]) -> list[str]:
+    """Return the operations that the fields match; the `slug` of a task selects operations on tasks."""
+    matching = [name for name in SPECIFICATIONS if _matches_fields(name, names)]
+    slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
-    return [name for name in fitting if classes()[name].names_task in (None, is_task)] or fitting
+    return [name for name in matching if operation_classes()[name].names_task in (None, is_task)] or matching
 
 
-def _fits(name: str, given: set[str]) -> bool:
-    """Return True if fields are all of an operation's own; a name alone does not say what to do with it."""
-    fields = fields_of(name)
+def _matches_fields(name: str, names: set[str]) -> bool:
+    """Return True if fields match those of an operation; `file` and `slug` alone match none."""
+    fields = operation_fields(name)
     required = {field.name for field in fields if not field.is_optional}
-    return required <= given <= {field.name for field in fields} and not given <= {"file", "slug"}
+    return required <= names <= {field.name for field in fields} and not names <= {"file", "slug"}
 
 
-def _mismatch_error(given: set[str]) -> InvalidArguments:
+def _mismatch_error(names: set[str]) -> InvalidArguments:
     known = ["operation", *all_fields()]
-    for field in sorted(given - set(known)):
-        near = nearest_field(field, known)
-        fix = f"Did you mean '{near[0]}'?" if near else f"Known fields: {', '.join(known)}."
-        return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=near)
+    for field in sorted(names - set(known)):
+        nearest = nearest_field(field, known)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known fields: {', '.join(known)}."
+        return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=nearest)
     return InvalidArguments(
-        "'operation' is missing, and the fields given do not decide it",
-        fix=f"Name one of: {', '.join(SPECIFICATIONS)}.",
+        "'operation' is required: the given fields match no operation",
+        fix=f"Give 'operation', one of: {', '.join(SPECIFICATIONS)}.",
         field="operation",
         valid_operations=list(SPECIFICATIONS),
     )
 
 
 def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
-    """Return an operation of the fields given.
+    """Return an operation with the given fields.
 
-    Raises InvalidArguments for a missing one, or one of another's.
+    Raises InvalidArguments for a missing field, and for a field of another operation.
     """
-    fields = {field.name: field for field in fields_of(operation)}
+    fields = {field.name: field for field in operation_fields(operation)}
     for name in values:
         if name not in fields:
-            near = nearest_field(name, list(fields))
+            nearest = nearest_field(name, list(fields))
             raise InvalidArguments(
-                f"'{name[:80]}' does not belong to {operation}",
-                fix=f"Did you mean '{near[0]}'?" if near else f"Its fields: {describe_fields(operation)}.",
+                f"'{name[:80]}' is not a field of {operation}",
+                fix=f"Did you mean '{nearest[0]}'?"
+                if nearest
+                else f"Its fields: {describe_fields(operation)}.",
                 field=name,
-                nearest=near,
+                nearest=nearest,
             )
     missing = [field.name for field in fields.values() if not field.is_optional and field.name not in values]
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)
         raise InvalidArguments(
-            f"{operation} needs {names}", fix=f"Give {names}.", field=missing[0], missing=missing
+            f"{operation} requires {names}", fix=f"Give {names}.", field=missing[0], missing=missing
         )
-    made: DocumentOperation = cast("Any", classes()[operation])(**values)
-    return made
+    operation_value: DocumentOperation = cast("Any", operation_classes()[operation])(**values)
+    return operation_value
 
 
 Data = dict[str, Any]
@@ -278,20 +290,20 @@ PLACEHOLDERS: Data = {
     "after": "errors",
 }
 
-_OF_TASKS: Data = {"slug": "tasks[0]", "title": "Document the error codes"}
+_TASK_PLACEHOLDERS: Data = {"slug": "tasks[0]", "title": "Document the error codes"}
 
-_OWN: dict[str, Data] = {
-    "add_task": {**_OF_TASKS, "slug": "tasks"},
-    "update_task": _OF_TASKS,
-    "remove_task": _OF_TASKS,
-    "move_task": _OF_TASKS,
+_PLACEHOLDERS_BY_OPERATION: dict[str, Data] = {
+    "add_task": {**_TASK_PLACEHOLDERS, "slug": "tasks"},
+    "update_task": _TASK_PLACEHOLDERS,
+    "remove_task": _TASK_PLACEHOLDERS,
+    "move_task": _TASK_PLACEHOLDERS,
 }
 
-# What a call needs beside its required fields to say what it is to do.
-_MEANT = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
+# An optional field without which a call would have no effect.
+_EXTRA_FIELD = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
 _TEXT_ERRORS = frozenset(("MATCH_COUNT", "STRUCTURE_CHANGED", "INVALID_CONTENT"))
 
-_PLACE_ERRORS = frozenset(
+_MOVE_ERRORS = frozenset(
     (
         *("INVALID_MOVE", "LEVEL_CONFLICT", "STRUCTURE_CHANGED", "INVALID_PATH", "DOCUMENT_NOT_FOUND"),
         *("SECTION_NOT_FOUND", "INVALID_ADDRESS", "AMBIGUOUS_ADDRESS"),
@@ -299,44 +311,44 @@ _PLACE_ERRORS = frozenset(
 )
 
 _PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH"))
-_SHOWN_LINES = 20
+_MAX_LINES = 20
 _MAX_QUOTE = 200
 
 
 def complete_fields(operation: str, values: Data) -> Data:
-    """Return the fields of a call: those given, and placeholders for what it needs beside them."""
-    needed = [field.name for field in fields_of(operation) if not field.is_optional]
-    if operation in _MEANT and values.keys() <= set(needed):
-        needed.append(_MEANT[operation])
-    placeholders = {**PLACEHOLDERS, **_OWN.get(operation, {})}
-    return {**{field: placeholders[field] for field in needed}, **values}
+    """Return the given fields of a call, and placeholders for the missing ones."""
+    required = [field.name for field in operation_fields(operation) if not field.is_optional]
+    if operation in _EXTRA_FIELD and values.keys() <= set(required):
+        required.append(_EXTRA_FIELD[operation])
+    placeholders = {**PLACEHOLDERS, **_PLACEHOLDERS_BY_OPERATION.get(operation, {})}
+    return {**{field: placeholders[field] for field in required}, **values}
 
 
 def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """Return an example whose document, section, task and quoted text are there."""
+    """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
-    if classes()[operation].names_task:
+    if operation_classes()[operation].names_task:
         example = with_task(example, error, snapshot)
-        # The place that was named may be what is wrong; where the task stands is one.
+        # The requested destination may be the invalid field, so the example uses the task's own section.
         is_moved = operation == "move_task"
-        own = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
-        return {field: value for field, value in {**example, **own}.items() if field != "before"}
-    named = example.get("file")
-    if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(named, snapshot):
-        return {"operation": "add_section", "file": named, "title": "Tasks"}
+        task_section = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
+        return {field: value for field, value in {**example, **task_section}.items() if field != "before"}
+    file = example.get("file")
+    if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(file, snapshot):
+        return {"operation": "add_section", "file": file, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
-    known = {"operation", *(field.name for field in fields_of(operation))}
+    known = {"operation", *(field.name for field in operation_fields(operation))}
     example = {field: value for field, value in example.items() if field in known}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)
-    if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != named):
+    if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != file):
         return {**example, "new_path": _free_path(example["file"], snapshot), "dry_run": True}
-    is_refused = operation == "move_section" and error.code in _PLACE_ERRORS
-    return _with_place(example, snapshot) if is_refused else example
+    is_refused = operation == "move_section" and error.code in _MOVE_ERRORS
+    return _with_move_to_end(example, snapshot) if is_refused else example
 
 
 def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
-    """Return True if a document is there, and none of its sections is for tasks."""
+    """Return True if a document exists and has neither tasks nor a section for them."""
     with suppress(DocumentNotFound, LimitExceeded, NotADocument):
         document = snapshot.document(str(file))
         return document.section_by_key(TASKS) is None and not document.all_tasks
@@ -344,14 +356,14 @@ def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
 
 
 def _free_path(file: str, snapshot: Snapshot) -> str:
-    """Return a path beside a document that nothing has."""
+    """Return an unused path in the folder of a document."""
     stem, dot, suffix = file.rpartition(".")
     paths = (f"{stem}-{number}{dot}{suffix}" for number in count(1))
     return next(path for path in paths if path not in snapshot.documents)
 
 
-def _with_place(example: Data, snapshot: Snapshot) -> Data:
-    """Return a section's move to the end of its own document, which nothing hinders, without a commit."""
+def _with_move_to_end(example: Data, snapshot: Snapshot) -> Data:
+    """Return a dry run of a section's move to the end of its own document, which is always valid."""
     moved: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
     if moved.get("slug") == PREAMBLE:
         with suppress(DocumentNotFound, LimitExceeded, NotADocument):
@@ -361,7 +373,7 @@ def _with_place(example: Data, snapshot: Snapshot) -> Data:
 
 
 def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """Return the number of matches that there are; else a line that stands there once, without a commit."""
+    """Return an example with the actual number of matches, else a dry run with a line that occurs once."""
     matches = error.details.get("matches")
     if isinstance(matches, int) and matches:
         return {**example, "count": matches}
@@ -370,14 +382,14 @@ def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) ->
     except (DocumentNotFound, LimitExceeded, NotADocument):
         return example
     body = document.text(document.front_matter_end, len(document.data))
-    lines = [line.strip() for line in body.splitlines()[: 10 * _SHOWN_LINES]]
+    lines = [line.strip() for line in body.splitlines()[: 10 * _MAX_LINES]]
     quotable = [line for line in lines if line and len(line) <= _MAX_QUOTE and line.isprintable()]
-    quoted = next((line for line in quotable[:_SHOWN_LINES] if body.count(line) == 1), None)
-    if quoted is None:
+    quotation = next((line for line in quotable[:_MAX_LINES] if body.count(line) == 1), None)
+    if quotation is None:
         return example
     return {
         **{field: value for field, value in example.items() if field not in ("slug", "count")},
-        "old": quoted,
-        "new": quoted,
+        "old": quotation,
+        "new": quotation,
         "dry_run": True,
     }

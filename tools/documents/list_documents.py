@@ -1,4 +1,4 @@
-"""list_documents: the documents under a folder, with their sections and tasks, page by page."""
+"""list_documents: lists the documents in a folder with their sections and tasks, page by page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF, Arguments, Boolean, Integer, read
-from tools.examples import proposed_names
-from tools.moved import find_for_reading as found_now
-from tools.moved import with_moved_to
+from tools.examples import suggested_names
+from tools.moved import find_for_reading, with_moved_to
 from tools.outline import cut_hint, summarize_sections
-from tools.pages import page_after, read_place, write_place
+from tools.pages import page_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
@@ -23,7 +22,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.config.taxonomy import Values
     from workspace.document.document import Document
     from workspace.errors import WorkspaceError
@@ -45,7 +44,7 @@ class ListDocumentsArguments(Arguments):
     ref: str | None = Field(None, description=REF)
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "all": "Call with {}",
         "folder": "Call with {path}",
@@ -55,95 +54,99 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"path": ".", **arguments_of(given, ("path", "type", "tag", "ref"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"path": ".", **arguments_of(arguments, ("path", "type", "tag", "ref"))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    found = proposed_names(error)
-    if error.code == "DOCUMENT_NOT_FOUND" and found:
-        return {**example, "path": found[0]}
+    names = suggested_names(error)
+    if error.code == "DOCUMENT_NOT_FOUND" and names:
+        return {**example, "path": names[0]}
     return example
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(ListDocumentsArguments, given)
-    place = ReadContext.at(context, asked.ref)
-    snapshot = place.snapshot
-    there = found_now(context, snapshot, _normalize_path(asked.path), None)
-    paths = _paths(snapshot, there.file)
-    search = [asked.path, asked.type, asked.tag, asked.has_open_tasks]
-    last = read_place(asked.cursor, snapshot.tree, search) if asked.cursor is not None else None
-    found: list[Data] = []
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(ListDocumentsArguments, arguments)
+    read_context = ReadContext.at(context, request.ref)
+    snapshot = read_context.snapshot
+    location = find_for_reading(context, snapshot, _normalize_path(request.path), None)
+    paths = _paths(snapshot, location.file)
+    criteria = [request.path, request.type, request.tag, request.has_open_tasks]
+    previous = (
+        read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
+    )
+    entries: list[Data] = []
     next_cursor = None
-    for path in page_after(paths, last):
+    for path in page_after(paths, previous):
         try:
             document = snapshot.document(path)
             values = snapshot.taxonomy.values(path, document.front_matter)
-            entry = _entry(document, values) if _matches(document, values, asked) else None
+            entry = _entry(document, values) if _matches(document, values, request) else None
         except (LimitExceeded, NotADocument) as error:
-            # What is in it is not known, so that only a list without filters holds it.
+            # Its metadata are unknown, so only a list without filters contains it.
             entry = (
                 None
-                if any(value is not None for value in search[1:])
+                if any(value is not None for value in criteria[1:])
                 else {"path": path, "type": None, "hints": [error.message]}
             )
         if entry is None:
             continue
-        if len(found) == asked.limit:
-            next_cursor = write_place(found[-1]["path"], snapshot.tree, search)
+        if len(entries) == request.limit:
+            next_cursor = write_list_cursor(entries[-1]["path"], snapshot.tree, criteria)
             break
-        found.append(entry)
-    data: Data = {"documents": found, "next_cursor": next_cursor, "commit": snapshot.commit}
-    if not any(value is not None for value in search[1:]):
+        entries.append(entry)
+    data: Data = {"documents": entries, "next_cursor": next_cursor, "commit": snapshot.commit}
+    if not any(value is not None for value in criteria[1:]):
         data["total"] = len(paths)
-    elif next_cursor is None and last is None:
-        data["total"] = len(found)
-    step = _next_step(place, found, bool(paths))
+    elif next_cursor is None and previous is None:
+        data["total"] = len(entries)
+    step = _next_step(read_context, entries, bool(paths))
     if next_cursor:
-        fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = NextStep("See more with ", place.call("list_documents", **fields, cursor=next_cursor))
-    return Answer(with_moved_to(there, {**data, "next_step": step}))
+        fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
+        step = NextStep("See more with ", read_context.call("list_documents", **fields, cursor=next_cursor))
+    return Answer(with_moved_to(location, {**data, "next_step": step}))
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path without what stands for the folder itself; of the whole workspace nothing is left."""
-    wanted = path.strip().removeprefix("./").rstrip("/")
-    return "" if wanted == "." else wanted
+    """Return a path without `./` and a final `/`; an empty string for the workspace."""
+    normalized = path.strip().removeprefix("./").rstrip("/")
+    return "" if normalized == "." else normalized
 
 
-def _paths(snapshot: Snapshot, wanted: str) -> list[str]:
+def _paths(snapshot: Snapshot, folder: str) -> list[str]:
     """Return the paths of the documents at or under a path.
 
-    Raises DocumentNotFound for a folder that holds none.
+    Raises DocumentNotFound if there are none.
     """
-    if not wanted:
+    if not folder:
         return list(snapshot.documents)
-    wanted = check_path(wanted)
-    found = [known for known in snapshot.documents if known == wanted or known.startswith(wanted + "/")]
-    if not found:
+    folder = check_path(folder)
+    paths = [path for path in snapshot.documents if path == folder or path.startswith(folder + "/")]
+    if not paths:
         folders = {
-            known.rsplit("/", depth)[0]
-            for known in snapshot.documents
-            for depth in range(1, known.count("/") + 1)
+            path.rsplit("/", depth)[0]
+            for path in snapshot.documents
+            for depth in range(1, path.count("/") + 1)
         }
-        close = find_nearest(wanted, sorted(folders) + list(snapshot.documents))
+        nearest = find_nearest(folder, sorted(folders) + list(snapshot.documents))
         raise DocumentNotFound(
-            f"no document at or under '{wanted[:200]}'",
-            fix=f"Did you mean '{close[0]}'?" if close else 'Call with {"path": "."} to list every document.',
-            candidates=close or ["."],
+            f"no document at or under '{folder[:200]}'",
+            fix=f"Did you mean '{nearest[0]}'?"
+            if nearest
+            else 'Call with {"path": "."} to list every document.',
+            candidates=nearest or ["."],
         )
-    return found
+    return paths
 
 
-def _matches(document: Document, values: Values, asked: ListDocumentsArguments) -> bool:
-    if asked.type is not None and asked.type not in values.get("type", ()):
+def _matches(document: Document, values: Values, request: ListDocumentsArguments) -> bool:
+    if request.type is not None and request.type not in values.get("type", ()):
         return False
     tags = {tag.casefold() for tag in values.get("tags", ())}
-    if asked.tag is not None and asked.tag.casefold() not in tags:
+    if request.tag is not None and request.tag.casefold() not in tags:
         return False
-    if asked.has_open_tasks is not None:
-        return asked.has_open_tasks == any(not task.is_done for task in document.all_tasks)
+    if request.has_open_tasks is not None:
+        return request.has_open_tasks == any(not task.is_done for task in document.all_tasks)
     return True
 
 
@@ -164,16 +167,16 @@ def _entry(document: Document, values: Values) -> Data:
     return data
 
 
-def _next_step(place: ReadContext, found: list[Data], has_documents: bool) -> NextStep:
-    if found:
-        return NextStep("Look into one with ", place.call("view_document", file=found[0]["path"]))
+def _next_step(read_context: ReadContext, entries: list[Data], has_documents: bool) -> NextStep:
+    if entries:
+        return NextStep("View one with ", read_context.call("view_document", file=entries[0]["path"]))
     if has_documents:
-        return NextStep("Nothing matches: leave out type, tag or has_open_tasks")
-    if place.writes("create_document"):
-        return NextStep("Begin with ", place.change("create_document"))
-    if place.ref is None:
-        return NextStep("Nothing is written here yet")
-    return NextStep("See what there is now: ", call("list_documents"))
+        return NextStep("No document matches: omit type, tag or has_open_tasks")
+    if read_context.offers_write("create_document"):
+        return NextStep("Create a document with ", read_context.write_call("create_document"))
+    if read_context.ref is None:
+        return NextStep("There are no documents yet")
+    return NextStep("List the documents of the tip: ", call("list_documents"))
 
 
 TOOL = Tool(

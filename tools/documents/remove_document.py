@@ -1,4 +1,4 @@
-"""remove_document: a document, or a section with its subsections, taken out; Git keeps the history."""
+"""remove_document: removes a document, or a section with its subsections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.writer import WriteFields, Writer, arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
@@ -28,7 +28,7 @@ class RemoveDocumentArguments(WriteFields):
     slug: str | None = Field(None, description="Section")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "document": "Call with {path}",
         "section": "Call with {file, slug}",
@@ -36,67 +36,67 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    if "slug" in given or "file" in given:
-        return {"file": "api.md", "slug": "deprecated", **arguments_of(given, ("file", "slug"))}
-    return {"path": "old-spec.md", **arguments_of(given, ("path",))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    if "slug" in arguments or "file" in arguments:
+        return {"file": "api.md", "slug": "deprecated", **arguments_of(arguments, ("file", "slug"))}
+    return {"path": "old-spec.md", **arguments_of(arguments, ("path",))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    if not requested_fields(given):
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    if not requested_fields(arguments):
         return Answer(
             {
-                "usage": dict(_usage(given)),
+                "usage": dict(_usage(arguments)),
                 "commit": context.workspace.tip(),
-                "next_step": NextStep("Call with {path}, or with {file, slug}; dry_run shows what would go"),
+                "next_step": NextStep("Call with {path}, or with {file, slug}; dry_run shows the diff"),
             }
         )
-    answer = WRITER.run(context, given)
+    answer = WRITER.run(context, arguments)
     if "removed" in answer.data:
-        # Alone the seed's answer is `true`; in a batch it says what was removed.
+        # The contract requires `true` for a single removal; in a batch the field names what was removed.
         answer.data["removed_what"] = answer.data["removed"]
         answer.data["removed"] = True
     return answer
 
 
-def _build(context: Context, item: Given) -> Operation:
+def _build(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import RemoveDocument, RemoveSection
 
-    asked = read(RemoveDocumentArguments, item)
-    if asked.path and (asked.file or asked.slug):
+    request = read(RemoveDocumentArguments, item)
+    if request.path and (request.file or request.slug):
         raise InvalidArguments(
-            "'path' removes a whole document, and 'file' with 'slug' a section: both are given",
-            fix="Give 'path' alone, or 'file' and 'slug'.",
+            "both 'path' (for a document) and 'file' with 'slug' (for a section) are given",
+            fix="Give only 'path', or only 'file' and 'slug'.",
             field="path",
         )
-    if asked.path:
-        path, slug = resolve_target(context.snapshot(), asked.path, None)
+    if request.path:
+        path, slug = resolve_target(context.snapshot(), request.path, None)
         if slug:
             return RemoveSection(file=path, slug=slug)
         return RemoveDocument(path=path)
-    if not asked.file:
+    if not request.file:
         raise InvalidArguments("'path' is missing", fix="Give 'path', or 'file' and 'slug'.", field="path")
-    file, slug = resolve_target(context.snapshot(), asked.file, asked.slug)
+    file, slug = resolve_target(context.snapshot(), request.file, request.slug)
     if not slug:
         raise InvalidArguments(
             "'slug' is missing",
-            fix='Give the section\'s slug, or {"path": "…"} for the whole document.',
+            fix='Give the section\'s slug, or {"path": "…"} to remove the document.',
             field="slug",
         )
     return RemoveSection(file=file, slug=slug)
 
 
-def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
+def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
     if last is None:
-        return NextStep("Mend the operations that failed and send them again")
-    if (broken := last.answer.get("broken_links")) and isinstance(broken, list):
+        return NextStep("Fix the failed operations and send them again")
+    if (broken := last.result.get("broken_links")) and isinstance(broken, list):
         first = call("view_document", file=broken[0]["file"], slug=broken[0]["slug"])
-        return NextStep("Mend the links that lead nowhere now (broken_links), the first with ", first)
-    if last.answer.get("removed") == "section":
-        return NextStep("See what is left with ", call("view_document", file=last.path))
+        return NextStep("Fix the broken links (broken_links); view the first with ", first)
+    if last.result.get("removed") == "section":
+        return NextStep("See the remaining sections with ", call("view_document", file=last.path))
     listing = call("list_documents")
-    return NextStep("See what is left with ", listing, "; git revert brings the document back")
+    return NextStep("See the remaining documents with ", listing, "; git revert restores the document")
 
 
 TOOL = Tool(

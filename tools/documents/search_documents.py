@@ -1,4 +1,4 @@
-"""search_documents: sections that hold some words, in brief."""
+"""search_documents: searches sections for terms, with short results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.writer import arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
 
 MAX_LIMIT = 50
 
@@ -28,20 +28,22 @@ class SearchDocumentsArguments(Arguments):
     ref: str | None = Field(None, description=REF)
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"query": "search endpoint latency", **arguments_of(given, ("query", "ref")), "limit": 5}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"query": "search endpoint latency", **arguments_of(arguments, ("query", "ref")), "limit": 5}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(SearchDocumentsArguments, given)
-    page = context.index.search(asked.query, limit=asked.limit, progress=context.progress, ref=asked.ref)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(SearchDocumentsArguments, arguments)
+    page = context.index.search(
+        request.query, limit=request.limit, progress=context.progress, ref=request.ref
+    )
     best = max((hit.score for hit in page.hits), default=1.0) or 1.0
     matches: list[Data] = [
         {
@@ -54,12 +56,14 @@ def _run(context: Context, given: Given) -> Answer:
     ]
     data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
     data |= search_caveats(page)
-    at = ref_argument(asked.ref)
+    ref_fields = ref_argument(request.ref)
     if matches:
         first = matches[0]
-        step = NextStep("Read it with ", call("view_document", file=first["file"], slug=first["slug"], **at))
+        step = NextStep(
+            "Read it with ", call("view_document", file=first["file"], slug=first["slug"], **ref_fields)
+        )
     else:
-        step = NextStep("Try other words, or ", call("list_documents", **at), " to see what there is")
+        step = NextStep("Try other words, or list the documents with ", call("list_documents", **ref_fields))
     return Answer({**data, "next_step": step})
 
 

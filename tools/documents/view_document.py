@@ -1,4 +1,4 @@
-"""view_document: a document's outline, a section's source, or a task; several in one call."""
+"""view_document: shows outlines of documents, sources of sections, and tasks; several in one call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
@@ -55,12 +55,12 @@ class ViewDocumentArguments(Arguments):
     file: str | None = Field(None, description="Path")
     slug: str | None = Field(None, description="Section or task address; else the outline")
     include_subsections: Boolean = Field(False, description="With all below it")
-    offset: Natural | None = Field(None, description="Character to go on from")
+    offset: Natural | None = Field(None, description="Character to continue from")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
     ref: str | None = Field(None, description=REF)
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "document": "Call with {file} for its outline",
         "section": "Call with {file, slug, include_subsections?} for a section's source or a task",
@@ -69,8 +69,8 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"file": "search-api.md", **arguments_of(given, ("file", "slug", "ref"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"file": "search-api.md", **arguments_of(arguments, ("file", "slug", "ref"))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -78,82 +78,95 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
     return (with_task if is_task else with_sections)(example, error, snapshot)
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = without_nulls(given)
-    place = ReadContext.at(context, _ref(asked))
-    if not set(asked) - {"ref"}:
-        return place.explained(_usage(given))
-    if OPERATIONS not in asked:
-        return Answer({**_view(place, asked), "commit": place.snapshot.commit})
-    others = sorted(set(asked) - {OPERATIONS, "ref"})
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = without_nulls(arguments)
+    read_context = ReadContext.at(context, _read_ref(request))
+    if not set(request) - {"ref"}:
+        return read_context.usage_answer(_usage(arguments))
+    if OPERATIONS not in request:
+        return Answer({**_view(read_context, request), "commit": read_context.snapshot.commit})
+    others = sorted(set(request) - {OPERATIONS, "ref"})
     if others:
         raise InvalidArguments(
             f"both '{OPERATIONS}' and fields of a single view ({', '.join(others[:5])}) are given",
             fix=f"Put these fields into each of the '{OPERATIONS}'.",
             field=OPERATIONS,
         )
-    return _batch(place, read_operations(asked[OPERATIONS]))
+    return _batch(read_context, read_operations(request[OPERATIONS]))
 
 
-def _ref(given: Given) -> str | None:
-    """Return the ref of a call or of one of its views. Raises InvalidArguments."""
-    return read(ViewDocumentArguments, {"ref": given.get("ref")}).ref
+def _read_ref(arguments: CallArguments) -> str | None:
+    """Return the validated ref of a call or of one of its views. Raises InvalidArguments."""
+    return read(ViewDocumentArguments, {"ref": arguments.get("ref")}).ref
 
 
-def _batch(place: ReadContext, items: list[dict[str, object]]) -> Answer:
+def _batch(read_context: ReadContext, items: list[dict[str, object]]) -> Answer:
     if len(items) > MAX_VIEWS:
         raise InvalidArguments(
-            f"over {MAX_VIEWS} views in one call", fix="Ask for fewer at once.", field=OPERATIONS
+            f"'{OPERATIONS}' has {len(items):,} views; at most {MAX_VIEWS} are allowed",
+            fix="Split the call into several.",
+            field=OPERATIONS,
         )
     results: list[Data] = []
     step: NextStep | None = None
     for item in items:
-        at = place
+        item_context = read_context
         try:
             if "ref" in item:
-                at = ReadContext.at(place.context, _ref(item))
-            own = {"commit": at.snapshot.commit} if at is not place else {}
-            seen = _view(at, item)
-            step = seen["next_step"]
-            results.append({"success": True, **seen, "next_step": step.text(), **own})
+                item_context = ReadContext.at(read_context.context, _read_ref(item))
+            own_commit = {"commit": item_context.snapshot.commit} if item_context is not read_context else {}
+            view = _view(item_context, item)
+            step = view["next_step"]
+            results.append({"success": True, **view, "next_step": step.text(), **own_commit})
         except WorkspaceError as error:
-            offered = place.context.tools
+            offered = read_context.context.tools
             results.append(
-                {"success": False, **error_response(error, TOOL, item, at.snapshot, offered=offered)}
+                {
+                    "success": False,
+                    **error_response(error, TOOL, item, item_context.snapshot, offered_tools=offered),
+                }
             )
-    data: Data = {"batch_results": results, "commit": place.snapshot.commit}
+    data: Data = {"batch_results": results, "commit": read_context.snapshot.commit}
     if step is not None:
         data["next_step"] = step
     return Answer(data, is_error=step is None)
 
 
-def _view(place: ReadContext, item: Given) -> Data:
-    asked = read(ViewDocumentArguments, item)
-    if not asked.file:
+def _view(read_context: ReadContext, item: CallArguments) -> Data:
+    request = read(ViewDocumentArguments, item)
+    if not request.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    there = find_for_reading(
-        place.context, place.snapshot, *resolve_target(place.snapshot, asked.file, asked.slug)
+    location = find_for_reading(
+        read_context.context,
+        read_context.snapshot,
+        *resolve_target(read_context.snapshot, request.file, request.slug),
     )
-    return with_moved_to(there, _view_at(place, there.file, there.slug, asked))
+    return with_moved_to(location, _view_at(read_context, location.file, location.slug, request))
 
 
-def _view_at(place: ReadContext, file: str, slug: str | None, asked: ViewDocumentArguments) -> Data:
-    document = place.snapshot.document(file)
+def _view_at(read_context: ReadContext, file: str, slug: str | None, request: ViewDocumentArguments) -> Data:
+    document = read_context.snapshot.document(file)
     if slug is None:
-        return _outline(place, document)
+        return _outline(read_context, document)
     if read_fragment(slug).task is not None:
-        return _task(place, document, slug)
-    offset = asked.offset or 0
-    data = _section(place, document, slug, offset, whole=asked.include_subsections)
-    return data if offset else _with_links(place, document, data, whole=asked.include_subsections)
+        return _task(read_context, document, slug)
+    offset = request.offset or 0
+    data = _section(read_context, document, slug, offset, include_subsections=request.include_subsections)
+    return (
+        data
+        if offset
+        else _with_links(read_context, document, data, include_subsections=request.include_subsections)
+    )
 
 
-def _with_links(place: ReadContext, document: Document, data: Data, *, whole: bool) -> Data:
-    """Return a section's answer with its links before the next step, those of its subsections included."""
+def _with_links(
+    read_context: ReadContext, document: Document, data: Data, *, include_subsections: bool
+) -> Data:
+    """Return a section's data with its links; also those of its subsections if they are included."""
     section = document.section_by_key(data["slug"])
     assert section is not None
-    below = document.sections if section.is_preamble else (section, *document.descendants(section))
-    links, hints = links_data(place, document, below if whole else (section,))
+    sections = document.sections if section.is_preamble else (section, *document.descendants(section))
+    links, hints = links_data(read_context, document, sections if include_subsections else (section,))
     step = data.pop("next_step")
     if links:
         data["links"] = links
@@ -162,7 +175,7 @@ def _with_links(place: ReadContext, document: Document, data: Data, *, whole: bo
     return {**data, "next_step": step}
 
 
-def _outline(place: ReadContext, document: Document) -> Data:
+def _outline(read_context: ReadContext, document: Document) -> Data:
     data: Data = {"file": document.path, "title": document.title, "type": document.type}
     if document.tags:
         data["tags"] = list(document.tags)
@@ -171,7 +184,7 @@ def _outline(place: ReadContext, document: Document) -> Data:
     data["sections"] = list_sections(document)
     if titles := extra_titles(document):
         data["titles"] = titles
-    links, more = links_data(place, document)
+    links, more = links_data(read_context, document)
     if links:
         data["links"] = links
     hints = [cut_hint(document), document.front_matter_error and document.front_matter_error.message, *more]
@@ -181,31 +194,38 @@ def _outline(place: ReadContext, document: Document) -> Data:
     open_task = next(
         (address for view in data["sections"].values() for address in view.get("active", ())), None
     )
-    if open_task and place.writes("complete_task"):
-        view = place.call("view_document", file=document.path, slug=open_task)
+    if open_task and read_context.offers_write("complete_task"):
+        view = read_context.call("view_document", file=document.path, slug=open_task)
         data["next_step"] = NextStep(f"Work on {open_task}: ", view)
     elif first:
         data["next_step"] = NextStep(
-            "Read a section: ", place.call("view_document", file=document.path, slug=first.key)
+            "Read a section: ", read_context.call("view_document", file=document.path, slug=first.key)
         )
-    elif place.writes("edit_document"):
-        add = place.change("edit_document", operation="add_section", file=document.path, title="…")
+    elif read_context.offers_write("edit_document"):
+        add = read_context.write_call("edit_document", operation="add_section", file=document.path, title="…")
         data["next_step"] = NextStep("Add a section: ", add)
     else:
         data["next_step"] = NextStep(
-            "Look at others with ", place.call("list_documents"), ": this document is empty"
+            "See other documents with ", read_context.call("list_documents"), ": this one is empty"
         )
     return data
 
 
-def _section(place: ReadContext, document: Document, slug: str, offset: int, *, whole: bool) -> Data:
-    """Return a section's own text, or all below it too: of the preamble, the whole document."""
+def _section(
+    read_context: ReadContext, document: Document, slug: str, offset: int, *, include_subsections: bool
+) -> Data:
+    """Return the data of a section: its own text, or the text with all subsections.
+
+    The preamble with all subsections is the full document.
+    """
     section = resolve_section(document, slug)
-    below = len(document.data) if section.is_preamble else section.tree_end
-    end = below if whole else section.end
-    tokens = place.context.text_tokens
-    text, rest, seen, _ = cut_part(document, document.sections, section.start, end, offset, tokens=tokens)
-    place.context.shows(document, seen)
+    tree_end = len(document.data) if section.is_preamble else section.tree_end
+    end = tree_end if include_subsections else section.end
+    tokens = read_context.context.text_tokens
+    text, next_offset, shown_sections, _ = cut_part(
+        document, document.sections, section.start, end, offset, tokens=tokens
+    )
+    read_context.context.record_seen(document, shown_sections)
     data: Data = {
         "slug": section.key,
         "content": text,
@@ -213,47 +233,65 @@ def _section(place: ReadContext, document: Document, slug: str, offset: int, *, 
         if section.level
         else [],
         "parent": None if section.parent is None else document.sections[section.parent].key,
-        "lines": [section.line, document.lines.line_at(max(below - 1, 0)) + 1 if whole else section.end_line],
+        "lines": [
+            section.line,
+            document.lines.line_at(max(tree_end - 1, 0)) + 1 if include_subsections else section.end_line,
+        ],
     }
     tasks = document.tasks(section)
     if tasks:
         data["tasks"] = [task_data(section, task) for task in tasks[:MAX_SHOWN]]
         if len(tasks) > MAX_SHOWN:
             data["hints"] = [f"the first {MAX_SHOWN:,} of {len(tasks):,} tasks are shown"]
-    if rest is not None:
-        more = {"include_subsections": True} if whole else {}
-        view = place.rest("view_document", file=document.path, slug=section.key, offset=rest, **more)
+    if next_offset is not None:
+        extra = {"include_subsections": True} if include_subsections else {}
+        view = read_context.rest_call(
+            "view_document", file=document.path, slug=section.key, offset=next_offset, **extra
+        )
         step = NextStep("Read the rest with ", view)
-        return {**data, "truncated": True, "offset": rest, "next_step": step}
-    return {**data, "next_step": _after(place, document, section, whole=whole)}
+        return {**data, "truncated": True, "offset": next_offset, "next_step": step}
+    return {
+        **data,
+        "next_step": _next_step_after(
+            read_context, document, section, include_subsections=include_subsections
+        ),
+    }
 
 
 def _relative(parent: Section, child: Section) -> str:
-    """Return a subsection's address below its parent's; whole where its anchor says otherwise."""
+    """Return a subsection's address relative to its parent; the full address if it has its own anchor."""
     return child.key.removeprefix(parent.address + "/")
 
 
-def _after(place: ReadContext, document: Document, section: Section, *, whole: bool) -> NextStep:
+def _next_step_after(
+    read_context: ReadContext, document: Document, section: Section, *, include_subsections: bool
+) -> NextStep:
     open_task = next((task for task in document.tasks(section) if not task.is_done), None)
-    if open_task and place.writes("complete_task"):
+    if open_task and read_context.offers_write("complete_task"):
         slug = f"{section.key}[{open_task.index}]"
-        return NextStep("Finish a task: ", place.change("complete_task", file=document.path, slug=slug))
+        return NextStep(
+            "Finish a task: ", read_context.write_call("complete_task", file=document.path, slug=slug)
+        )
     children = document.children(section) if section.level else ()
-    if children and not whole:
-        deeper = first_with_text(document, document.descendants(section)) or children[0]
-        return NextStep("Go deeper: ", place.call("view_document", file=document.path, slug=deeper.key))
-    if place.writes("edit_document"):
-        edit = place.change(
+    if children and not include_subsections:
+        subsection = first_with_text(document, document.descendants(section)) or children[0]
+        return NextStep(
+            "Read a subsection: ", read_context.call("view_document", file=document.path, slug=subsection.key)
+        )
+    if read_context.offers_write("edit_document"):
+        edit = read_context.write_call(
             "edit_document", operation="update_content", file=document.path, slug=section.key, content="…"
         )
         return NextStep("Change it: ", edit)
-    following = next((item for item in document.sections if item.position == section.position + 1), None)
-    if following:
-        return NextStep("Read on: ", place.call("view_document", file=document.path, slug=following.key))
-    return NextStep("Look at other documents with ", place.call("list_documents"))
+    next_section = next((item for item in document.sections if item.position == section.position + 1), None)
+    if next_section:
+        return NextStep(
+            "Read on: ", read_context.call("view_document", file=document.path, slug=next_section.key)
+        )
+    return NextStep("See other documents with ", read_context.call("list_documents"))
 
 
-def _task(place: ReadContext, document: Document, slug: str) -> Data:
+def _task(read_context: ReadContext, document: Document, slug: str) -> Data:
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),
@@ -261,11 +299,11 @@ def _task(place: ReadContext, document: Document, slug: str) -> Data:
         "parent": section.key,
     }
     verb = "reopen_task" if task.is_done else "complete_task"
-    if not place.writes(verb):
-        view = place.call("view_document", file=document.path, slug=section.key)
+    if not read_context.offers_write(verb):
+        view = read_context.call("view_document", file=document.path, slug=section.key)
         return {**data, "next_step": NextStep("See its section: ", view)}
     address = f"{section.key}[{task.index}]"
-    change = place.change(verb, file=document.path, slug=address)
+    change = read_context.write_call(verb, file=document.path, slug=address)
     step = NextStep(f"{'Reopen' if task.is_done else 'Finish'} it: ", change)
     return {**data, "next_step": step}
 

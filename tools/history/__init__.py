@@ -1,9 +1,9 @@
-"""The tools that tell and take back the past, in the order in which a client sees them.
+"""The tools that show the history and restore from it, in the order of a client's list.
 
-descriptions.py      what is told of a commit, and of a change that it made
-restore_document.py  restore_document: a document or a section as it was, or a whole commit taken back, as …
+descriptions.py      descriptions of commits and of their changes
+restore_document.py  restore_document: restores a document or section, or reverts a commit
 seen.py              the sections that a diff shows in full
-view_history.py      view_history: which commits changed a document or section, and who wrote each of its …
+view_history.py      view_history: shows the commits of a document or section, and the author of each line
 """
 
 from __future__ import annotations

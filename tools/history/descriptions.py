@@ -1,6 +1,6 @@
-"""Descriptions of commits and of the changes that they made.
+"""Descriptions of commits and of their changes.
 
-`blame_data` returns runs of lines that one commit wrote, and describes each commit once.
+`blame_data` returns runs of lines of one commit, and describes each commit once.
 """
 
 from __future__ import annotations
@@ -18,107 +18,109 @@ if TYPE_CHECKING:
     from workspace.history.commits import CommitChange, CommitInfo
     from workspace.history.log import History
 
-_MOST_DIFFED = 1_000_000  # bytes of a text that is compared with another
-_MOST_SHOWN = 10_000  # characters of one diff
-_MOST_SUBJECT = 300
+_MAX_DIFFED_BYTES = 1_000_000  # larger texts are not compared
+_MAX_DIFF_CHARACTERS = 10_000  # characters of one diff
+_MAX_SUBJECT = 300
 
 
-def commit_data(told: CommitInfo) -> Data:
+def commit_data(info: CommitInfo) -> Data:
     """Return the author, date and message of a commit; client, tool and proposal are null for a person's."""
-    subject = escape_invisible(told.subject)
+    subject = escape_invisible(info.subject)
     return {
-        "author": {"name": escape_invisible(told.author_name), "email": escape_invisible(told.author_email)},
-        "date": told.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "client": _shorten(told.client),
-        "tool": _shorten(told.tool),
-        "proposal": _shorten(told.proposal),
-        "subject": subject if len(subject) <= _MOST_SUBJECT else subject[:_MOST_SUBJECT] + "…",
+        "author": {"name": escape_invisible(info.author_name), "email": escape_invisible(info.author_email)},
+        "date": info.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "client": _shorten(info.client),
+        "tool": _shorten(info.tool),
+        "proposal": _shorten(info.proposal),
+        "subject": subject if len(subject) <= _MAX_SUBJECT else subject[:_MAX_SUBJECT] + "…",
     }
 
 
 def _shorten(trailer: str | None) -> str | None:
-    """Return a trailer's value as far as one of ours goes: anybody may write a commit."""
+    """Return a trailer's value, truncated because any program may write a commit."""
     return None if trailer is None else escape_invisible(trailer[:MAX_CLIENT])
 
 
 class DiffBudget:
-    """The space left for diffs on a page: characters to show, and bytes to compare."""
+    """The remaining budget for diffs on a page: characters to show, and bytes to compare."""
 
     def __init__(self, characters: int) -> None:
-        self.characters = characters // 2  # JSON's escapes are left out
-        self.bytes = 4 * _MOST_DIFFED
+        self.characters = characters // 2  # the other half is for JSON's escapes
+        self.bytes = 4 * _MAX_DIFFED_BYTES
 
 
-def change_data(change: CommitChange, room: DiffBudget | None) -> Data:
-    """Return a change, with its address after the commit and, where they differ, the one before it.
+def change_data(change: CommitChange, budget: DiffBudget | None) -> Data:
+    """Return a change with its address after the commit, and the old address if it differs.
 
-    `diff` is a unified diff, for which `room` is taken; where there is none, `hint` says why.
+    With a budget the data have a unified `diff`, or a `hint` with the reason why the diff is missing.
     """
-    data: Data = {"commit": change.commit, "kind": change.kind, **commit_data(change.told)}
+    data: Data = {"commit": change.commit, "kind": change.kind, **commit_data(change.info)}
     data |= {"file": change.path, "slug": change.fragment}
     if change.old_path is not None and change.old_path != change.path:
         data["old_file"] = change.old_path
     if change.old_fragment is not None and change.old_fragment != change.fragment:
         data["old_slug"] = change.old_fragment
-    return data if room is None else data | _diff_in(room, change)
+    return data if budget is None else data | _diff_within_budget(budget, change)
 
 
-def diff_data(change: CommitChange, most: int) -> dict[str, str]:
-    """Return the diff of a change as `diff`, of at most `most` characters, or the reason as `hint`."""
+def diff_data(change: CommitChange, max_characters: int) -> dict[str, str]:
+    """Return the `diff` of a change, or a `hint` if it is too large to compare."""
     from workspace.diff.unified import format_section_diff
 
-    if change.size > _MOST_DIFFED:
-        return {"hint": f"texts of over {_MOST_DIFFED:,} bytes are not compared"}
+    if change.size > _MAX_DIFFED_BYTES:
+        return {"hint": f"texts of over {_MAX_DIFFED_BYTES:,} bytes are not compared"}
     old_line, new_line = change.lines
-    diff = format_section_diff(change.before, change.after, old_line=old_line, new_line=new_line, most=most)
+    diff = format_section_diff(
+        change.before, change.after, old_line=old_line, new_line=new_line, max_chars=max_characters
+    )
     return {"diff": diff}
 
 
-def _diff_in(room: DiffBudget, change: CommitChange) -> dict[str, str]:
-    """Return the same as far as there is room for it."""
-    if change.size <= _MOST_DIFFED and (room.characters <= 0 or room.bytes < change.size):
-        return {"hint": "this page is full: ask with a smaller limit to see the diff"}
-    data = diff_data(change, min(room.characters, _MOST_SHOWN))
+def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, str]:
+    """Return the `diff` of a change if the budget permits it, else a `hint`."""
+    if change.size <= _MAX_DIFFED_BYTES and (budget.characters <= 0 or budget.bytes < change.size):
+        return {"hint": "this page is full: repeat the call with a smaller limit to see the diff"}
+    data = diff_data(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
     if "diff" in data:
-        room.characters -= len(data["diff"])
-        room.bytes -= change.size
+        budget.characters -= len(data["diff"])
+        budget.bytes -= change.size
     return data
 
 
-_RUNS = 500  # runs, and so commits, on a page
+_MAX_RUNS = 500  # on a page, which also bounds the commits
 
 
 def blame_data(
-    history: History, lines: Sequence[BlamedLine], first: int, most: int
+    history: History, lines: Sequence[BlamedLine], first: int, max_characters: int
 ) -> tuple[Data, str | None]:
-    """Return the lines of a text from one on, by the commits that wrote them, and where the next page begins.
+    """Return a page of runs of lines from the line `first`, and the position of the next page.
 
-    A page has at most `most` characters of lines. It ends between runs, but for one that is longer than a
-    page; a line that is longer is cut, which `truncated` says. `boundary` stands at lines that may be older
-    than the commit says.
+    A page has at most `max_characters` characters and ends between runs; only a run that is longer than a
+    page is split. A line that is longer than a page is `truncated`. `boundary` marks lines that may be older
+    than their commit.
     """
-    shown: list[Data] = []
-    at, size = first, 0
-    while at < len(lines) and len(shown) < _RUNS and size < most:
-        run = _run(lines, at, most - size)
+    runs: list[Data] = []
+    position, size = first, 0
+    while position < len(lines) and len(runs) < _MAX_RUNS and size < max_characters:
+        run = _run(lines, position, max_characters - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
         data: Data = {"line": run[0].line, "end_line": run[-1].line, "text": text, "commit": run[0].commit}
-        if len(text) > most:
-            data |= {"text": text[:most], "truncated": True}
-        shown.append(data | ({"boundary": True} if run[0].is_boundary else {}))
-        at, size = at + len(run), size + len(text)
-    ids = dict.fromkeys(data["commit"] for data in shown)
+        if len(text) > max_characters:
+            data |= {"text": text[:max_characters], "truncated": True}
+        runs.append(data | ({"boundary": True} if run[0].is_boundary else {}))
+        position, size = position + len(run), size + len(text)
+    ids = dict.fromkeys(data["commit"] for data in runs)
     commits = {id: commit_data(history.commit(id)) for id in ids}
-    return {"lines": shown, "commits": commits}, str(at) if at < len(lines) else None
+    return {"lines": runs, "commits": commits}, str(position) if position < len(lines) else None
 
 
-def _run(lines: Sequence[BlamedLine], first: int, room: int) -> list[BlamedLine]:
-    """Return the following lines of the same commit, at least one, within the character limit."""
-    found = [lines[first]]
-    left = room - len(lines[first].text)
+def _run(lines: Sequence[BlamedLine], first: int, max_characters: int) -> list[BlamedLine]:
+    """Return the lines of one commit from the line `first`, at least one, within the character limit."""
+    run = [lines[first]]
+    remaining = max_characters - len(lines[first].text)
     for line in lines[first + 1 :]:
-        left -= len(line.text)
-        if left < 0 or (line.commit, line.is_boundary) != (found[0].commit, found[0].is_boundary):
+        remaining -= len(line.text)
+        if remaining < 0 or (line.commit, line.is_boundary) != (run[0].commit, run[0].is_boundary):
             break
-        found.append(line)
-    return found
+        run.append(line)
+    return run

@@ -1,4 +1,4 @@
-"""restore_document: a document or a section as it was, or a whole commit taken back, as a new commit."""
+"""restore_document: restores a document or section, or reverts a commit, with a new commit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workspace.errors import ConcurrentChange
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
@@ -33,42 +33,39 @@ class RestoreDocumentArguments(WriteFields):
 
     file: str | None = Field(None, description="Document")
     slug: str | None = Field(None, description="Section, with its subsections; else the whole document")
-    ref: str | None = Field(None, description="Commit, tag, branch or @{date} to go back to")
-    undo: str | None = Field(None, description="Or: commit to take back")
+    ref: str | None = Field(None, description="Commit, tag, branch or @{date} to restore from")
+    undo: str | None = Field(None, description="Or: commit to revert")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "document": "Call with {file, ref}: all of it as it was at ref; a removed one comes back",
-        "section": "Call with {file, slug, ref}: the section with its subsections as it was at ref",
-        "undo": "Call with {undo: COMMIT}: what that commit did, a whole batch, taken back; what was changed "
-        'since is a conflict, and nothing is taken back unless mode "each" asks for the rest',
+        "document": "Call with {file, ref} to restore a document, also a removed one, as it was at ref",
+        "section": "Call with {file, slug, ref} to restore a section with its subsections as it was at ref",
+        "undo": "Call with {undo: COMMIT} to revert all changes of that commit; a part that was changed "
+        'since is a conflict, and then nothing is reverted unless mode is "each"',
         "batch": "Call with {operations: [{file, slug, ref}, ...]}",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    if "undo" in given:
-        return {"undo": _REF, **arguments_of(given, ("undo",))}
-    example = {"file": "api.md", "ref": _REF, **arguments_of(given, ("file", "ref"))}
-    return {**example, **arguments_of(given, ("slug",))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    if "undo" in arguments:
+        return {"undo": _REF, **arguments_of(arguments, ("undo",))}
+    example = {"file": "api.md", "ref": _REF, **arguments_of(arguments, ("file", "ref"))}
+    return {**example, **arguments_of(arguments, ("slug",))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example whose commit, document and section exist.
-
-    A dry run if one is not the caller's own.
-    """
+    """Return an example whose commit, document and section exist; a dry run if one differs from the call."""
     refs = error.details.get("refs")
-    near = str(refs[0]) if isinstance(refs, list) and refs else str(snapshot.commit)
-    found = example
+    nearest = str(refs[0]) if isinstance(refs, list) and refs else str(snapshot.commit)
+    corrected = example
     if error.code in _REF_ERRORS:
-        found = {**found, ("undo" if "undo" in found else "ref"): near}
-    if "undo" not in found:
-        found = with_sections(found, error, snapshot)
+        corrected = {**corrected, ("undo" if "undo" in corrected else "ref"): nearest}
+    if "undo" not in corrected:
+        corrected = with_sections(corrected, error, snapshot)
     elif error.code == ConcurrentChange.code:
-        found = {**found, "mode": "each"}
-    return found if found == example else {**found, "dry_run": True}
+        corrected = {**corrected, "mode": "each"}
+    return corrected if corrected == example else {**corrected, "dry_run": True}
 
 
 _REF_ERRORS = frozenset(
@@ -76,74 +73,74 @@ _REF_ERRORS = frozenset(
 )
 
 
-def _run(context: Context, given: Given) -> Answer:
-    fields = without_nulls(given)
-    if not requested_fields(given):
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    fields = without_nulls(arguments)
+    if not requested_fields(arguments):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
-        seen = ", then call with dry_run to see what changes"
+        dry_run_hint = ", then call with dry_run to see the diff"
         return Answer(
             {
-                "usage": dict(_usage(given)),
+                "usage": dict(_usage(arguments)),
                 "commit": context.workspace.tip(),
-                "next_step": NextStep("Find the commit with ", history, seen),
+                "next_step": NextStep("Find the commit with ", history, dry_run_hint),
             }
         )
-    # Unless the caller says so itself, a commit is taken back as a whole or not at all.
+    # Without mode "each", a commit is reverted completely or not at all.
     is_partial = fields.get("mode") == "each"
-    return replace(WRITER, build=partial(_build, is_partial=is_partial)).run(context, given)
+    return replace(WRITER, build=partial(_build, is_partial=is_partial)).run(context, arguments)
 
 
-def _build(context: Context, item: Given, *, is_partial: bool = False) -> Operation:
+def _build(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
     from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
     from workspace.revisions import find_ref
 
-    asked = read(RestoreDocumentArguments, item)
-    if asked.undo is not None:
-        if asked.file is not None or asked.slug is not None or asked.ref is not None:
+    request = read(RestoreDocumentArguments, item)
+    if request.undo is not None:
+        if request.file is not None or request.slug is not None or request.ref is not None:
             raise InvalidArguments(
-                "'undo' takes back a whole commit, and 'file' restores one document: both are given",
-                fix="Give 'undo' alone, or 'file' and 'ref', with 'slug' for a section.",
+                "both 'undo' (for a commit) and fields of a document ('file', 'slug', 'ref') are given",
+                fix="Give only 'undo', or only 'file' and 'ref', with 'slug' for a section.",
                 field="undo",
             )
-        return Undo(commit=find_ref(context.workspace, asked.undo), is_partial=is_partial)
-    for name, value in (("file", asked.file), ("ref", asked.ref)):
+        return Undo(commit=find_ref(context.workspace, request.undo), is_partial=is_partial)
+    for name, value in (("file", request.file), ("ref", request.ref)):
         if not value:
             raise InvalidArguments(
                 f"'{name}' is missing",
                 fix="Give 'file' and 'ref', with 'slug' for a section, or 'undo' with a commit.",
                 field=name,
             )
-    commit = find_ref(context.workspace, str(asked.ref))
-    file, slug = resolve_target(context.snapshot(), str(asked.file), asked.slug)
+    commit = find_ref(context.workspace, str(request.ref))
+    file, slug = resolve_target(context.snapshot(), str(request.file), request.slug)
     if slug:
         return RestoreSection(file=file, slug=slug, commit=commit)
     return RestoreDocument(file=file, commit=commit)
 
 
-def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
+def _next_step(context: Context, result: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     outcomes = [step.outcome for step in reversed(done) if step.outcome]
     last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
     if last is None:
-        return NextStep("Mend the operations that failed and send them again")
-    conflicts = last.answer.get("conflicts")
+        return NextStep("Fix the failed operations and send them again")
+    conflicts = last.result.get("conflicts")
     if isinstance(conflicts, list) and conflicts:
         first = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
-        look = view_call(context, **first) if written.document(first["file"]) is not None else None
-        if look is None:
+        view = view_call(context, **first) if result.document(first["file"]) is not None else None
+        if view is None:
             listing = list_call(context)
-            shows = ("; ", listing, " shows the documents") if listing else ()
-            return NextStep("See what is left as it was in 'conflicts'", *shows)
-        return NextStep("Look at what others changed since (conflicts), the first with ", look)
-    look = _view(context, written, last.path, last.answer)
+            listing_parts = ("; ", listing, " shows the documents") if listing else ()
+            return NextStep("See the changes that were not reverted in 'conflicts'", *listing_parts)
+        return NextStep("See the later changes of others (conflicts), the first with ", view)
+    view = _view(context, result, last.path, last.result)
     if not last.is_change:
-        return NextStep("Nothing had to be changed", *(("; see it with ", look) if look else ()))
-    again = call("restore_document", undo=written.commit)
-    seen = ("See it with ", look, ", or take") if look else ("Take",)
-    return NextStep(*seen, " this back with ", again)
+        return NextStep("No change was necessary", *(("; see it with ", view) if view else ()))
+    again = call("restore_document", undo=result.commit)
+    view_parts = ("See it with ", view, ", or undo") if view else ("Undo",)
+    return NextStep(*view_parts, " this with ", again)
 
 
-def _view(context: Context, written: WriteResult, path: str, answer: Mapping[str, object]) -> Call | None:
-    if not path or written.document(path) is None:
+def _view(context: Context, result: WriteResult, path: str, answer: Mapping[str, object]) -> Call | None:
+    if not path or result.document(path) is None:
         return list_call(context)
     slug = answer.get("slug")
     return view_call(context, path, slug if isinstance(slug, str) else None)
@@ -153,8 +150,8 @@ TOOL = Tool(
     name="restore_document",
     title="Restore a document, or undo a commit",
     toolset="history",
-    description="Bring back a document or section as it was at `ref`, or take back a whole commit (`undo`), "
-    "as a new commit. Later changes by others are kept.",
+    description="Restore a document or section as it was at `ref`, or revert a commit (`undo`), with a new "
+    "commit. Later changes by others are kept.",
     arguments=RestoreDocumentArguments,
     run=_run,
     usage=_usage,

@@ -1,4 +1,4 @@
-"""The sections that a diff shows in full: as much of a text as a client has read with it."""
+"""The sections that a diff shows in full, which a client has read with it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
-    """Remember the sections, before a change and after it, all of whose lines a diff shows."""
+    """Record the sections, before and after a change, of which a diff shows all lines."""
     old, new = _shown_lines(diff)
-    is_there = change.new.is_there
+    exists = change.new.exists
     for commit, path, lines in (
         (change.parent, change.old_path, old),
-        (change.commit, change.path if is_there else None, new),
+        (change.commit, change.path if exists else None, new),
     ):
         if commit is None or path is None or not lines:
             continue
-        with suppress(WorkspaceError):  # a document that cannot be read was not shown either
+        with suppress(WorkspaceError):  # an unreadable document was not shown
             document = context.workspace.snapshot(commit).document(path)
-            context.shows(document, _sections_in(document, lines))
+            context.record_seen(document, _sections_in(document, lines))
 
 
 def _shown_lines(diff: str) -> tuple[set[int], set[int]]:
-    """Return the numbers of the lines that a unified diff shows, of the text before and of the one after."""
+    """Return the line numbers that a unified diff shows, in the old text and in the new one."""
     old: set[int] = set()
     new: set[int] = set()
     before = after = 0
@@ -53,7 +53,7 @@ def _shown_lines(diff: str) -> tuple[set[int], set[int]]:
 
 
 def _sections_in(document: Document, lines: set[int]) -> Iterator[Section]:
-    """Yield the sections whose every line is among some, apart from headings and blank lines."""
+    """Yield the sections whose lines are all in `lines`, except headings and blank lines."""
     for section in document.sections:
         spans = ((section.start, section.heading_start), (section.body, section.end))
         if all(_has_lines(document, start, end, lines) for start, end in spans):
@@ -61,8 +61,8 @@ def _sections_in(document: Document, lines: set[int]) -> Iterator[Section]:
 
 
 def _has_lines(document: Document, start: int, end: int, lines: set[int]) -> bool:
-    """Return True if every line of the bytes [start, end) that is not blank is among some."""
+    """Return True if all lines of the bytes [start, end) are blank or in `lines`."""
     if not document.data[start:end].strip():
         return True
-    own = range(document.lines.line_at(start), document.lines.line_at(end - 1) + 1)
-    return all(line + 1 in lines for line in own if document.lines.raw(line).strip())
+    own_lines = range(document.lines.line_at(start), document.lines.line_at(end - 1) + 1)
+    return all(line + 1 in lines for line in own_lines if document.lines.line_bytes(line).strip())

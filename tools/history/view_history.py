@@ -1,4 +1,4 @@
-"""view_history: which commits changed a document or section, and who wrote each of its lines."""
+"""view_history: shows the commits that changed a document or section, and the author of each line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tools.arguments import (
 )
 from tools.examples import with_sections
 from tools.moved import find_for_reading, with_moved_to
-from tools.pages import read_place, write_place
+from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
@@ -28,8 +28,8 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.moved import FoundPlace
-    from tools.tool import Context, Given
+    from tools.moved import Location
+    from tools.tool import CallArguments, Context
     from workspace.history.commits import CommitChange
 
 DEFAULT_LIMIT = 20
@@ -37,10 +37,10 @@ MAX_LIMIT = 100
 
 
 class _Page(NamedTuple):
-    """A page of an answer, where the next one begins, and what to do if there is none."""
+    """A page of an answer, the position of the next page, and the next step after the last page."""
 
     data: Data
-    rest: str | None
+    next_position: str | None
     step: NextStep
 
 
@@ -56,138 +56,161 @@ class ViewHistoryArguments(Arguments):
     ref: str | None = Field(None, description=REF)
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "document": "Call with {file} for the commits that changed it, across renames",
-        "section": "Call with {file, slug} for those that changed a section, with diffs; across moves, too",
-        "blame": "Call with {file, slug?, blame: true} for who last changed each line",
-        "removed": "What is not there any more is asked for by the address that it had",
+        "section": "Call with {file, slug} for the commits that changed a section, with diffs, across moves",
+        "blame": "Call with {file, slug?, blame: true} for the last commit of each line",
+        "removed": "Name a removed document or section by its old address",
         "ref": "Add ref to begin at a branch, tag, commit or @{date} instead of the tip",
         "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"file": "search-api.md", **arguments_of(given, ("file", "slug", "blame", "ref"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"file": "search-api.md", **arguments_of(arguments, ("file", "slug", "blame", "ref"))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(ViewHistoryArguments, given)
-    if not asked.file:
-        return _explain(context, given, asked)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(ViewHistoryArguments, arguments)
+    if not request.file:
+        return _explain(context, arguments, request)
     from workspace.texts.text_file import normalize_path
 
-    after = None
-    place = ReadContext.at(context, asked.ref)
-    search = ["history", asked.file, asked.slug, asked.blame, place.ref]
-    if asked.cursor is not None:
-        place, after = _read_cursor(place, read_place(asked.cursor, None, search))
-    file, slug = resolve_target(place.snapshot, normalize_path(place.snapshot, asked.file), asked.slug)
-    if place.snapshot.entry(file) is None:
+    position = None
+    read_context = ReadContext.at(context, request.ref)
+    criteria = ["history", request.file, request.slug, request.blame, read_context.ref]
+    if request.cursor is not None:
+        read_context, position = _read_cursor(read_context, read_list_cursor(request.cursor, None, criteria))
+    file, slug = resolve_target(
+        read_context.snapshot, normalize_path(read_context.snapshot, request.file), request.slug
+    )
+    if read_context.snapshot.entry(file) is None:
         check_path(file)
-    there = find_for_reading(context, place.snapshot, file, slug)
-    page = _blame(place, there, after) if asked.blame else _changes(place, there, asked, after)
-    cursor = None if page.rest is None else write_place(f"{place.snapshot.commit} {page.rest}", None, search)
+    location = find_for_reading(context, read_context.snapshot, file, slug)
+    page = (
+        _blame(read_context, location, position)
+        if request.blame
+        else _changes(read_context, location, request, position)
+    )
+    cursor = (
+        None
+        if page.next_position is None
+        else write_list_cursor(f"{read_context.snapshot.commit} {page.next_position}", None, criteria)
+    )
     step = page.step
     if cursor:
-        fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
-        step = NextStep("See more with ", place.call("view_history", **fields, cursor=cursor))
-    data = {**page.data, "next_cursor": cursor, "commit": place.snapshot.commit, "next_step": step}
-    return Answer(with_moved_to(there, data))
+        fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"ref", "cursor"})
+        step = NextStep("See more with ", read_context.call("view_history", **fields, cursor=cursor))
+    data = {**page.data, "next_cursor": cursor, "commit": read_context.snapshot.commit, "next_step": step}
+    return Answer(with_moved_to(location, data))
 
 
-def _read_cursor(place: ReadContext, cursor: str) -> tuple[ReadContext, str]:
+def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, str]:
     """Return the commit of the first page, and the position of the next page.
 
-    Raises StaleCursor once that commit is gone.
+    Raises StaleCursor if that commit no longer exists.
     """
     from index.cursors import StaleCursor
 
-    workspace = place.context.workspace
-    commit, after = cursor.split(" ")
+    workspace = read_context.context.workspace
+    commit, position = cursor.split(" ")
     if not workspace.git.has(commit):
         raise StaleCursor(
             "the commit of the cursor no longer exists",
             fix="Repeat the call without a cursor.",
         )
-    return place._replace(snapshot=workspace.snapshot(commit)), after
+    return read_context._replace(snapshot=workspace.snapshot(commit)), position
 
 
-def _explain(context: Context, given: Given, asked: ViewHistoryArguments) -> Answer:
-    place = ReadContext.at(context, asked.ref)
-    if set(without_nulls(given)) - {"ref"}:
+def _explain(context: Context, arguments: CallArguments, request: ViewHistoryArguments) -> Answer:
+    read_context = ReadContext.at(context, request.ref)
+    if set(without_nulls(arguments)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    return place.explained(_usage(given))
+    return read_context.usage_answer(_usage(arguments))
 
 
-def _changes(place: ReadContext, there: FoundPlace, asked: ViewHistoryArguments, after: str | None) -> _Page:
+def _changes(
+    read_context: ReadContext, location: Location, request: ViewHistoryArguments, position: str | None
+) -> _Page:
     """Return a page of changes, newest first."""
-    page = place.context.workspace.history().changes(
-        place.snapshot,
-        there.file,
-        there.slug,
-        after=after,
-        limit=asked.limit,
-        progress=place.context.progress,
+    page = read_context.context.workspace.history().changes(
+        read_context.snapshot,
+        location.file,
+        location.slug,
+        after=position,
+        limit=request.limit,
+        progress=read_context.context.progress,
     )
-    diff = asked.diff if asked.diff is not None else there.slug is not None
+    diff = request.diff if request.diff is not None else location.slug is not None
     hints = [*page.notes]
     if page.next is not None and not page.complete:
-        hints.append("many commits were looked at without filling this page; the cursor goes on from there")
+        hints.append(
+            "the search stopped after many commits, before this page was full; the cursor continues it"
+        )
     data: Data = {
-        **_document_and_section(there),
-        "history": _describe_changes(place.context, page.entries, diff=diff),
+        **_document_and_section(location),
+        "history": _describe_changes(read_context.context, page.entries, diff=diff),
         **({"hints": hints} if hints else {}),
     }
-    return _Page(data, page.next, _after_changes(place, there, page.entries))
+    return _Page(data, page.next, _after_changes(read_context, location, page.entries))
 
 
 def _describe_changes(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
     from tools.history.descriptions import DiffBudget, change_data
     from tools.history.seen import remember_diff
 
-    room = DiffBudget(context.text_characters)
+    budget = DiffBudget(context.text_characters)
     entries: list[Data] = []
     for change in changes:
-        entries.append(data := change_data(change, room if diff else None))
-        if context.sight is not None and "diff" in data:
+        entries.append(data := change_data(change, budget if diff else None))
+        if context.seen_texts is not None and "diff" in data:
             remember_diff(context, change, data["diff"])
     return entries
 
 
-def _blame(place: ReadContext, there: FoundPlace, after: str | None) -> _Page:
-    """Return a page of lines, with who wrote them."""
+def _blame(read_context: ReadContext, location: Location, position: str | None) -> _Page:
+    """Return a page of lines with the commits that wrote them."""
     from tools.history.descriptions import blame_data
 
-    history = place.context.workspace.history()
-    lines = history.blame(place.snapshot, there.file, there.slug, progress=place.context.progress)
-    data, rest = blame_data(history, lines, int(after or 0), place.context.text_characters // 2)
-    step = NextStep("See how it came to be: ", place.call("view_history", **_call_fields(there)))
-    return _Page({**_document_and_section(there), **data}, rest, step)
+    history = read_context.context.workspace.history()
+    lines = history.blame(
+        read_context.snapshot, location.file, location.slug, progress=read_context.context.progress
+    )
+    data, next_position = blame_data(
+        history, lines, int(position or 0), read_context.context.text_characters // 2
+    )
+    step = NextStep("See its commits: ", read_context.call("view_history", **_call_fields(location)))
+    return _Page({**_document_and_section(location), **data}, next_position, step)
 
 
-def _document_and_section(there: FoundPlace) -> Data:
-    """Return the document and section that are told of; a task's is the one that it stands in."""
-    return {"file": there.file, "slug": read_fragment(there.slug).section if there.slug else None}
+def _document_and_section(location: Location) -> Data:
+    """Return the document and section of a location; the section of a task is the one that contains it."""
+    return {"file": location.file, "slug": read_fragment(location.slug).section if location.slug else None}
 
 
-def _call_fields(there: FoundPlace) -> Data:
-    """Return the same as fields of a call."""
-    return {field: value for field, value in _document_and_section(there).items() if value is not None}
+def _call_fields(location: Location) -> Data:
+    """Return the document and section as fields of a call."""
+    return {field: value for field, value in _document_and_section(location).items() if value is not None}
 
 
-def _after_changes(place: ReadContext, there: FoundPlace, changes: Sequence[CommitChange]) -> NextStep:
+def _after_changes(
+    read_context: ReadContext, location: Location, changes: Sequence[CommitChange]
+) -> NextStep:
     newest = changes[0] if changes else None
     if newest is None or newest.old_path is None or newest.parent is None:
         return NextStep(
-            "See who wrote its lines: ", place.call("view_history", **_call_fields(there), blame=True)
+            "See the authors of its lines: ",
+            read_context.call("view_history", **_call_fields(location), blame=True),
         )
-    was = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
-    if newest.kind == "removed" and place.writes("restore_document"):
-        return NextStep("Bring it back: ", place.change("restore_document", **was, ref=newest.parent))
-    if place.context.offers("view_document"):
-        return NextStep("Read it as it was before: ", call("view_document", **was, ref=newest.parent))
-    return NextStep("See what was before: ", call("view_history", **was, ref=newest.parent))
+    previous = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
+    if newest.kind == "removed" and read_context.offers_write("restore_document"):
+        return NextStep(
+            "Restore it: ", read_context.write_call("restore_document", **previous, ref=newest.parent)
+        )
+    if read_context.context.offers("view_document"):
+        return NextStep("Read the version before: ", call("view_document", **previous, ref=newest.parent))
+    return NextStep("See the history before: ", call("view_history", **previous, ref=newest.parent))
 
 
 TOOL = Tool(

@@ -1,9 +1,9 @@
-"""What a person may choose in a host: a prompt is a module, and this lists them in their order.
+"""MCP prompts that a user selects in a host, one module each, in the order of a client's list.
 
-answer_from_docs.py  answer_from_docs: an answer that stands in the documents, with the places where it …
-prompt.py            what a prompt is, and how its arguments are read
-review_document.py   review_document: findings on a document or section, each with the place that it …
-write_spec.py        write_spec: a new specification, from the type's guidance to the last section
+answer_from_docs.py  answer_from_docs: answers a question from the documents, with addresses
+prompt.py            prompts as data, and the parser of their arguments
+review_document.py   review_document: reviews a document or section, with addresses
+write_spec.py        write_spec: writes a new specification from the guidance of its type
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ FAMILY = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
 
 
 def prompts_for(context: Context) -> Mapping[str, Prompt]:
-    """Return the prompts whose messages name only tools that the client has, by name."""
+    """Return the prompts by name whose messages name only tools that the client has."""
     return {prompt.name: prompt for prompt in FAMILY if prompt.is_offered(context)}

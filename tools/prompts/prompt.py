@@ -1,4 +1,4 @@
-"""Prompts as data: what a person may choose in a host, what it asks for, and the message that it becomes."""
+"""Prompts as data: arguments that a user fills in a host, and the message that a model gets."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from tools.resources.contents import ResourceSource
     from tools.tool import Context
 
-_SHOWN = 80  # characters of a name that there is not
+_MAX_SHOWN_NAME = 80  # characters of an unknown name in an error
 
 Completer = Callable[["Context", str, Mapping[str, str]], "Candidates"]
-"""Gives candidates for what was typed, with the arguments that are given already."""
+"""A function that returns candidates for a typed text; it also gets the other arguments."""
 
 
 class UnknownPrompt(InvalidArguments):
-    """No prompt of this name is offered; `nearest` are names that are."""
+    """The server does not offer a prompt of this name; `nearest` are similar names."""
 
     code = "UNKNOWN_PROMPT"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """One argument of a prompt, which is always a text, of at most `most` characters."""
+    """An argument of a prompt: a text of at most `max_characters` characters."""
 
     name: str
     title: str
     description: str
     required: bool = False
     complete: Completer | None = None
-    most: int = 500
+    max_characters: int = 500
 
 
 @dataclass(frozen=True, slots=True)
 class FilledPrompt:
-    """A prompt with its arguments filled in: a text, and the source that it speaks of, if it names one."""
+    """A message for a model, and the attached source with its URI if there is one."""
 
     text: str
     source: ResourceSource | None = None
@@ -50,9 +50,9 @@ class FilledPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt.
+    """A prompt.
 
-    `write` makes its message. It is offered where the client has one of the tools in each group of `needs`.
+    `write` returns its message. A client is offered the prompt if it has a tool of each group in `needs`.
     """
 
     name: str
@@ -63,62 +63,63 @@ class Prompt:
     needs: tuple[tuple[str, ...], ...]
 
     def is_offered(self, context: Context) -> bool:
-        """Return True if the client has the tools that the message speaks of."""
+        """Return True if the client has the tools that the message names."""
         return all(any(context.offers(tool) for tool in group) for group in self.needs)
 
     def argument(self, name: str) -> PromptArgument | None:
-        """Return the argument of a name."""
+        """Return the argument of a name; None if it does not exist."""
         return next((argument for argument in self.arguments if argument.name == name), None)
 
-    def read(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return the arguments that are not blank. Raises InvalidArguments with the field that is wrong."""
+    def read(self, arguments: Mapping[str, str]) -> dict[str, str]:
+        """Return the arguments that are not blank. Raises InvalidArguments with the invalid field."""
         names = [argument.name for argument in self.arguments]
-        for name in given:
+        for name in arguments:
             if name not in names:
                 raise unknown_argument_error(name, names)
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for argument in self.arguments:
-            value = given.get(argument.name, "").strip()
+            value = arguments.get(argument.name, "").strip()
             if not value and argument.required:
                 raise InvalidArguments(
                     f"'{argument.name}' is missing", fix=f"Give '{argument.name}'.", field=argument.name
                 )
-            if len(value) > argument.most:
+            if len(value) > argument.max_characters:
                 raise InvalidArguments(
-                    f"'{argument.name}' is longer than {argument.most:,} characters",
+                    f"'{argument.name}' has {len(value):,} characters; "
+                    f"at most {argument.max_characters:,} are allowed",
                     fix=f"Shorten '{argument.name}'.",
                     field=argument.name,
                 )
             if CONTROL.search(value.replace("\n", " ").replace("\t", " ").replace("\r", " ")):
                 raise InvalidArguments(
-                    f"'{argument.name}' holds a control character",
+                    f"'{argument.name}' must not contain control characters",
                     fix=f"Give '{argument.name}' as plain text.",
                     field=argument.name,
                 )
             if value:
-                found[argument.name] = value
-        return found
+                values[argument.name] = value
+        return values
 
 
-def choose(prompts: Mapping[str, Prompt], name: str) -> Prompt:
-    """Return the prompt of a name. Raises UnknownPrompt with the nearest."""
+def find_prompt(prompts: Mapping[str, Prompt], name: str) -> Prompt:
+    """Return the prompt of a name. Raises UnknownPrompt with the nearest names."""
     prompt = prompts.get(name)
     if prompt is None:
-        near = find_nearest(name, prompts) if prompts else []
-        shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-        fix = f"Did you mean '{near[0]}'?" if near else "prompts/list names the prompts."
-        raise UnknownPrompt(f"unknown prompt '{shown}'", fix=fix, nearest=near)
+        nearest = find_nearest(name, prompts) if prompts else []
+        shown_name = name if len(name) <= _MAX_SHOWN_NAME else name[:_MAX_SHOWN_NAME] + "…"
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else "prompts/list lists the prompts."
+        raise UnknownPrompt(f"unknown prompt '{shown_name}'", fix=fix, nearest=nearest)
     return prompt
 
 
 def unknown_argument_error(name: str, known: Sequence[str]) -> InvalidArguments:
-    """Return the error for an argument that there is not, with the nearest."""
-    near = nearest_field(name, known)
-    fix = f"Did you mean '{near[0]}'?" if near else f"Known arguments: {', '.join(known)}."
-    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    return InvalidArguments(f"unknown argument '{shown}'", fix=fix, field=shown, nearest=near)
+    """Return the error for an unknown argument, with the nearest names."""
+    nearest = nearest_field(name, known)
+    fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known arguments: {', '.join(known)}."
+    shown_name = name if len(name) <= _MAX_SHOWN_NAME else name[:_MAX_SHOWN_NAME] + "…"
+    return InvalidArguments(f"unknown argument '{shown_name}'", fix=fix, field=shown_name, nearest=nearest)
 
 
 def number_steps(steps: list[str]) -> str:
-    """Return steps as a numbered list, a line each."""
+    """Return steps as a numbered list with one line for each step."""
     return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))

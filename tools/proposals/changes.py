@@ -1,4 +1,4 @@
-"""The changes of a proposal, a page at a time, as Markdown and as equivalent data; and its commits."""
+"""The changes of a proposal, page by page, as Markdown and as equivalent data; and its commits."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
 MAX_PAGE_CHARACTERS = 40_000
-"""Characters of Markdown, and of data as JSON, on a page of several documents."""
+"""The limit of a page of several documents, both of its Markdown and of its data as JSON."""
 
-_MOST = 1_000_000  # characters of one document's changes that can be paged through, behind an offset
-_FILES = 100
+_MAX_DOCUMENT_CHARACTERS = 1_000_000  # of one document's changes after an offset
+_MAX_FILES = 100
 
 
 class NotChanged(WorkspaceError):
-    """The proposal does not change this document or section. `candidates` are the nearest that it changes."""
+    """The proposal does not change the requested document or section. `candidates` are changed ones."""
 
     code = "NOT_CHANGED"
 
 
 class ChangesPage(NamedTuple):
-    """Changes as data and as Markdown, and where more begins: a document's number, or a character of one."""
+    """Changes as data and as Markdown. `next` is the next document's index, or the next character of one."""
 
     data: Data
     markdown: str
@@ -40,43 +40,52 @@ class ChangesPage(NamedTuple):
 
 
 def render_changes(
-    context: Context, changes: CommitChanges, proposal: str, first: int, room: int = MAX_PAGE_CHARACTERS
+    context: Context,
+    changes: CommitChanges,
+    proposal: str,
+    first_index: int,
+    max_characters: int = MAX_PAGE_CHARACTERS,
 ) -> ChangesPage:
-    """Return the documents from one on that fit; the first is cut if it does not fit alone."""
+    """Return the changed documents from an index that fit; a first document that does not fit is cut."""
     from workspace.diff.changes import DocumentKind
     from workspace.diff.formats import format_data, format_markdown
 
     documents = changes.documents
-    told: list[Data] = []
+    entries: list[Data] = []
     texts: list[str] = []
-    markdown_left = data_left = room
-    at = first
-    while at < len(documents):
-        one = documents[at]
-        text = format_markdown([one], room)
-        data = format_data([one], room)
-        is_cut = _is_cut(data) or len(text) > room - 100
-        size = len(text), len(str(data))
-        if told and (is_cut or size[0] > markdown_left or size[1] > data_left):
+    remaining_markdown = remaining_data = max_characters
+    position = first_index
+    while position < len(documents):
+        change = documents[position]
+        text = format_markdown([change], max_characters)
+        data = format_data([change], max_characters)
+        is_cut = _is_truncated(data) or len(text) > max_characters - 100
+        sizes = len(text), len(str(data))
+        if entries and (is_cut or sizes[0] > remaining_markdown or sizes[1] > remaining_data):
             break
-        entry = _entry(one, data)
+        entry = _entry(change, data)
         if is_cut:
-            entry |= {"truncated": True, "rest": str(call("view_proposal", proposal=proposal, file=one.path))}
-            text += f"\nMore of it: {entry['rest']}\n"
-        elif one.kind is DocumentKind.ADDED:
-            versions = _versions(context, changes, one, None)
+            entry |= {
+                "truncated": True,
+                "rest": str(call("view_proposal", proposal=proposal, file=change.path)),
+            }
+            text += f"\nThe rest: {entry['rest']}\n"
+        elif change.kind is DocumentKind.ADDED:
+            versions = _version_calls(context, changes, change, None)
             entry |= versions
             text += _describe_versions(versions)
-        told.append(entry)
+        entries.append(entry)
         texts.append(text)
-        markdown_left -= size[0]
-        data_left -= size[1]
-        at += 1
-        if is_cut or min(markdown_left, data_left) <= 0:
+        remaining_markdown -= sizes[0]
+        remaining_data -= sizes[1]
+        position += 1
+        if is_cut or min(remaining_markdown, remaining_data) <= 0:
             break
-    files = list(changes.files) if at >= len(documents) else []
+    files = list(changes.files) if position >= len(documents) else []
     return ChangesPage(
-        {"documents": told, **_files(files)}, "\n".join(texts), at if at < len(documents) else None
+        {"documents": entries, **_file_names(files)},
+        "\n".join(texts),
+        position if position < len(documents) else None,
     )
 
 
@@ -86,102 +95,110 @@ def render_change(
     file: str,
     slug: str | None,
     offset: int,
-    room: int = MAX_PAGE_CHARACTERS,
+    max_characters: int = MAX_PAGE_CHARACTERS,
 ) -> ChangesPage:
-    """Return the changes of one document or section, and the calls that read both versions.
+    """Return the changes of one document or section, with the calls that read both versions.
 
     Raises NotChanged.
     """
     from workspace.diff.formats import format_data, format_markdown
 
-    one = next((one for one in changes.documents if file in (one.path, one.old_path)), None)
-    if one is None:
-        paths = sorted({path for one in changes.documents for path in (one.path, one.old_path) if path})
+    change = next((change for change in changes.documents if file in (change.path, change.old_path)), None)
+    if change is None:
+        paths = sorted(
+            {path for change in changes.documents for path in (change.path, change.old_path) if path}
+        )
         raise _not_changed(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
     if slug is not None:
-        one = _narrow_to_section(one, slug)
-    versions = _versions(context, changes, one, slug)
-    text, rest = cut_text(format_markdown([one], offset + _MOST) + _describe_versions(versions), offset, room)
-    data = format_data([one], room)
-    return ChangesPage({"documents": [{**_entry(one, data), **versions}], "more": data["more"]}, text, rest)
-
-
-def _narrow_to_section(one: DocumentChange, slug: str) -> DocumentChange:
-    """Return what happened in a section and below it."""
-    from workspace.proposals.review.changes import select_section
-
-    found = select_section(one, slug)
-    if found is None:
-        addresses = list(dict.fromkeys(change.section for change in one.sections))
-        close = find_nearest(slug, addresses) or addresses[:5]
-        raise _not_changed(f"'{slug[:200]}' of '{one.path[:200]}'", close, "slug")
-    return found
-
-
-def _not_changed(what: str, candidates: Sequence[str], field: str) -> NotChanged:
-    fix = f"Name what it changes, such as '{candidates[0]}'." if candidates else "It changes no document."
-    return NotChanged(
-        f"{what} is not changed by this proposal", fix=fix, candidates=list(candidates), field=field
+        change = _narrow_to_section(change, slug)
+    versions = _version_calls(context, changes, change, slug)
+    text, rest = cut_text(
+        format_markdown([change], offset + _MAX_DOCUMENT_CHARACTERS) + _describe_versions(versions),
+        offset,
+        max_characters,
+    )
+    data = format_data([change], max_characters)
+    return ChangesPage(
+        {"documents": [{**_entry(change, data), **versions}], "more": data["more"]}, text, rest
     )
 
 
-def _is_cut(data: Data) -> bool:
+def _narrow_to_section(change: DocumentChange, slug: str) -> DocumentChange:
+    """Return the changes of a section and its subsections. Raises NotChanged."""
+    from workspace.proposals.review.changes import select_section
+
+    section_change = select_section(change, slug)
+    if section_change is None:
+        addresses = list(dict.fromkeys(change.section for change in change.sections))
+        close = find_nearest(slug, addresses) or addresses[:5]
+        raise _not_changed(f"'{slug[:200]}' of '{change.path[:200]}'", close, "slug")
+    return section_change
+
+
+def _not_changed(subject: str, candidates: Sequence[str], field: str) -> NotChanged:
+    fix = f"Name a changed one, such as '{candidates[0]}'." if candidates else "View the proposal without it."
+    return NotChanged(
+        f"{subject} is not changed by this proposal", fix=fix, candidates=list(candidates), field=field
+    )
+
+
+def _is_truncated(data: Data) -> bool:
     if data["more"]:
         return True
     documents = data["documents"]
     assert isinstance(documents, list)
-    return any(change.get("is_cut") for told in documents for change in told["changes"])
+    return any(change.get("is_cut") for document in documents for change in document["changes"])
 
 
-def _entry(one: DocumentChange, data: Data) -> Data:
+def _entry(change: DocumentChange, data: Data) -> Data:
     documents = data["documents"]
-    return dict(documents[0]) if isinstance(documents, list) and documents else {"path": one.path}
+    return dict(documents[0]) if isinstance(documents, list) and documents else {"path": change.path}
 
 
-def _versions(
-    context: Context, changes: CommitChanges, one: DocumentChange, slug: str | None
+def _version_calls(
+    context: Context, changes: CommitChanges, change: DocumentChange, slug: str | None
 ) -> dict[str, str]:
     """Return the calls that read a document or section before and after its change."""
     from workspace.diff.changes import DocumentKind
 
     tool = next((name for name in ("view_document", "get_doc") if context.offers(name)), None)
-    found: dict[str, str] = {}
+    calls: dict[str, str] = {}
     if tool is None:
-        return found
-    for name, path, ref in (("before", one.old_path, changes.base), ("after", one.path, changes.tip)):
-        is_there = one.kind is not (DocumentKind.ADDED if name == "before" else DocumentKind.REMOVED)
-        if path is not None and ref is not None and is_there:
-            place: Data = {"file": path, **({"slug": slug} if slug else {})}
+        return calls
+    for name, path, ref in (("before", change.old_path, changes.base), ("after", change.path, changes.tip)):
+        exists = change.kind is not (DocumentKind.ADDED if name == "before" else DocumentKind.REMOVED)
+        if path is not None and ref is not None and exists:
+            target: Data = {"file": path, **({"slug": slug} if slug else {})}
             if tool == "get_doc":
-                place = {"chunk_id": f"{path}#{slug}" if slug else path}
-            found[f"read_{name}"] = str(call(tool, **place, ref=ref))
-    return found
+                target = {"chunk_id": f"{path}#{slug}" if slug else path}
+            calls[f"read_{name}"] = str(call(tool, **target, ref=ref))
+    return calls
 
 
 def _describe_versions(versions: Mapping[str, str]) -> str:
-    """Return the same calls as lines of the page."""
+    """Return the calls that read both versions as lines of the page."""
     lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in versions.items())
-    return "\nTo read it whole:\n\n" + "\n".join(lines) + "\n" if versions else ""
+    return "\nTo read it in full:\n\n" + "\n".join(lines) + "\n" if versions else ""
 
 
-def _files(files: Sequence[str]) -> Data:
+def _file_names(files: Sequence[str]) -> Data:
     if not files:
         return {}
     from tools.write_target import list_names
 
-    return {"files": list_names(files, _FILES)}
+    return {"files": list_names(files, _MAX_FILES)}
 
 
 _MAX_COMMITS = 30
 
 
 def commits_data(context: Context, proposal: Proposal) -> Data:
-    """Return the commits of a proposal, newest first; `more_commits` reports that older ones are left out."""
-    found = context.workspace.reviewing().commits(proposal)
-    more = {"more_commits": True} if len(found) > _MAX_COMMITS else {}
-    return {"commits": [_commit(one) for one in found[:_MAX_COMMITS]], **more}
+    """Return the commits of a proposal, newest first; `more_commits` is set if older ones are omitted."""
+    commits = context.workspace.reviewing().commits(proposal)
+    more_field = {"more_commits": True} if len(commits) > _MAX_COMMITS else {}
+    return {"commits": [_describe_commit(commit) for commit in commits[:_MAX_COMMITS]], **more_field}
 
 
-def _commit(one: ProposedCommit) -> Data:
-    refresh = {"refresh": True} if one.is_refresh else {}
-    return {"commit": one.told.commit, **commit_data(one.told), **refresh}
+def _describe_commit(commit: ProposedCommit) -> Data:
+    refresh = {"refresh": True} if commit.is_refresh else {}
+    return {"commit": commit.info.commit, **commit_data(commit.info), **refresh}

@@ -1,4 +1,4 @@
-"""The comments on a proposal, with where the text is now that they are about."""
+"""The comments on a proposal, with the current location of their text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import escape_invisible
-from tools.pages import read_place, write_place
+from tools.pages import read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import comment_data
 from tools.tool import call
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tools.tool import Context, Data
-    from workspace.proposals.comments import PlacedThread
+    from workspace.proposals.comments import AnchoredThread
     from workspace.proposals.proposal import Proposal
 
 MAX_COMMENTS_BYTES = 40_000
-"""Bytes of data on a page of what is said: they go out twice, and 25,000 tokens are about 100,000 bytes."""
+"""The limit of a page of comments, which is sent twice; 25,000 tokens are about 100,000 bytes."""
 
-_REPLIES = 10
+_MAX_REPLIES = 10
 
-CommentPlace = tuple[str | None, str | None]
-"""A document and a section of it, or nothing."""
+CommentLocation = tuple[str | None, str | None]
+"""A document and a section of it; None for each that is not restricted."""
 
 
 class CommentsPage(NamedTuple):
-    """Threads in the order in which they were begun, how many there are in all, and where more begin."""
+    """Threads, oldest first, the total number of threads, and the index of the next one."""
 
     threads: list[Data]
     total: int
@@ -37,77 +37,77 @@ class CommentsPage(NamedTuple):
 def comments_page(
     context: Context,
     proposal: Proposal,
-    first: int,
+    first_index: int,
     limit: int,
-    place: CommentPlace,
-    room: int = MAX_COMMENTS_BYTES,
+    location: CommentLocation,
+    max_bytes: int = MAX_COMMENTS_BYTES,
 ) -> CommentsPage:
-    """Return a page of threads, as many as there is room for; those of `place` alone, if it names a document.
+    """Return a page of threads within a budget; only those of `location` if it names a document.
 
-    A page of a place can have none and be followed by another.
+    A page of a location may be empty although another page follows.
     """
-    page = context.workspace.reviewing().comments(proposal, after=first, limit=limit, at=place)
-    found: list[Data] = []
-    for placed in page.threads:
-        data = _thread(placed, proposal.id, room)
-        room -= size_of(data)
-        if found and room < 0:
-            return CommentsPage(found, page.total, placed.number)
-        found.append(data)
-    return CommentsPage(found, page.total, page.next)
+    page = context.workspace.reviewing().comments(proposal, after=first_index, limit=limit, at=location)
+    threads: list[Data] = []
+    for placed_thread in page.threads:
+        data = _thread(placed_thread, proposal.id, max_bytes)
+        max_bytes -= size_of(data)
+        if threads and max_bytes < 0:
+            return CommentsPage(threads, page.total, placed_thread.position)
+        threads.append(data)
+    return CommentsPage(threads, page.total, page.next)
 
 
-def comments_cursor(proposal: Proposal, place: CommentPlace, next: int | None) -> str | None:
+def comments_cursor(proposal: Proposal, location: CommentLocation, next: int | None) -> str | None:
     """Return the cursor of a page of threads; None after the last one."""
-    return None if next is None else write_place(str(next), None, _search(proposal, place))
+    return None if next is None else write_list_cursor(str(next), None, _search(proposal, location))
 
 
-def read_comments_cursor(proposal: Proposal, place: CommentPlace, cursor: str | None) -> int:
-    """Return where a page of threads begins. Raises InvalidCursor."""
-    return int(read_place(cursor, None, _search(proposal, place))) if cursor is not None else 0
+def read_comments_cursor(proposal: Proposal, location: CommentLocation, cursor: str | None) -> int:
+    """Return the index of the first thread of a page. Raises InvalidCursor."""
+    return int(read_list_cursor(cursor, None, _search(proposal, location))) if cursor is not None else 0
 
 
-def _search(proposal: Proposal, place: CommentPlace) -> list[object]:
-    return ["comments", proposal.id, *place]
+def _search(proposal: Proposal, location: CommentLocation) -> list[object]:
+    return ["comments", proposal.id, *location]
 
 
 def size_of(data: object) -> int:
-    """Return the bytes of data as JSON."""
+    """Return the size of data as JSON, in bytes."""
     return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def select_fitting(entries: Iterable[Data], room: int) -> list[Data]:
-    """Return the first entries that there is room for, one at least."""
-    found: list[Data] = []
+def select_fitting(entries: Iterable[Data], max_bytes: int) -> list[Data]:
+    """Return the first entries within a budget, at least one."""
+    threads: list[Data] = []
     for data in entries:
-        room -= size_of(data)
-        if found and room < 0:
+        max_bytes -= size_of(data)
+        if threads and max_bytes < 0:
             break
-        found.append(data)
-    return found
+        threads.append(data)
+    return threads
 
 
-def place_data(placed: PlacedThread) -> Data:
-    """Return what a thread is about, and what became of that."""
-    comment = placed.thread.comment
+def location_data(placed_thread: AnchoredThread) -> Data:
+    """Return the location and quotation of a thread, and the current state of the text."""
+    comment = placed_thread.thread.comment
     data: Data = {}
-    if comment.place is not None:
-        data |= {"file": escape_invisible(comment.place.path), "slug": comment.place.slug}
-        if comment.place.quote:
-            data["quote"] = escape_invisible(comment.place.quote)
-    if (standing := placed.standing) is not None:
-        data["now"] = standing.now.value
-        if standing.now.value == "moved":
-            data["now_at"] = {"file": escape_invisible(standing.path), "slug": standing.slug}
+    if comment.target is not None:
+        data |= {"file": escape_invisible(comment.target.path), "slug": comment.target.slug}
+        if comment.target.quote:
+            data["quote"] = escape_invisible(comment.target.quote)
+    if (anchor := placed_thread.anchor) is not None:
+        data["now"] = anchor.status.value
+        if anchor.status.value == "moved":
+            data["now_at"] = {"file": escape_invisible(anchor.path), "slug": anchor.slug}
     return data
 
 
-def _thread(placed: PlacedThread, proposal: str, room: int) -> Data:
-    comment, replies = placed.thread
-    data = {**comment_data(comment, proposal), **place_data(placed), "replies": []}
+def _thread(placed_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
+    comment, replies = placed_thread.thread
+    data = {**comment_data(comment, proposal), **location_data(placed_thread), "replies": []}
     if replies:
-        shown = (comment_data(reply, proposal) for reply in replies[:_REPLIES])
-        data["replies"] = select_fitting(shown, room - size_of(data))
+        reply_entries = (comment_data(reply, proposal) for reply in replies[:_MAX_REPLIES])
+        data["replies"] = select_fitting(reply_entries, max_bytes - size_of(data))
         if more := len(replies) - len(data["replies"]):
             data["more_replies"] = more
             data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))

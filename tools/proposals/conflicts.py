@@ -1,4 +1,4 @@
-"""Conflicts as data, and the same data with a choice as their resolutions."""
+"""Conflicts as data, and the parser of their resolutions, which are the same data with a choice."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict
 
 _VERSIONS = ("base", "ours", "theirs")
-_MOST = 100
-_LONGEST = 20_000  # characters of one version
-_EACH = 10  # conflicts that an example decides one by one
+_MAX_CONFLICTS = 100
+_MAX_VERSION_CHARACTERS = 20_000  # characters of one version
+_MAX_SINGLE_RESOLUTIONS = 10  # an example with more conflicts has one resolution for each file
 CHOICES = tuple(choice.value for choice in ResolutionChoice)
 
 
 class _Resolution(Arguments):
-    """One of the `resolutions`: a conflict as it was shown, and how it is decided.
+    """One of the `resolutions`: the fields of a shown conflict, and a choice.
 
-    Without `kind`, all conflicts of a document, or of a section, are meant that no other one decides.
+    Without `kind` it resolves all conflicts of a document or section that no other resolution names.
     """
 
     file: str
@@ -35,58 +35,58 @@ class _Resolution(Arguments):
     content: str | None = None
 
 
-def conflicts_data(conflicts: Sequence[FileConflict], room: int) -> Data:
-    """Return conflicts as data: `file`, `kind`, `where` and `part` identify one, and its versions follow.
+def conflicts_data(conflicts: Sequence[FileConflict], max_characters: int) -> Data:
+    """Return conflicts as data: `file`, `kind`, `where` and `part` identify a conflict; its versions follow.
 
-    Texts are shown up to the character budget; a cut one has `truncated`. Conflicts that are left out are
-    counted in `more_conflicts`.
+    Texts are shown up to a budget of characters; a conflict with a cut text has `truncated`.
+    `more_conflicts` counts the omitted conflicts.
     """
-    shown: list[Data] = []
-    for found in conflicts[:_MOST]:
-        data, room = _conflict(found, room)
-        shown.append(data)
-    more = len(conflicts) - len(shown)
-    return {"conflicts": shown, **({"more_conflicts": more} if more > 0 else {})}
+    entries: list[Data] = []
+    for file_conflict in conflicts[:_MAX_CONFLICTS]:
+        data, max_characters = _describe_conflict(file_conflict, max_characters)
+        entries.append(data)
+    omitted = len(conflicts) - len(entries)
+    return {"conflicts": entries, **({"more_conflicts": omitted} if omitted > 0 else {})}
 
 
-def _conflict(found: FileConflict, room: int) -> tuple[Data, int]:
-    unit = found.conflict.unit
-    data: Data = {"file": found.path, "kind": unit.kind.value, "where": unit.where}
+def _describe_conflict(file_conflict: FileConflict, max_characters: int) -> tuple[Data, int]:
+    unit = file_conflict.conflict.unit
+    data: Data = {"file": file_conflict.path, "kind": unit.kind.value, "where": unit.where}
     if unit.part:
         data["part"] = unit.part
-    versions: dict[str, bytes | None] = {name: getattr(found.conflict, name) for name in _VERSIONS}
+    versions: dict[str, bytes | None] = {name: getattr(file_conflict.conflict, name) for name in _VERSIONS}
     data |= dict.fromkeys(_VERSIONS)
-    there = {name: version for name, version in versions.items() if version is not None}
-    # The shortest first: what it leaves is the room of the longer ones, so that none is shown alone.
-    for place, name in enumerate(sorted(there, key=lambda name: len(there[name]))):
-        version = there[name]
-        text = version[: 4 * _LONGEST].decode("utf-8", "replace")
-        most = max(0, min(room // (len(there) - place), _LONGEST))
-        data[name] = text[:most]
-        if len(text) > most or len(version) > 4 * _LONGEST:
+    present = {name: version for name, version in versions.items() if version is not None}
+    # The shortest version first: the longer ones share the rest of the budget, so that all are shown.
+    for index, name in enumerate(sorted(present, key=lambda name: len(present[name]))):
+        version = present[name]
+        text = version[: 4 * _MAX_VERSION_CHARACTERS].decode("utf-8", "replace")
+        limit = max(0, min(max_characters // (len(present) - index), _MAX_VERSION_CHARACTERS))
+        data[name] = text[:limit]
+        if len(text) > limit or len(version) > 4 * _MAX_VERSION_CHARACTERS:
             data["truncated"] = True
-        room -= min(len(text), most)
-    return data, room
+        max_characters -= min(len(text), limit)
+    return data, max_characters
 
 
 def suggest_resolutions(conflicts: Iterable[Data]) -> list[Data]:
-    """Return the shortest `resolutions` for conflicts: all choose ours, for the caller to change.
+    """Return `resolutions` for conflicts, all with the choice ours, for the caller to change.
 
-    Of many conflicts, one for each file is returned.
+    For many conflicts the result has one resolution for each file.
     """
-    shown = list(conflicts)
-    if len(shown) > _EACH:
-        return [{"file": file, "choice": "ours"} for file in dict.fromkeys(data["file"] for data in shown)]
+    entries = list(conflicts)
+    if len(entries) > _MAX_SINGLE_RESOLUTIONS:
+        return [{"file": file, "choice": "ours"} for file in dict.fromkeys(data["file"] for data in entries)]
     named = ("file", "kind", "where", "part")
-    return [{**{name: data[name] for name in named if name in data}, "choice": "ours"} for data in shown]
+    return [{**{name: data[name] for name in named if name in data}, "choice": "ours"} for data in entries]
 
 
 def complete_resolutions(items: Sequence[Any], conflicts: Iterable[Data]) -> list[Data]:
-    """Return the resolutions of a call, and suggestions for the conflicts that they leave open."""
-    rest = suggest_resolutions(conflicts)
-    left = {_identify(data) for data in rest}
-    given = [{name: value for name, value in item.items() if name not in _SHOWN_ONLY} for item in items]
-    return [*(item for item in given if _identify(item) not in left), *rest]
+    """Return the resolutions of a call, and suggestions for the remaining conflicts."""
+    suggestions = suggest_resolutions(conflicts)
+    suggested_ids = {_identify(data) for data in suggestions}
+    resolutions = [{name: value for name, value in item.items() if name not in _SHOWN_ONLY} for item in items]
+    return [*(item for item in resolutions if _identify(item) not in suggested_ids), *suggestions]
 
 
 def _identify(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,81 +96,100 @@ def _identify(data: Mapping[str, Any]) -> tuple[str, ...]:
 def read_resolutions(
     items: Sequence[Any], conflicts: Sequence[FileConflict]
 ) -> Mapping[str, Mapping[UnitId, Resolution]]:
-    """Return the resolutions of a call, by file and unit; `conflicts` is what there is to decide.
+    """Return the resolutions of a call, by file and unit; `conflicts` are the conflicts to resolve.
 
-    Raises InvalidArguments, which names the wrong one.
+    Raises InvalidArguments with the index of the invalid resolution.
     """
-    found: dict[str, dict[UnitId, Resolution]] = {}
-    wide: list[tuple[int, _Resolution, ResolutionChoice]] = []
-    for place, item in enumerate(items):
+    resolutions: dict[str, dict[UnitId, Resolution]] = {}
+    file_wide: list[tuple[int, _Resolution, ResolutionChoice]] = []
+    for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise _wrong(place, "must be an object")
+            raise _resolution_error(index, "must be an object")
         fields = {name: value for name, value in without_nulls(item).items() if name not in _SHOWN_ONLY}
-        decided = _read(place, fields)
-        choice = ResolutionChoice(_known(place, "choice", decided.choice, CHOICES))
-        if decided.kind is None:
-            wide.append((place, decided, choice))
+        item_resolution = _parse_resolution(index, fields)
+        choice = ResolutionChoice(_check_known(index, "choice", item_resolution.choice, CHOICES))
+        if item_resolution.kind is None:
+            file_wide.append((index, item_resolution, choice))
             continue
-        unit = UnitId(UnitKind(_known(place, "kind", decided.kind, _KINDS)), decided.where, decided.part)
-        if choice is ResolutionChoice.CONTENT and decided.content is None:
-            raise _wrong(place, "has no 'content'", 'Give the text that is to stand there; "" removes it.')
-        if choice is not ResolutionChoice.CONTENT and decided.content is not None:
-            raise _wrong(place, f"has 'content' and chooses '{choice}'", "Choose 'content', or leave it out.")
-        content = decided.content.encode("utf-8", "replace") if decided.content else None
-        of_file = found.setdefault(decided.file, {})
-        if unit in of_file:
-            raise _wrong(place, "decides what another one decides", "Keep one of the two.")
-        of_file[unit] = Resolution(choice, content)
-    for place, decided, choice in wide:
-        _decide_all(place, decided, choice, conflicts, found)
-    return found
+        unit = UnitId(
+            UnitKind(_check_known(index, "kind", item_resolution.kind, _KINDS)),
+            item_resolution.where,
+            item_resolution.part,
+        )
+        if choice is ResolutionChoice.CONTENT and item_resolution.content is None:
+            raise _resolution_error(
+                index, "must have 'content'", "Give the new text as 'content'; \"\" removes the part."
+            )
+        if choice is not ResolutionChoice.CONTENT and item_resolution.content is not None:
+            raise _resolution_error(
+                index,
+                f"must not have 'content' with choice '{choice}'",
+                "Set 'choice' to 'content', or omit 'content'.",
+            )
+        content = item_resolution.content.encode("utf-8", "replace") if item_resolution.content else None
+        file_resolutions = resolutions.setdefault(item_resolution.file, {})
+        if unit in file_resolutions:
+            raise _resolution_error(
+                index, "names the same conflict as another resolution", "Remove one of the two."
+            )
+        file_resolutions[unit] = Resolution(choice, content)
+    for index, item_resolution, choice in file_wide:
+        _decide_all(index, item_resolution, choice, conflicts, resolutions)
+    return resolutions
 
 
 def _decide_all(
-    place: int,
-    decided: _Resolution,
+    index: int,
+    resolution: _Resolution,
     choice: ResolutionChoice,
     conflicts: Sequence[FileConflict],
-    found: dict[str, dict[UnitId, Resolution]],
+    resolutions: dict[str, dict[UnitId, Resolution]],
 ) -> None:
-    """Decide what is in conflict in a file, or a section, and not decided yet."""
+    """Add a resolution for each conflict of a file or section that has none."""
     if choice is ResolutionChoice.CONTENT:
-        raise _wrong(place, "gives content, and does not say for which conflict", "Give 'kind' too.")
-    meant = [
-        one.conflict.unit
-        for one in conflicts
-        if one.path == decided.file and decided.where in ("", one.conflict.unit.where)
+        raise _resolution_error(index, "must have 'kind' if its choice is 'content'", "Give 'kind' too.")
+    units = [
+        file_conflict.conflict.unit
+        for file_conflict in conflicts
+        if file_conflict.path == resolution.file
+        and resolution.where in ("", file_conflict.conflict.unit.where)
     ]
-    if not meant:
-        files = list(dict.fromkeys(one.path for one in conflicts))
-        near = find_nearest(decided.file, files) or files[:1]
-        fix = f"There is one in '{near[0]}'." if near else "Refresh without resolutions: nothing conflicts."
-        raise _wrong(place, "names no conflict", fix)
-    for unit in meant:
-        found.setdefault(decided.file, {}).setdefault(unit, Resolution(choice))
+    if not units:
+        files = list(dict.fromkeys(file_conflict.path for file_conflict in conflicts))
+        nearest = find_nearest(resolution.file, files) or files[:1]
+        fix = (
+            f"There is one in '{nearest[0]}'."
+            if nearest
+            else "Refresh without resolutions: there are no conflicts."
+        )
+        raise _resolution_error(index, "names a conflict that does not exist", fix)
+    for unit in units:
+        resolutions.setdefault(resolution.file, {}).setdefault(unit, Resolution(choice))
 
 
 _KINDS = tuple(kind.value for kind in UnitKind)
 _SHOWN_ONLY = frozenset((*_VERSIONS, "name", "truncated"))
 
 
-def _read(place: int, fields: Mapping[str, object]) -> _Resolution:
+def _parse_resolution(index: int, fields: Mapping[str, object]) -> _Resolution:
     from pydantic import ValidationError
 
     try:
         return _Resolution.model_validate(fields)
     except ValidationError as error:
-        told = explain(error.errors(include_url=False)[0], _Resolution)
-        raise _wrong(place, told.message, told.fix) from error
+        described = explain(error.errors(include_url=False)[0], _Resolution)
+        raise _resolution_error(index, described.message, described.fix) from error
 
 
-def _known(place: int, field: str, value: str, known: Sequence[str]) -> str:
+def _check_known(index: int, field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        near = find_nearest(value, known)
-        fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(known)}."
-        raise _wrong(place, f"has an unknown {field} '{value[:50]}'", fix)
+        nearest = find_nearest(value, known)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(known)}."
+        raise _resolution_error(index, f"has an unknown {field} '{value[:50]}'", fix)
     return value
 
 
-def _wrong(place: int, what: str, fix: str = "Copy the conflict, and add 'choice'.") -> InvalidArguments:
-    return InvalidArguments(f"'resolutions[{place}]': {what}", fix=fix, field="resolutions")
+def _resolution_error(
+    index: int, what: str, fix: str = "Copy the conflict, and add 'choice'."
+) -> InvalidArguments:
+    return InvalidArguments(f"'resolutions[{index}]': {what}", fix=fix, field="resolutions")

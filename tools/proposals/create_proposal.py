@@ -1,4 +1,4 @@
-"""create_proposal: a branch of its own for changes that are to be reviewed, with a title and the reason."""
+"""create_proposal: opens a proposal, a branch with a title and a reason for changes to review."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tools.writer import arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.proposals.proposal import Proposal
 
-_SHOWN = 5
-_TITLE, _DESCRIPTION = "What changes, in a few words", "Why, and what a reviewer should look at"
+_MAX_LISTED = 5
+_TITLE, _DESCRIPTION = "Summary of the changes", "Reason, and points for a reviewer to check"
 
 
 class CreateProposalArguments(Arguments):
@@ -28,36 +28,36 @@ class CreateProposalArguments(Arguments):
 
     title: str | None = Field(None, description=_TITLE)
     description: str | None = Field(None, description=_DESCRIPTION)
-    submit: Boolean = Field(False, description="Ask for a review at once; else it is a draft")
+    submit: Boolean = Field(False, description="Request a review now; else it is a draft")
     idempotency_key: str | None = Field(None, description="For retries")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "create": "Call with {title, description, submit?} to open a proposal: a branch at the tip",
-        "write": "Then give its id as `proposal` to the tools that write, and as `ref` to those that read",
-        "review": "update_proposal {proposal, action: submit} asks for a review when it is ready",
+        "write": "Then give its id as `proposal` to the writing tools, and as `ref` to the reading tools",
+        "review": "update_proposal {proposal, action: submit} requests a review when it is ready",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
+def _example(arguments: CallArguments) -> dict[str, Any]:
     example = {"title": "Describe rate limits", "description": "Clients ask what happens at 429."}
-    return {**example, **arguments_of(given, ("title", "description", "submit"))}
+    return {**example, **arguments_of(arguments, ("title", "description", "submit"))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(CreateProposalArguments, given)
-    if asked.title is None or asked.description is None:
-        return _explain(context, given, asked)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(CreateProposalArguments, arguments)
+    if request.title is None or request.description is None:
+        return _explain(context, arguments, request)
     proposing = context.workspace.proposing()
     proposal = proposing.open(
-        asked.title,
-        asked.description,
+        request.title,
+        request.description,
         actor_of(context, TOOL.name),
-        submit=asked.submit,
-        request=asked.idempotency_key,
+        submit=request.submit,
+        request=request.idempotency_key,
     )
-    words = proposal.words
+    words = proposal.content
     data: Data = {
         "created": True,
         "proposal": proposal.id,
@@ -72,40 +72,44 @@ def _run(context: Context, given: Given) -> Answer:
         else ended_proposal_step(context, proposal.id),
     }
     hints: list[str] = []
-    if asked.submit and proposal.tip != proposal.words.base:
+    if request.submit and proposal.tip != proposal.content.base:
         pull_request, hints = announce(proposing, proposal)
         data |= pull_request
-    if same := _with_same_title(proposing.all(), proposal):
-        hints.append(f"open proposals with the same title: {', '.join(same)}")
+    if same_title := _with_same_title(proposing.list_all(), proposal):
+        hints.append(f"open proposals with the same title: {', '.join(same_title)}")
     if hints:
         data["hints"] = hints
     return Answer(data)
 
 
-def _explain(context: Context, given: Given, asked: CreateProposalArguments) -> Answer:
-    """Return the answer to a call with too little to open a proposal: how to call, and what is open."""
-    data: Data = {"usage": dict(_usage(given))}
-    if without_nulls(given):
-        missing = [name for name in ("title", "description") if getattr(asked, name) is None]
+def _explain(context: Context, arguments: CallArguments, request: CreateProposalArguments) -> Answer:
+    """Return the answer to a call without a title or description: the usage, and the open proposals."""
+    data: Data = {"usage": dict(_usage(arguments))}
+    if without_nulls(arguments):
+        missing = [name for name in ("title", "description") if getattr(request, name) is None]
         data |= {"created": False, "missing": missing}
-    data["open"] = latest_open(context.workspace.proposing().all(), _SHOWN)
-    fields = {"title": _TITLE, "description": _DESCRIPTION, **arguments_of(given, ("title", "description"))}
+    data["open"] = latest_open(context.workspace.proposing().list_all(), _MAX_LISTED)
+    fields = {
+        "title": _TITLE,
+        "description": _DESCRIPTION,
+        **arguments_of(arguments, ("title", "description")),
+    }
     step = NextStep("Open one with ", call("create_proposal", **fields))
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})
 
 
 def _with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
-    title = proposal.words.title.casefold()
-    others = (one for one in proposals if one.is_open and one.id != proposal.id)
-    return [one.id for one in others if one.words.title.casefold() == title][:_SHOWN]
+    title = proposal.content.title.casefold()
+    others = (other for other in proposals if other.is_open and other.id != proposal.id)
+    return [other.id for other in others if other.content.title.casefold() == title][:_MAX_LISTED]
 
 
 TOOL = Tool(
     name="create_proposal",
     title="Open a proposal",
     toolset="proposals",
-    description="Open a proposal: changes on a branch of their own, to be reviewed and merged. Give its id "
-    "as `proposal` to the tools that write, and as `ref` to those that read.",
+    description="Open a proposal: a branch with changes to review and merge. Give its id as `proposal` to "
+    "the writing tools, and as `ref` to the reading tools.",
     arguments=CreateProposalArguments,
     run=_run,
     usage=_usage,

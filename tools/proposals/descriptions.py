@@ -1,6 +1,6 @@
-"""Descriptions of a proposal: its author, dates, state, problems, and allowed actions.
+"""Descriptions of a proposal: author, dates, state, problems and allowed actions.
 
-`announce` describes the result of submitting it to a forge.
+`announce` submits a proposal to a forge and describes the result.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Proposal
 
 MAX_TEXT = 2_000
-"""Characters of a comment or review that are shown."""
+"""The largest number of characters of a comment or review; the rest is read by another call."""
 
 
 def summarize_proposal(proposal: Proposal) -> Data:
-    """Return a proposal as a list shows it."""
-    words = proposal.words
+    """Return the entry of a proposal in a list."""
+    words = proposal.content
     return {
         "proposal": proposal.id,
         "title": escape_invisible(words.title),
@@ -36,13 +36,13 @@ def summarize_proposal(proposal: Proposal) -> Data:
         "author": author_data(words.author),
         "target": words.target,
         "branch": words.branch,
-        "opened": format_time(words.opened),
-        "updated": format_time(words.updated),
+        "opened": format_time(words.opened_at),
+        "updated": format_time(words.updated_at),
     }
 
 
 def describe_proposal(proposal: Proposal) -> Data:
-    """Return what is said of a proposal on every page, with what is odd about it."""
+    """Return the fields of a proposal that every page has, and hints about problems."""
     data = summarize_proposal(proposal)
     hints = []
     if proposal.is_rewritten:
@@ -50,24 +50,24 @@ def describe_proposal(proposal: Proposal) -> Data:
     if proposal.state.value == "gone":
         hints.append("the branch was deleted: create it again at one of its commits, or close the proposal")
     if proposal.is_ahead:
-        hints.append("the branch went on after it was merged; open another proposal for what came since")
+        hints.append("the branch has new commits since it was merged; open another proposal for them")
     if proposal.unreadable:
-        hints.append(f"{proposal.unreadable} of the files that hold its words could not be read")
-    if proposal.words.unknown:
-        hints.append(f"{proposal.words.unknown} of its events are of a later version, and are not shown")
-    landing = proposal.landing
+        hints.append(f"{proposal.unreadable} files of its discussion could not be read")
+    if proposal.content.unknown_events:
+        hints.append(f"{proposal.content.unknown_events} events of a later version are not shown")
+    landing = proposal.merge_record
     merged = {"merged_in": landing.commit} if landing is not None else {}
     return {**data, "tip": proposal.tip, **merged, **({"hints": hints} if hints else {})}
 
 
 def commit_of(context: Context, proposal: Proposal) -> str | None:
     """Return the commit of a proposal; without its branch the merge commit, else the served tip."""
-    landed = proposal.landing.commit if proposal.landing is not None else None
-    return proposal.tip or landed or context.workspace.tip()
+    merge_commit = proposal.merge_record.commit if proposal.merge_record is not None else None
+    return proposal.tip or merge_commit or context.workspace.tip()
 
 
 def author_data(author: Author) -> Data:
-    """Return who spoke, and how that is known: `client` and `token` are names, null where there is none."""
+    """Return an author, and how the author is known: `client` or `token` is its name, the other null."""
     from workspace.proposals.events import KnownBy
 
     label = escape_invisible(author.label) or None
@@ -81,7 +81,7 @@ def author_data(author: Author) -> Data:
 
 
 def comment_data(comment: Comment, proposal: str) -> Data:
-    """Return a remark: its id, by whom, when, and in which words."""
+    """Return a comment: its id, author, time and text."""
     return {
         "comment": comment.id,
         "author": author_data(comment.author),
@@ -91,11 +91,14 @@ def comment_data(comment: Comment, proposal: str) -> Data:
 
 
 def shorten_text(text: str, proposal: str, id: str) -> Data:
-    """Return what somebody said, as far as it is shown; where it goes on, `rest` is the call for that."""
-    shown, rest = cut_text(escape_invisible(text), 0, MAX_TEXT)
-    if rest is None:
-        return {"text": shown}
-    return {"text": shown, "rest": str(call("view_proposal", proposal=proposal, comment=id, offset=rest))}
+    """Return the beginning of a text as `text`; if it is cut, `next_offset` is the call for the rest."""
+    beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT)
+    if next_offset is None:
+        return {"text": beginning}
+    return {
+        "text": beginning,
+        "rest": str(call("view_proposal", proposal=proposal, comment=id, offset=next_offset)),
+    }
 
 
 def format_time(time: datetime) -> str:
@@ -104,7 +107,7 @@ def format_time(time: datetime) -> str:
 
 
 def allowed_actions(proposal: Proposal) -> tuple[str, ...]:
-    """Return the actions that a proposal's state allows, the likeliest first."""
+    """Return the actions that a proposal's state allows, the most likely first."""
     from workspace.proposals.proposal import ProposalState
 
     match proposal.state:
@@ -120,34 +123,41 @@ def allowed_actions(proposal: Proposal) -> tuple[str, ...]:
             return ("submit", "comment", "refresh", "approve", "request_changes", "merge", "edit", "close")
 
 
-def latest_open(proposals: Sequence[Proposal], most: int) -> list[Data]:
-    """Return the open proposals that were opened last, by id and title."""
-    found = [one for one in proposals if one.is_open]
-    return [{"proposal": one.id, "title": escape_invisible(one.words.title)} for one in found[:most]]
+def latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
+    """Return the ids and titles of the newest open proposals."""
+    open_proposals = [proposal for proposal in proposals if proposal.is_open]
+    return [
+        {"proposal": proposal.id, "title": escape_invisible(proposal.content.title)}
+        for proposal in open_proposals[:limit]
+    ]
 
 
 def announce(proposing: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
-    """Return `pull_request` with its `url`, `number` and whether it is `new`, and hints about failures.
+    """Submit a proposal to the forge; return its `pull_request` fields, and hints about failures.
 
-    Both are empty if no forge is configured. A failure of the forge undoes nothing.
+    Both are empty if no forge is configured. A failure of the forge does not undo the action.
     """
-    found = attempt(
+    announcement = attempt(
         partial(proposing.announce, proposal),
         None,
-        "its pull request was not opened or brought up to date; submit it again later",
+        "its pull request was not opened or updated; submit the proposal again later",
     )
-    if found is None:
+    if announcement is None:
         return {}, []
-    if found.error is not None:
-        return {"pull_request": None}, [escape_invisible(f"{found.error.message}. {found.error.fix}")]
+    if announcement.error is not None:
+        return {"pull_request": None}, [
+            escape_invisible(f"{announcement.error.message}. {announcement.error.fix}")
+        ]
     data: Data = {
         "pull_request": {
-            "forge": found.forge,
-            "number": found.number,
-            "url": escape_invisible(found.url),
-            "new": found.is_new,
+            "forge": announcement.forge,
+            "number": announcement.number,
+            "url": escape_invisible(announcement.url),
+            "new": announcement.is_new,
         }
     }
-    if found.unsent is None:
+    if announcement.send_error is None:
         return data, []
-    return data, [escape_invisible(f"the proposal's discussion was not sent: {found.unsent.message}")]
+    return data, [
+        escape_invisible(f"the proposal's discussion was not sent: {announcement.send_error.message}")
+    ]

@@ -1,21 +1,21 @@
-"""The discussion of a proposal: its comments, its reviews, one of them in full, and its description."""
+"""The discussion of a proposal: its comments, its reviews, and its description."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tools.errors import escape_invisible
-from tools.pages import cut_text, read_place, write_place
+from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.comments import (
     MAX_COMMENTS_BYTES,
     comments_cursor,
     comments_page,
-    place_data,
+    location_data,
     read_comments_cursor,
     select_fitting,
 )
 from tools.proposals.descriptions import comment_data, describe_proposal
-from tools.proposals.review_state import review_data, void_of
+from tools.proposals.review_state import find_void_approvals, review_data
 from tools.tool import Answer, Call, NextStep, call
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
@@ -23,78 +23,81 @@ from workspace.nearest import find_nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.proposals.comments import CommentPlace
+    from tools.proposals.comments import CommentLocation
     from tools.tool import Context, Data
     from workspace.proposals.proposal import Comment, Proposal, Thread
 
-_WHOLE = 10_000  # characters of one text on a page: three bytes each in some scripts, and they go out twice
-_REPLIES_ROOM = 15_000  # bytes of the answers beside it
+_MAX_TEXT_CHARACTERS = 10_000  # three bytes each in some scripts, and the page is sent twice
+_MAX_REPLIES_BYTES = 15_000  # next to the text of the comment
 
 
 class CommentNotFound(WorkspaceError):
-    """No remark and no review of the proposal has this id. `candidates` are the nearest ids."""
+    """The proposal has no comment or review with this id. `candidates` are the nearest ids."""
 
     code = "COMMENT_NOT_FOUND"
 
 
 def view_comments(
-    context: Context, proposal: Proposal, place: CommentPlace, limit: int, cursor: str | None
+    context: Context, proposal: Proposal, location: CommentLocation, limit: int, cursor: str | None
 ) -> Answer:
-    """Return a page of the threads, of a document or a section alone if `place` names one."""
-    first = read_comments_cursor(proposal, place, cursor)
-    said = comments_page(context, proposal, first, limit, place)
-    after = comments_cursor(proposal, place, said.next)
-    if after is not None:
-        step = NextStep("See more with ", comments_call(proposal, place, after, limit=limit))
+    """Return a page of the threads; only those of a document or section if `location` names one."""
+    first = read_comments_cursor(proposal, location, cursor)
+    page = comments_page(context, proposal, first, limit, location)
+    next_cursor = comments_cursor(proposal, location, page.next)
+    if next_cursor is not None:
+        step = NextStep("See more with ", comments_call(proposal, location, next_cursor, limit=limit))
     else:
-        step = _reply_call(context, proposal, said.threads[-1]["comment"] if said.threads else None)
-    data: Data = {"comments": said.threads, "comments_total": said.total, "next_cursor": after}
+        step = _reply_call(context, proposal, page.threads[-1]["comment"] if page.threads else None)
+    data: Data = {"comments": page.threads, "comments_total": page.total, "next_cursor": next_cursor}
     return _answer(context, proposal, data, step)
 
 
 def comments_call(
-    proposal: Proposal, place: CommentPlace, cursor: str | None = None, **fields: object
+    proposal: Proposal, location: CommentLocation, cursor: str | None = None, **fields: object
 ) -> Call:
-    """Return the call for the threads of a place, or all of them."""
-    named = zip(("file", "slug"), place, strict=True)
-    given: Data = {name: value for name, value in named if value is not None}
-    given |= {"comments": True, **fields, **({"cursor": cursor} if cursor is not None else {})}
-    return call("view_proposal", proposal=proposal.id, **given)
+    """Return the call for all threads, or those of a location."""
+    named = zip(("file", "slug"), location, strict=True)
+    arguments: Data = {name: value for name, value in named if value is not None}
+    arguments |= {"comments": True, **fields, **({"cursor": cursor} if cursor is not None else {})}
+    return call("view_proposal", proposal=proposal.id, **arguments)
 
 
 def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str | None) -> Answer:
-    """Return a page of the reviews, the first one first."""
-    search = ["reviews", proposal.id]
-    first = int(read_place(cursor, None, search)) if cursor is not None else 0
-    void = void_of(context, proposal)
+    """Return a page of the reviews, oldest first."""
+    criteria = ["reviews", proposal.id]
+    first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    void = find_void_approvals(context, proposal)
     page = proposal.reviews[first : first + limit]
-    shown = select_fitting((review_data(bound, void, proposal.id) for bound in page), MAX_COMMENTS_BYTES)
-    end = first + len(shown)
-    after = write_place(str(end), None, search) if end < len(proposal.reviews) else None
-    if after is not None:
-        again: Data = {"reviews": True, "limit": limit, "cursor": after}
-        step = NextStep("See more with ", call("view_proposal", proposal=proposal.id, **again))
+    entries = select_fitting((review_data(bound, void, proposal.id) for bound in page), MAX_COMMENTS_BYTES)
+    end = first + len(entries)
+    next_cursor = write_list_cursor(str(end), None, criteria) if end < len(proposal.reviews) else None
+    if next_cursor is not None:
+        next_page: Data = {"reviews": True, "limit": limit, "cursor": next_cursor}
+        step = NextStep("See more with ", call("view_proposal", proposal=proposal.id, **next_page))
     else:
         step = _view_call(proposal)
-    data: Data = {"reviews": shown, "reviews_total": len(proposal.reviews), "next_cursor": after}
+    data: Data = {"reviews": entries, "reviews_total": len(proposal.reviews), "next_cursor": next_cursor}
     return _answer(context, proposal, data, step)
 
 
 def view_comment(
     context: Context, proposal: Proposal, id: str, offset: int | None, limit: int, cursor: str | None
 ) -> Answer:
-    """Return one remark from a character on, and a page of the answers to it; or one review.
+    """Return one comment from a character, with a page of its replies; or one review.
 
     Raises CommentNotFound.
     """
-    for bound in proposal.reviews:
-        if bound.review.id == id:
-            told = review_data(bound, void_of(context, proposal), proposal.id)
-            text, after = _part(bound.review.text, offset)
-            step = _view_call(proposal) if after is None else _continue_call(proposal, id, after)
-            data: Data = {"reviews": [{**_without_cut(told), "text": text}], "next_offset": after}
+    for review in proposal.reviews:
+        if review.review.id == id:
+            review_fields = review_data(review, find_void_approvals(context, proposal), proposal.id)
+            text, next_offset = _part(review.review.text, offset)
+            step = _view_call(proposal) if next_offset is None else _continue_call(proposal, id, next_offset)
+            data: Data = {
+                "reviews": [{**_without_cut(review_fields), "text": text}],
+                "next_offset": next_offset,
+            }
             return _answer(context, proposal, data, step)
-    for number, thread in enumerate(proposal.words.threads):
+    for number, thread in enumerate(proposal.content.threads):
         if thread.comment.id == id:
             return _view_thread(context, proposal, number, offset, limit, cursor)
         for reply in thread.replies:
@@ -103,43 +106,48 @@ def view_comment(
     close = find_nearest(id, [*_ids(proposal)])
     raise CommentNotFound(
         f"the proposal has no comment or review with the id '{id[:60]}'",
-        fix=f"Name one of these: {', '.join(close)}." if close else "Take an id that view_proposal shows.",
+        fix=f"Name one of these: {', '.join(close)}." if close else "Use an id that view_proposal shows.",
         candidates=close,
         field="comment",
     )
 
 
 def view_description(context: Context, proposal: Proposal, offset: int) -> Answer:
-    """Return the description from a character on."""
-    text, after = cut_text(escape_invisible(proposal.words.description), offset, _WHOLE)
-    read_on = call("view_proposal", proposal=proposal.id, offset=after)
-    step = NextStep("Read on with ", read_on) if after is not None else _view_call(proposal)
-    return _answer(context, proposal, {"description": text, "next_offset": after}, step)
+    """Return the description from a character."""
+    text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, _MAX_TEXT_CHARACTERS)
+    read_on = call("view_proposal", proposal=proposal.id, offset=next_offset)
+    step = NextStep("Read on with ", read_on) if next_offset is not None else _view_call(proposal)
+    return _answer(context, proposal, {"description": text, "next_offset": next_offset}, step)
 
 
 def _view_thread(
     context: Context, proposal: Proposal, number: int, offset: int | None, limit: int, cursor: str | None
 ) -> Answer:
-    """Return a remark, whole unless only more of the answers to it are asked for."""
-    comment, replies = proposal.words.threads[number]
-    search = ["replies", proposal.id, comment.id]
-    first = int(read_place(cursor, None, search)) if cursor is not None else 0
-    [placed] = context.workspace.reviewing().comments(proposal, after=number, limit=1).threads
-    told, next_offset = comment_data(comment, proposal.id), None
+    """Return a comment with a page of its replies; the text is in full on the first page only."""
+    comment, replies = proposal.content.threads[number]
+    criteria = ["replies", proposal.id, comment.id]
+    first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    [placed_thread] = context.workspace.reviewing().comments(proposal, after=number, limit=1).threads
+    comment_fields, next_offset = comment_data(comment, proposal.id), None
     if cursor is None or offset is not None:
         text, next_offset = _part(comment.text, offset)
-        told = {**_without_cut(told), "text": text}
+        comment_fields = {**_without_cut(comment_fields), "text": text}
     page = (comment_data(reply, proposal.id) for reply in replies[first : first + limit])
-    shown = select_fitting(page, _REPLIES_ROOM)
-    end = first + len(shown)
-    after = write_place(str(end), None, search) if end < len(replies) else None
-    thread = {**told, **place_data(placed), "replies": shown, "replies_total": len(replies)}
-    data: Data = {"comments": [thread], "next_offset": next_offset, "next_cursor": after}
+    reply_entries = select_fitting(page, _MAX_REPLIES_BYTES)
+    end = first + len(reply_entries)
+    next_cursor = write_list_cursor(str(end), None, criteria) if end < len(replies) else None
+    thread = {
+        **comment_fields,
+        **location_data(placed_thread),
+        "replies": reply_entries,
+        "replies_total": len(replies),
+    }
+    data: Data = {"comments": [thread], "next_offset": next_offset, "next_cursor": next_cursor}
     if next_offset is not None:
         step = _continue_call(proposal, comment.id, next_offset)
-    elif after is not None:
-        again: Data = {"comment": comment.id, "limit": limit, "cursor": after}
-        step = NextStep("See more answers with ", call("view_proposal", proposal=proposal.id, **again))
+    elif next_cursor is not None:
+        next_page: Data = {"comment": comment.id, "limit": limit, "cursor": next_cursor}
+        step = NextStep("See more replies with ", call("view_proposal", proposal=proposal.id, **next_page))
     else:
         step = _reply_call(context, proposal, comment.id)
     return _answer(context, proposal, data, step)
@@ -148,23 +156,27 @@ def _view_thread(
 def _view_reply(
     context: Context, proposal: Proposal, thread: Thread, reply: Comment, offset: int | None
 ) -> Answer:
-    text, after = _part(reply.text, offset)
-    told = {**_without_cut(comment_data(reply, proposal.id)), "text": text, "reply_to": thread.comment.id}
+    text, next_offset = _part(reply.text, offset)
+    comment_fields = {
+        **_without_cut(comment_data(reply, proposal.id)),
+        "text": text,
+        "reply_to": thread.comment.id,
+    }
     step = (
         _reply_call(context, proposal, reply.id)
-        if after is None
-        else _continue_call(proposal, reply.id, after)
+        if next_offset is None
+        else _continue_call(proposal, reply.id, next_offset)
     )
-    data: Data = {"comments": [{**told, "replies": []}], "next_offset": after}
+    data: Data = {"comments": [{**comment_fields, "replies": []}], "next_offset": next_offset}
     return _answer(context, proposal, data, step)
 
 
 def _part(text: str, offset: int | None) -> tuple[str, int | None]:
-    return cut_text(escape_invisible(text), offset or 0, _WHOLE)
+    return cut_text(escape_invisible(text), offset or 0, _MAX_TEXT_CHARACTERS)
 
 
-def _without_cut(told: Data) -> Data:
-    return {name: value for name, value in told.items() if name != "rest"}
+def _without_cut(fields: Data) -> Data:
+    return {name: value for name, value in fields.items() if name != "rest"}
 
 
 def _continue_call(proposal: Proposal, id: str, offset: int) -> NextStep:
@@ -173,20 +185,20 @@ def _continue_call(proposal: Proposal, id: str, offset: int) -> NextStep:
 
 def _reply_call(context: Context, proposal: Proposal, id: str | None) -> NextStep:
     if not context.offers("update_proposal"):
-        return NextStep("See what it changes with ", call("view_proposal", proposal=proposal.id))
+        return NextStep("See its changes with ", call("view_proposal", proposal=proposal.id))
     answer = {"reply_to": id} if id is not None else {}
     fields = {"proposal": proposal.id, "action": "comment", "text": "…", **answer}
-    return NextStep("Say something: ", call("update_proposal", **fields))
+    return NextStep("Add a comment: ", call("update_proposal", **fields))
 
 
 def _view_call(proposal: Proposal) -> NextStep:
-    return NextStep("See all of it with ", call("view_proposal", proposal=proposal.id))
+    return NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
 
 
 def _ids(proposal: Proposal) -> Iterator[str]:
     for bound in proposal.reviews:
         yield bound.review.id
-    for thread in proposal.words.threads:
+    for thread in proposal.content.threads:
         yield from (comment.id for comment in (thread.comment, *thread.replies))
 
 

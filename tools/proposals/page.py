@@ -1,7 +1,7 @@
 """A proposal as a page of Markdown, equivalent to its data.
 
-Words of people and documents are quoted, escaped or fenced, so that they cannot be mistaken for the page's
-own.
+Texts of people and documents are quoted, escaped or fenced, so that a reader can distinguish them from the
+page's own text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST = 400
 
 
 def render_page(data: Data, changes: str) -> str:
-    """Return the page for a view's data, whose changes are given as Markdown."""
+    """Return the page for the data of a view and its changes as Markdown."""
     parts = [
         *_head(data),
         *_missing(data),
@@ -55,16 +55,16 @@ def _head(data: Data) -> Iterator[str]:
 def _missing(data: Data) -> Iterator[str]:
     if "missing" not in data:
         return
-    yield "\n## What is missing\n\n"
+    yield "\n## Merge requirements\n\n"
     for block in data["missing"]:
-        only = " (stops clients only)" if block.get("only_clients") else ""
-        yield f"- {_escape(block['message'])}{only}\n"
+        suffix = " (stops clients only)" if block.get("only_clients") else ""
+        yield f"- {_escape(block['message'])}{suffix}\n"
     for demand in data.get("demands", ()):
-        by = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
-        has, needs = len(demand["approved_by"]), demand["approvals_needed"]
+        approvers = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
+        count, needs = len(demand["approved_by"]), demand["approvals_needed"]
         merge = f"; merged by {', '.join(demand['may_merge']) or 'a person'}"
-        yield f"- Protected by rule {demand['rule']}: {_codes(demand['paths'])}; {has} of {needs} approvals"
-        yield f"{by}{merge}\n"
+        yield f"- Protected by rule {demand['rule']}: {_codes(demand['paths'])}; {count} of {needs} approvals"
+        yield f"{approvers}{merge}\n"
     if not (data["missing"] or data.get("demands")):
         yield "Nothing.\n"
 
@@ -72,7 +72,7 @@ def _missing(data: Data) -> Iterator[str]:
 def _unreviewed(data: Data) -> Iterator[str]:
     if "unreviewed" not in data:
         return
-    yield f"\n## What a merge would bring from {_code(data['target'])} that no reviewer has seen\n"
+    yield f"\n## Unreviewed changes that a merge would add from {_code(data['target'])}\n"
     for document in data["unreviewed"]["documents"]:
         for change in document["changes"]:
             address = f"{document['path']}#{change['address']}" if change["address"] else document["path"]
@@ -104,15 +104,15 @@ def _checks(data: Data) -> Iterator[str]:
 def _conflicts(data: Data) -> Iterator[str]:
     if not data.get("conflicts"):
         return
-    yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Decide each with "
+    yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Resolve each with "
     yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
-    for found in data["conflicts"]:
-        part = f", part {_code(found['part'])}" if found.get("part") else ""
-        yield f"\n### {found['kind']} {_code(found['where'])} of {_code(found['file'])}{part}\n"
+    for item in data["conflicts"]:
+        part = f", part {_code(item['part'])}" if item.get("part") else ""
+        yield f"\n### {item['kind']} {_code(item['where'])} of {_code(item['file'])}{part}\n"
         for version in ("base", "ours", "theirs"):
-            text = found[version]
-            yield f"\n{version}: not there\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
-        if found.get("truncated"):
+            text = item[version]
+            yield f"\n{version}: missing\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
+        if item.get("truncated"):
             yield "\n(cut)\n"
     if more := data.get("more_conflicts"):
         yield f"\nand {more} more\n"
@@ -121,8 +121,8 @@ def _conflicts(data: Data) -> Iterator[str]:
 def _overlaps(data: Data) -> Iterator[str]:
     if data.get("overlaps"):
         yield "\n## Overlaps with other open proposals\n\n"
-        for found in data["overlaps"]:
-            yield f"- `{found['proposal']}` {_escape(found['title'])}: {_codes(found['addresses'])}\n"
+        for item in data["overlaps"]:
+            yield f"- `{item['proposal']}` {_escape(item['title'])}: {_codes(item['addresses'])}\n"
 
 
 def _reviews(data: Data) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _reviews(data: Data) -> Iterator[str]:
             if review["text"]:
                 yield f"\n{_quote(review['text'], '  ')}\n{_rest(review.get('rest'), '  ')}\n"
         if rest := data.get("reviews_rest"):
-            yield f"\nAll {data['reviews_total']} of them: {rest}\n"
+            yield f"\nAll {data['reviews_total']} reviews: {rest}\n"
 
 
 def _commits(data: Data) -> Iterator[str]:
@@ -172,14 +172,14 @@ def _comments(data: Data) -> Iterator[str]:
             yield f"\n  - {_who(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
             yield _rest(reply.get("rest"), "    ")
         if rest := thread.get("replies_rest"):
-            yield f"\n  And {thread['more_replies']} more answers: {rest}\n"
+            yield f"\n  And {thread['more_replies']} more replies: {rest}\n"
     if rest := data.get("comments_rest"):
-        yield f"\nMore of them: {rest}\n"
+        yield f"\nMore comments: {rest}\n"
 
 
 def _rest(step: str | None, indent: str = "") -> str:
-    """Return the call that reads on in a text that is cut."""
-    return f"\n{indent}It goes on: {step}\n" if step else ""
+    """Return a line with the call for the rest of a cut text; an empty string without a rest."""
+    return f"\n{indent}The rest: {step}\n" if step else ""
 
 
 def _where(thread: Data) -> str:
@@ -188,16 +188,16 @@ def _where(thread: Data) -> str:
     address = _address(thread)
     now = thread.get("now")
     at = thread.get("now_at")
-    told = f" (now at {_code(_address(at))})" if at else f" ({now})" if now not in (None, "here") else ""
-    return f", on {_code(address)}{told}"
+    status = f" (now at {_code(_address(at))})" if at else f" ({now})" if now not in (None, "here") else ""
+    return f", on {_code(address)}{status}"
 
 
 def _address(at: Data) -> str:
     return f"{at['file']}#{at['slug']}" if at["slug"] else str(at["file"])
 
 
-def _who(said: Data) -> str:
-    author = said["author"]
+def _who(entry: Data) -> str:
+    author = entry["author"]
     name = _escape(author["name"] or author["email"] or "someone")
     if author["token"]:
         return f"{name} (token {_escape(author['token'])})"
@@ -205,9 +205,9 @@ def _who(said: Data) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return text on one line, none of which is markup."""
-    shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return _MARKUP.sub(r"\\\g<0>", shown.replace("\n", " "))
+    """Return text on one line, with markup escaped."""
+    shortened = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return _MARKUP.sub(r"\\\g<0>", shortened.replace("\n", " "))
 
 
 def _quote(text: str, indent: str = "") -> str:
@@ -217,7 +217,7 @@ def _quote(text: str, indent: str = "") -> str:
 def _code(text: str) -> str:
     """Return a code span (CommonMark 0.31 §6.1)."""
     if not text:
-        return "the whole"
+        return "the document"
     longest = max(map(len, re.findall("`+", text)), default=0)
     ticks = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
@@ -229,7 +229,7 @@ def _codes(names: Iterable[str]) -> str:
 
 
 def _fence(text: str) -> str:
-    """Return a text in a fence of more backticks than any run in it (CommonMark 0.31 §4.5)."""
+    """Return a text in a fence that is longer than any run of backticks in it (CommonMark 0.31 §4.5)."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = text.rstrip("\n").split("\n")

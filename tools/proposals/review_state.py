@@ -16,49 +16,49 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import Context, Data
-    from workspace.proposals.actions.merge_gate import Demand, MergeBlocker
-    from workspace.proposals.approvals import Void
-    from workspace.proposals.proposal import BoundReview, Proposal
+    from workspace.proposals.actions.merge_gate import MergeBlocker, RuleRequirement
+    from workspace.proposals.approvals import VoidReason
+    from workspace.proposals.proposal import Proposal, ReviewStatus
     from workspace.proposals.review.changes import CommitChanges
     from workspace.proposals.review.checks import CheckResult
 
-_MOST_REVIEWS = 20
-_MOST_PROBLEMS = 20
-_CONFLICTS_ROOM = 15_000
-_REVIEWS_ROOM = 6_000  # bytes
-_UNREVIEWED_LENGTH = 6_000  # characters
+_MAX_REVIEWS = 20
+_MAX_PROBLEMS = 20
+_MAX_CONFLICT_CHARACTERS = 15_000
+_MAX_REVIEWS_BYTES = 6_000  # bytes
+_MAX_UNREVIEWED_CHARACTERS = 6_000  # characters
 
 
 def review_state(context: Context, proposal: Proposal) -> Data:
-    """Return what a merge would do now and what blocks it; only the verdicts if the proposal has ended."""
+    """Return the preview of a merge, its blockers, and the reviews; only the reviews of an ended proposal."""
     data: Data = {}
-    void: Mapping[str, Void] = {}
+    void: Mapping[str, VoidReason] = {}
     if proposal.is_open:
-        # Imported here because most answers say nothing of a policy.
-        from workspace.proposals.actions.merge_gate import find_merge_obstacle
+        # Imported here because most answers do not need the policy.
+        from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 
         workspace = context.workspace
         preview = workspace.reviewing().preview(proposal)
         data |= {"behind": preview.behind, "checks": [_check(check) for check in preview.checks]}
         target = preview.merge.ours.commit if preview.merge is not None else None
         data["target_commit"] = target
-        found = workspace.reviewing().conflicts(proposal, target) if preview.conflicts else ()
-        data |= conflicts_data(found, _CONFLICTS_ROOM)
-        lacking = workspace.proposing().lacking(proposal, preview)
-        blocks = [*lacking.blocks]
-        void = lacking.void
-        if lacking.judgement is not None:
-            data["demands"] = [_demand(demand) for demand in lacking.demands]
-            last = find_merge_obstacle(lacking.judgement, context.person)
-            if last is not None and last not in blocks:
-                blocks.append(last)
-        data["missing"] = [block_data(block) for block in blocks]
-        if lacking.unreviewed is not None:
-            data["unreviewed"] = _changes_data(lacking.unreviewed)
-    last_first = (
-        review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MOST_REVIEWS - 1 : -1]
+        conflicts = workspace.reviewing().conflicts(proposal, target) if preview.conflicts else ()
+        data |= conflicts_data(conflicts, _MAX_CONFLICT_CHARACTERS)
+        requirements = workspace.proposing().find_merge_blockers(proposal, preview)
+        all_blockers = [*requirements.blockers]
+        void = requirements.void_reasons
+        if requirements.evaluation is not None:
+            data["demands"] = [_demand(demand) for demand in requirements.requirements]
+            obstacle = find_blocker_for_actor(requirements.evaluation, context.person)
+            if obstacle is not None and obstacle not in all_blockers:
+                all_blockers.append(obstacle)
+        data["missing"] = [block_data(block) for block in all_blockers]
+        if requirements.unreviewed is not None:
+            data["unreviewed"] = _changes_data(requirements.unreviewed)
+    newest_first = (
+        review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
     )
-    data["reviews"] = select_fitting(last_first, _REVIEWS_ROOM)[::-1]
+    data["reviews"] = select_fitting(newest_first, _MAX_REVIEWS_BYTES)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
         data["reviews_total"] = len(proposal.reviews)
         data["reviews_rest"] = str(call("view_proposal", proposal=proposal.id, reviews=True))
@@ -66,7 +66,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
 
 
 def block_data(block: MergeBlocker) -> Data:
-    """Return why a proposal cannot be merged: a code, words, and `only_clients` where it stops only these."""
+    """Return a blocker of a merge: a code, a message, and `only_clients` if it does not block persons."""
     only = {"only_clients": True} if block.only_clients else {}
     return {"code": block.code, "message": escape_invisible(block.message), **only}
 
@@ -74,10 +74,10 @@ def block_data(block: MergeBlocker) -> Data:
 def _changes_data(changes: CommitChanges) -> Data:
     from workspace.diff.formats import format_data
 
-    return {**format_data(changes.documents, _UNREVIEWED_LENGTH), "files": list_names(changes.files)}
+    return {**format_data(changes.documents, _MAX_UNREVIEWED_CHARACTERS), "files": list_names(changes.files)}
 
 
-def _demand(demand: Demand) -> Data:
+def _demand(demand: RuleRequirement) -> Data:
     return {
         "rule": demand.number,
         "paths": list_names(demand.paths),
@@ -91,7 +91,7 @@ def _demand(demand: Demand) -> Data:
 
 
 def _check(check: CheckResult) -> Data:
-    shown = check.problems[:_MOST_PROBLEMS]
+    problems = check.problems[:_MAX_PROBLEMS]
     data: Data = {
         "name": check.name,
         "passed": check.passed,
@@ -102,15 +102,15 @@ def _check(check: CheckResult) -> Data:
                 "line": problem.line,
                 "message": escape_invisible(problem.message),
             }
-            for problem in shown
+            for problem in problems
         ],
     }
-    more = check.more + len(check.problems) - len(shown)
+    more = check.more + len(check.problems) - len(problems)
     return data | ({"more": more} if more else {})
 
 
-def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) -> Data:
-    """Return a verdict: whether it holds, and why not."""
+def review_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason], proposal: str) -> Data:
+    """Return a review: its verdict, whether it counts, and the reason if it does not."""
     review, void = bound.review, find_void_reason(bound, void_by)
     return {
         "review": review.id,
@@ -124,9 +124,13 @@ def review_data(bound: BoundReview, void_by: Mapping[str, Void], proposal: str) 
     }
 
 
-def void_of(context: Context, proposal: Proposal) -> Mapping[str, Void]:
-    """Return why approvals do not count, by the ids of their events; nothing where the proposal has ended."""
+def find_void_approvals(context: Context, proposal: Proposal) -> Mapping[str, VoidReason]:
+    """Return the reasons of void approvals by event id; empty for an ended proposal."""
     if not proposal.is_open:
         return {}
     workspace = context.workspace
-    return workspace.proposing().lacking(proposal, workspace.reviewing().preview(proposal)).void
+    return (
+        workspace.proposing()
+        .find_merge_blockers(proposal, workspace.reviewing().preview(proposal))
+        .void_reasons
+    )

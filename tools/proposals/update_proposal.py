@@ -1,8 +1,6 @@
-"""update_proposal: a proposal is submitted, spoken of, refreshed, reviewed, merged or closed.
+"""update_proposal: submits, discusses, refreshes, reviews, merges or closes a proposal.
 
-What can be done with a proposal: each action's fields, and what it does, as data.
-
-The actions on a proposal, done: each by one call of `Proposing`.
+The actions are data: their fields, and their descriptions. Each action is one call of `ProposalActions`.
 """
 
 from __future__ import annotations
@@ -26,18 +24,18 @@ from workspace.writing.idempotency import compute_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.actions import ProposalActions
-    from workspace.proposals.actions.register import ActionResult
+    from workspace.proposals.actions.repository import ActionResult
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
 
 
 class Action(NamedTuple):
-    """An action: its fields beside `proposal`, `action` and `idempotency_key`, and what it does.
+    """An action: its description, and its fields except `proposal`, `action` and `idempotency_key`.
 
-    `decisive` are fields that no other action has, so that a call that gives one need not name the action.
+    `decisive` are fields that no other action has; a call with one of them can omit `action`.
     """
 
     name: str
@@ -48,114 +46,123 @@ class Action(NamedTuple):
 
     @property
     def fields(self) -> str:
-        """Its fields in brief: `text, file?, slug?`."""
+        """The fields on one line: `text, file?, slug?`."""
         return ", ".join((*self.needs, *(f"{name}?" for name in self.may_have)))
 
 
-_ALL = (
-    Action("submit", (), (), "asks for a review of what the proposal is now"),
+_ALL_ACTIONS = (
+    Action("submit", (), (), "requests a review of the proposal at its tip"),
     Action(
         "comment",
         ("text",),
         ("file", "slug", "quote", "reply_to"),
-        "says something of the proposal, of a document or section, of words quoted from it, or in answer to "
-        "another comment",
+        "comments on the proposal, on a document or section, or on quoted text, or replies to another "
+        "comment",
         ("file", "slug", "quote", "reply_to"),
     ),
     Action(
         "refresh",
         (),
         ("resolutions", "commit", "target_commit"),
-        "merges the target's tip into the proposal; conflicts are decided by resolutions: each a conflict as "
-        "it is shown, with choice: ours (the proposal's), theirs (the target's) or content, and content "
-        "then; with them the commit and the target_commit that they were shown with",
+        "merges the target's tip into the proposal; resolutions resolve conflicts: each is a conflict as it "
+        "is shown, with choice: ours (the proposal's), theirs (the target's) or content, and then the "
+        "content; they require the commit and target_commit of the view that showed the conflicts",
         ("resolutions", "target_commit"),
     ),
-    Action("approve", (), ("text", "commit"), "a person's consent to the proposal as it is at a commit"),
-    Action("request_changes", ("text",), ("commit",), "says what has to change before it can be merged"),
-    Action("merge", (), ("commit",), "merges it into its target, if its policy allows and nothing conflicts"),
-    Action("close", (), ("text",), "gives it up; its words and its branch stay"),
-    Action("reopen", (), ("text",), "takes it up again"),
-    Action("edit", (), ("title", "description"), "changes what it is called", ("title", "description")),
+    Action("approve", (), ("text", "commit"), "approves the proposal at a commit, for a person"),
+    Action("request_changes", ("text",), ("commit",), "states the changes that are required before a merge"),
+    Action(
+        "merge",
+        (),
+        ("commit",),
+        "merges the proposal into its target, if the policy permits it and there are no conflicts",
+    ),
+    Action("close", (), ("text",), "closes the proposal; its discussion and branch stay"),
+    Action("reopen", (), ("text",), "reopens a closed proposal"),
+    Action(
+        "edit", (), ("title", "description"), "changes the title or description", ("title", "description")
+    ),
 )
 
-ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL}
+ACTIONS: Mapping[str, Action] = {action.name: action for action in _ALL_ACTIONS}
 
 
-def resolve_action(given: Mapping[str, object]) -> Action | None:
-    """Return the action that a call names, or that its fields decide; None if they leave it open.
+def resolve_action(arguments: Mapping[str, object]) -> Action | None:
+    """Return the action that a call names, or that its fields imply; None if the call has neither.
 
-    Raises InvalidArguments for one that is not known, for a field of another one, and for a missing one.
+    Raises InvalidArguments for an unknown action, a field of another action, and a missing field.
     """
-    name = given.get("action")
-    action = _named(name) if isinstance(name, str) and name else _decide_by_fields(given)
+    name = arguments.get("action")
+    action = _find_action(name) if isinstance(name, str) and name else _decide_by_fields(arguments)
     if action is None:
         return None
     known = {"proposal", "action", "idempotency_key", *action.needs, *action.may_have}
-    for field in given:
+    for field in arguments:
         if field not in known:
             raise InvalidArguments(
-                f"'{field}' is no field of {action.name}",
-                fix=f"It takes {action.fields or 'no other field'}.",
+                f"'{field}' is not a field of {action.name}",
+                fix=f"Omit '{field}'; its fields are {action.fields or 'proposal and action'}.",
                 field=field,
             )
     for field in action.needs:
-        if not given.get(field):
+        if not arguments.get(field):
             raise InvalidArguments(f"'{field}' is missing", fix=f"Give '{field}'.", field=field)
-    if action.name == "edit" and not {"title", "description"} & given.keys():
+    if action.name == "edit" and not {"title", "description"} & arguments.keys():
         raise InvalidArguments(
-            "neither 'title' nor 'description' is given", fix="Give the one that changes.", field="title"
+            "'title' or 'description' is required", fix="Give the field to change.", field="title"
         )
     return action
 
 
-def guess_action(given: Mapping[str, object]) -> Action | None:
-    """Return the action that a wrong call most likely means."""
-    name = given.get("action")
+def guess_action(arguments: Mapping[str, object]) -> Action | None:
+    """Return the most likely action of an invalid call; None if it is unclear."""
+    name = arguments.get("action")
     if isinstance(name, str) and name:
-        near = find_nearest(name, ACTIONS)
-        return ACTIONS.get(name) or (ACTIONS[near[0]] if near else None)
-    return next((action for action in _ALL if set(action.decisive) & given.keys()), None)
+        nearest = find_nearest(name, ACTIONS)
+        return ACTIONS.get(name) or (ACTIONS[nearest[0]] if nearest else None)
+    return next((action for action in _ALL_ACTIONS if set(action.decisive) & arguments.keys()), None)
 
 
-def _named(name: str) -> Action:
-    found = ACTIONS.get(name)
-    if found is None:
-        near = find_nearest(name, ACTIONS)
-        fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(ACTIONS)}."
-        raise InvalidArguments(f"unknown action '{name[:100]}'", fix=fix, field="action", nearest=near)
-    return found
+def _find_action(name: str) -> Action:
+    action = ACTIONS.get(name)
+    if action is None:
+        nearest = find_nearest(name, ACTIONS)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"The actions are {', '.join(ACTIONS)}."
+        raise InvalidArguments(f"unknown action '{name[:100]}'", fix=fix, field="action", nearest=nearest)
+    return action
 
 
-def _decide_by_fields(given: Mapping[str, object]) -> Action | None:
-    found = [action for action in _ALL if set(action.decisive) & given.keys()]
-    if len(found) > 1:
-        names = " or ".join(action.name for action in found)
+def _decide_by_fields(arguments: Mapping[str, object]) -> Action | None:
+    matching = [action for action in _ALL_ACTIONS if set(action.decisive) & arguments.keys()]
+    if len(matching) > 1:
+        names = " or ".join(action.name for action in matching)
         raise InvalidArguments(
             f"'action' is required: the given fields match {names}", fix="Give 'action'.", field="action"
         )
-    return found[0] if found else None
+    return matching[0] if matching else None
 
 
 _TOOL = "update_proposal"
 SEEN_COMMITS = ("commit", "target_commit")
-"""What conflicts are shown with, and their resolutions sent with: the commits that they are of."""
+"""The fields for the two commits of a conflict, in an answer and in the call that resolves it."""
 
 
-def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposalArguments) -> ActionResult:
-    """Do with a proposal what a call asks for. Raises what `Proposing` does, and InvalidArguments."""
+def perform_action(
+    context: Context, proposal: Proposal, action: str, request: UpdateProposalArguments
+) -> ActionResult:
+    """Perform the requested action on a proposal. Raises as `ProposalActions` does, and InvalidArguments."""
     from workspace.proposals.events import ReviewDecision
 
     proposing = context.workspace.proposing()
-    name, request = proposal.id, asked.idempotency_key
+    name, key = proposal.id, request.idempotency_key
     actor = actor_of(context, _TOOL)
-    text = asked.text or ""
-    acts: Mapping[str, Callable[[], ActionResult]] = {
-        "submit": partial(proposing.submit, name, actor, request=request),
-        "comment": partial(_comment, context, proposing, proposal, asked),
-        "refresh": partial(_refresh, context, proposing, proposal, asked),
+    text = request.text or ""
+    handlers: Mapping[str, Callable[[], ActionResult]] = {
+        "submit": partial(proposing.submit, name, actor, request=key),
+        "comment": partial(_comment, context, proposing, proposal, request),
+        "refresh": partial(_refresh, context, proposing, proposal, request),
         "approve": partial(
-            proposing.review, name, actor, ReviewDecision.APPROVE, text, commit=asked.commit, request=request
+            proposing.review, name, actor, ReviewDecision.APPROVE, text, commit=request.commit, request=key
         ),
         "request_changes": partial(
             proposing.review,
@@ -163,73 +170,75 @@ def act(context: Context, proposal: Proposal, action: str, asked: UpdateProposal
             actor,
             ReviewDecision.REQUEST_CHANGES,
             text,
-            commit=asked.commit,
-            request=request,
+            commit=request.commit,
+            request=key,
         ),
-        "merge": partial(proposing.merge, name, actor, commit=asked.commit, request=request),
-        "close": partial(proposing.close, name, actor, text, request=request),
-        "reopen": partial(proposing.reopen, name, actor, text, request=request),
+        "merge": partial(proposing.merge, name, actor, commit=request.commit, request=key),
+        "close": partial(proposing.close, name, actor, text, request=key),
+        "reopen": partial(proposing.reopen, name, actor, text, request=key),
         "edit": partial(
-            proposing.edit, name, actor, title=asked.title, description=asked.description, request=request
+            proposing.edit, name, actor, title=request.title, description=request.description, request=key
         ),
     }
-    return acts[action]()
+    return handlers[action]()
 
 
 def _comment(
-    context: Context, proposing: ProposalActions, proposal: Proposal, asked: UpdateProposalArguments
+    context: Context, proposing: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
 ) -> ActionResult:
-    file, slug = asked.file, asked.slug
+    file, slug = request.file, request.slug
     if file is not None:
-        at = proposal.landing.tip if proposal.landing is not None else proposal.tip
-        snapshot = context.workspace.snapshot(at) if at is not None else context.snapshot()
+        commit = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
+        snapshot = context.workspace.snapshot(commit) if commit is not None else context.snapshot()
         file, slug = resolve_target(snapshot, file, slug)
     return proposing.comment(
         proposal.id,
         actor_of(context, _TOOL),
-        asked.text or "",
+        request.text or "",
         file=file,
         slug=slug,
-        quote=asked.quote or "",
-        reply_to=asked.reply_to,
-        request=asked.idempotency_key,
+        quote=request.quote or "",
+        reply_to=request.reply_to,
+        request=request.idempotency_key,
     )
 
 
 def _refresh(
-    context: Context, proposing: ProposalActions, proposal: Proposal, asked: UpdateProposalArguments
+    context: Context, proposing: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
 ) -> ActionResult:
     from tools.proposals.conflicts import read_resolutions
     from workspace.proposals.actions.refresh import RefreshDecisions
 
-    items = asked.resolutions or ()
-    seen = {
+    resolutions = request.resolutions or ()
+    seen_commits = {
         field: value.strip().lower()
         for field in SEEN_COMMITS
-        if (value := getattr(asked, field)) and value.strip()
+        if (value := getattr(request, field)) and value.strip()
     }
-    missing = next((field for field in SEEN_COMMITS if field not in seen), None)
-    if items and missing is not None:
+    missing = next((field for field in SEEN_COMMITS if field not in seen_commits), None)
+    if resolutions and missing is not None:
         raise InvalidArguments(
-            f"resolutions are given, and no '{missing}'",
-            fix="Give the 'commit' and the 'target_commit' that the conflicts were shown with.",
+            f"'{missing}' is required with 'resolutions'",
+            fix="Give the 'commit' and 'target_commit' of the answer that showed the conflicts.",
             field=missing,
         )
     decisions = None
-    if items or seen:
+    if resolutions or seen_commits:
         decisions = RefreshDecisions(
-            lambda conflicts: read_resolutions(items, conflicts),
-            seen.get("commit"),
-            seen.get("target_commit"),
-            compute_digest(_TOOL, {"resolutions": items, **seen}),
+            lambda conflicts: read_resolutions(resolutions, conflicts),
+            seen_commits.get("commit"),
+            seen_commits.get("target_commit"),
+            compute_digest(_TOOL, {"resolutions": resolutions, **seen_commits}),
         )
-    return proposing.refresh(proposal.id, actor_of(context, _TOOL), decisions, request=asked.idempotency_key)
+    return proposing.refresh(
+        proposal.id, actor_of(context, _TOOL), decisions, request=request.idempotency_key
+    )
 
 
-_ID = "k7m2q9xa"
-_WORDS = "…"
-_SHOWN = 5
-_BEYOND_CLIENTS = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
+_EXAMPLE_ID = "k7m2q9xa"
+_PLACEHOLDER = "…"
+_MAX_LISTED = 5
+_PERSON_ONLY_CODES = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
 
 
 class UpdateProposalArguments(Arguments):
@@ -237,111 +246,114 @@ class UpdateProposalArguments(Arguments):
 
     proposal: str | None = Field(None, description="Id")
     action: str | None = Field(
-        None, description="; ".join(f"{name}: {one.fields}".rstrip(": ") for name, one in ACTIONS.items())
+        None,
+        description="; ".join(f"{name}: {action.fields}".rstrip(": ") for name, action in ACTIONS.items()),
     )
     text: str | None = Field(None, description="Markdown")
     file: str | None = Field(None, description="Document of the comment")
     slug: str | None = Field(None, description="Section of the comment")
-    quote: str | None = Field(None, description="Words there that are meant")
-    reply_to: str | None = Field(None, description="Id of the comment that is answered")
+    quote: str | None = Field(None, description="Exact text there to comment on")
+    reply_to: str | None = Field(None, description="Id of the comment to reply to")
     resolutions: Objects | None = Field(
         None,
         description="[{file, kind?, where?, part?, choice: ours|theirs|content, content?}]: "
         "conflicts as view_proposal shows them; without kind, all of the file",
     )
-    commit: str | None = Field(None, description="Commit of it that you have seen; default: its tip")
+    commit: str | None = Field(None, description="Its commit that you have read; default: tip")
     target_commit: str | None = Field(None, description="With resolutions: as shown with the conflicts")
     title: str | None = Field(None)
     description: str | None = Field(None, description="Markdown")
     idempotency_key: str | None = Field(None, description="For retries")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
-    action = guess_action(given)
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
+    action = guess_action(arguments)
     if action is not None:
         fields = ", ".join(part for part in ("proposal, action", action.fields) if part)
         return {"action": action.name, "fields": fields, "about": action.about}
     return {
         "single": "Call with {proposal, action, ...fields}",
-        "actions": {name: f"{{{one.fields}}}: {one.about}" for name, one in ACTIONS.items()},
-        "people": "To approve, a person runs docyard proposals approve ID; to merge what is protected, "
-        "docyard proposals merge ID",
+        "actions": {name: f"{{{action.fields}}}: {action.about}" for name, action in ACTIONS.items()},
+        "people": "To approve, a person runs docyard proposals approve ID; to merge changes of protected "
+        "paths, docyard proposals merge ID",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    action = guess_action(given) or ACTIONS["submit"]
-    example = {"proposal": _ID, **arguments_of(given, ("proposal",)), "action": action.name}
-    example |= dict.fromkeys(action.needs, _WORDS)
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    action = guess_action(arguments) or ACTIONS["submit"]
+    example = {"proposal": _EXAMPLE_ID, **arguments_of(arguments, ("proposal",)), "action": action.name}
+    example |= dict.fromkeys(action.needs, _PLACEHOLDER)
     if action.name == "edit":
-        example["title"] = _WORDS
-    return {**example, **arguments_of(given, (*action.needs, *action.may_have))}
+        example["title"] = _PLACEHOLDER
+    return {**example, **arguments_of(arguments, (*action.needs, *action.may_have))}
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example for a proposal that exists; if it is not the caller's own, one without a decision."""
-    candidates = error.details.get("candidates")
-    found = candidates if isinstance(candidates, list) else []
-    if error.code == "PROPOSAL_NOT_FOUND" and found:
-        return {"proposal": found[0], "action": "comment", "text": example.get("text", _WORDS)}
+    """Return an example for an existing proposal; only a comment if it is not the requested one."""
+    details = error.details.get("candidates")
+    candidates = details if isinstance(details, list) else []
+    if error.code == "PROPOSAL_NOT_FOUND" and candidates:
+        return {"proposal": candidates[0], "action": "comment", "text": example.get("text", _PLACEHOLDER)}
     if error.code == "PROPOSAL_ENDED":
         action = {"closed": "reopen", "gone": "close"}.get(str(error.details["state"]), "comment")
-        words = {"text": _WORDS} if action == "comment" else {}
-        return {"proposal": example["proposal"], "action": action, **words}
-    if error.code == "DOCUMENT_NOT_FOUND" and found and example.get("file") not in snapshot.documents:
-        left = {name: value for name, value in example.items() if name not in ("slug", "quote")}
-        return {**left, "file": found[0]}
-    if error.code == "SECTION_NOT_FOUND" and found:
-        # What was moved is named where it is now.
+        text_field = {"text": _PLACEHOLDER} if action == "comment" else {}
+        return {"proposal": example["proposal"], "action": action, **text_field}
+    if error.code == "DOCUMENT_NOT_FOUND" and candidates and example.get("file") not in snapshot.documents:
+        other_fields = {name: value for name, value in example.items() if name not in ("slug", "quote")}
+        return {**other_fields, "file": candidates[0]}
+    if error.code == "SECTION_NOT_FOUND" and candidates:
+        # The address of a moved section is already corrected.
         if snapshot.document(str(example.get("file", ""))).sections_by_address(str(example.get("slug", ""))):
             return example
-        return {**{name: value for name, value in example.items() if name != "quote"}, "slug": found[0]}
+        return {**{name: value for name, value in example.items() if name != "quote"}, "slug": candidates[0]}
     if error.code == "NOTHING_PROPOSED":
-        return {"proposal": example["proposal"], "action": "comment", "text": _WORDS}
-    if error.code in _BEYOND_CLIENTS:
+        return {"proposal": example["proposal"], "action": "comment", "text": _PLACEHOLDER}
+    if error.code in _PERSON_ONLY_CODES:
         return {"proposal": example["proposal"], "action": "comment", "text": "Please review this."}
     return example
 
 
-def _run(context: Context, given: Given) -> Answer:
-    fields = without_nulls(given)
-    asked = read(UpdateProposalArguments, fields)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    fields = without_nulls(arguments)
+    request = read(UpdateProposalArguments, fields)
     proposing = context.workspace.proposing()
-    if asked.proposal is None:
+    if request.proposal is None:
         return _explain(context, proposing, fields)
-    proposal = proposing.one(asked.proposal)
+    proposal = proposing.find(request.proposal)
     action = resolve_action(fields)
     if action is None:
         return _explain_actions(context, proposal)
     from workspace.merge.commits import MergeConflict
 
     try:
-        acted = act(context, proposal, action.name, asked)
+        result = perform_action(context, proposal, action.name, request)
     except MergeConflict as error:
         return _conflict_error(context, proposal, error, fields)
     except WorkspaceError as error:
-        is_of_them = error.details.get("field") in ("resolutions", *SEEN_COMMITS)
-        if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_of_them):
+        is_resolution_field = error.details.get("field") in ("resolutions", *SEEN_COMMITS)
+        if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_resolution_field):
             raise
         return _invalid_resolution_error(context, proposal, error, fields)
-    return _answer(context, action, acted)
+    return _answer(context, action, result)
 
 
-def _answer(context: Context, action: Action, acted: ActionResult) -> Answer:
-    proposal = acted.proposal
-    note_commit(acted.commit, proposal=proposal.id)  # an earlier call with the same key may have made it
+def _answer(context: Context, action: Action, result: ActionResult) -> Answer:
+    proposal = result.proposal
+    note_commit(
+        result.commit, proposal=proposal.id
+    )  # it may be the commit of an earlier call with the same key
     data: Data = {
         "proposal": proposal.id,
         "action": action.name,
-        "title": escape_invisible(proposal.words.title),
+        "title": escape_invisible(proposal.content.title),
         "state": proposal.state.value,
-        "changed": acted.is_new,
-        # Words have commits of their own, which no call takes.
-        "commit": (acted.commit if action.name in ("merge", "refresh") else None)
+        "changed": result.is_new,
+        # The commits of a discussion are omitted, because no call takes them.
+        "commit": (result.commit if action.name in ("merge", "refresh") else None)
         or commit_of(context, proposal),
     }
-    if action.name == "comment" and acted.said:
-        data["comment"] = acted.said[0]
+    if action.name == "comment" and result.event_ids:
+        data["comment"] = result.event_ids[0]
     if action.name == "refresh":
         data["overlaps"] = overlaps_of(context, proposal.id)
     hints: list[str] = []
@@ -349,51 +361,49 @@ def _answer(context: Context, action: Action, acted: ActionResult) -> Answer:
         pull_request, hints = announce(context.workspace.proposing(), proposal)
         data |= pull_request
     if action.name == "merge":
-        data["target"] = proposal.words.target
-        hints += follow_commit(context, acted.commit)
+        data["target"] = proposal.content.target
+        hints += follow_commit(context, result.commit)
     if hints:
         data["hints"] = hints
-    return Answer({**data, "next_step": _next_step(context, action.name, acted)})
+    return Answer({**data, "next_step": _next_step(context, action.name, result)})
 
 
-def _next_step(context: Context, action: str, acted: ActionResult) -> NextStep:
-    proposal = acted.proposal
+def _next_step(context: Context, action: str, result: ActionResult) -> NextStep:
+    proposal = result.proposal
     view = call("view_proposal", proposal=proposal.id)
     match action:
         case "merge":
-            return NextStep(
-                "Nothing is left to do here; see what else is proposed with ", call("view_proposal")
-            )
+            return NextStep("The proposal is merged; see the other proposals with ", call("view_proposal"))
         case "close" if proposal.tip is not None:
             again = call("update_proposal", proposal=proposal.id, action="reopen")
-            return NextStep("Take it up again with ", again)
+            return NextStep("Reopen it with ", again)
         case "request_changes" if context.offers("edit_document"):
-            return NextStep("See what stands, with the comments: ", view)
-        case "refresh" if proposal.words.submitted is None:
+            return NextStep("View it with its comments: ", view)
+        case "refresh" if proposal.content.submitted_commit is None:
             submit = call("update_proposal", proposal=proposal.id, action="submit")
-            return NextStep("Ask for a review with ", submit)
+            return NextStep("Request a review with ", submit)
         case _:
-            return NextStep("See where it stands, and what is missing to merge it, with ", view)
+            return NextStep("See its state and its merge requirements with ", view)
 
 
-def _explain(context: Context, proposing: ProposalActions, given: Given) -> Answer:
-    """Return the answer to a call that names no proposal: the actions, and the proposals to choose from."""
-    if set(given) - {"action"}:
+def _explain(context: Context, proposing: ProposalActions, arguments: CallArguments) -> Answer:
+    """Return the answer to a call without a proposal: the actions, and the open proposals."""
+    if set(arguments) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
-    found = latest_open(proposing.all(), _SHOWN)
+    open_proposals = latest_open(proposing.list_all(), _MAX_LISTED)
     data: Data = {
-        "usage": dict(_usage(given)),
-        "open": found,
+        "usage": dict(_usage(arguments)),
+        "open": open_proposals,
         "commit": context.workspace.tip(),
     }
-    view = call("view_proposal", **({"proposal": found[0]["proposal"]} if found else {}))
+    view = call("view_proposal", **({"proposal": open_proposals[0]["proposal"]} if open_proposals else {}))
     return Answer(
-        {**data, "next_step": NextStep("Look at one with ", view, ", then call with proposal and action")}
+        {**data, "next_step": NextStep("View one with ", view, ", then call with proposal and action")}
     )
 
 
 def _explain_actions(context: Context, proposal: Proposal) -> Answer:
-    """Return the answer to a call that names no action: those that the proposal's state allows."""
+    """Return the answer to a call without an action: the actions that the proposal's state allows."""
     names = allowed_actions(proposal)
     data: Data = {
         "proposal": proposal.id,
@@ -401,73 +411,79 @@ def _explain_actions(context: Context, proposal: Proposal) -> Answer:
         "actions": {name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].about} for name in names},
         "commit": commit_of(context, proposal),
     }
-    example = dict.fromkeys(ACTIONS[names[0]].needs, _WORDS)
+    example = dict.fromkeys(ACTIONS[names[0]].needs, _PLACEHOLDER)
     step = call("update_proposal", proposal=proposal.id, action=names[0], **example)
     return Answer({**data, "next_step": NextStep("Call with one of them, such as ", step)})
 
 
-def _conflict_error(context: Context, proposal: Proposal, error: MergeConflict, given: Given) -> Answer:
+def _conflict_error(
+    context: Context, proposal: Proposal, error: MergeConflict, arguments: CallArguments
+) -> Answer:
     """Return the error of a merge or refresh with conflicts, and a call that resolves them."""
     from tools.proposals.conflicts import complete_resolutions, conflicts_data, suggest_resolutions
     from workspace.proposals.actions.refresh import ConflictChanged
 
-    is_refresh = guess_action(given) is ACTIONS["refresh"]
-    commit, target, left = error.tip, error.theirs, error.conflicts
-    if not is_refresh:  # a merge has them the other way round
-        commit, target = target, commit
-        left = context.workspace.reviewing().conflicts(proposal._replace(tip=commit), target)
-    shown = conflicts_data(left, context.text_characters // 2)
+    is_refresh = guess_action(arguments) is ACTIONS["refresh"]
+    commit, target_commit, conflicts = error.tip, error.theirs, error.conflicts
+    if not is_refresh:  # in a merge, ours and theirs are swapped
+        commit, target_commit = target_commit, commit
+        conflicts = context.workspace.reviewing().conflicts(proposal._replace(tip=commit), target_commit)
+    conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
     is_changed = isinstance(error, ConflictChanged)
-    items = [] if is_changed or not is_refresh else read(UpdateProposalArguments, given).resolutions or []
-    seen = {"commit": commit, "target_commit": target}
-    data = error_response(error, TOOL, given, None, offered=context.tools)
+    given_resolutions = (
+        [] if is_changed or not is_refresh else read(UpdateProposalArguments, arguments).resolutions or []
+    )
+    seen_commits = {"commit": commit, "target_commit": target_commit}
+    data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
     data |= {
         "error": "the proposal and its target changed the same parts differently: nothing was merged",
         "fix": "Refresh the proposal with a resolution for each conflict: ours is the proposal's version, "
         "theirs the target's.",
         **({"error": error.message, "fix": error.fix} if is_changed else {}),
-        **shown,
-        **seen,
+        **conflict_fields,
+        **seen_commits,
     }
     resolutions = (
-        complete_resolutions(items, shown["conflicts"]) if items else suggest_resolutions(shown["conflicts"])
+        complete_resolutions(given_resolutions, conflict_fields["conflicts"])
+        if given_resolutions
+        else suggest_resolutions(conflict_fields["conflicts"])
     )
     data["example"] = {"proposal": proposal.id, "action": "refresh"}
     if resolutions:
-        data["example"] |= {"resolutions": resolutions, **seen}
-    if items:
+        data["example"] |= {"resolutions": resolutions, **seen_commits}
+    if given_resolutions:
         data["hints"] = [
-            "no decision is kept until all are made: give them in one call, those of this call too; what is "
-            "still in 'conflicts' was not decided, or what was decided cannot stand there"
+            "no resolution is stored until all conflicts are resolved: send all in one call, including those "
+            "of this call; a conflict in 'conflicts' has no resolution, or an invalid one"
         ]
     return Answer(data, is_error=True)
 
 
 def _invalid_resolution_error(
-    context: Context, proposal: Proposal, error: WorkspaceError, given: Given
+    context: Context, proposal: Proposal, error: WorkspaceError, arguments: CallArguments
 ) -> Answer:
-    """Return the error of a refresh with a decision that cannot be, and a call that decides all conflicts."""
+    """Return the error of a refresh with an invalid resolution, and a call that resolves all conflicts."""
     from tools.proposals.conflicts import conflicts_data, suggest_resolutions
 
-    target = context.workspace.git.tip(proposal.words.target)
-    conflicts = context.workspace.reviewing().conflicts(proposal, target)
-    data = error_response(error, TOOL, given, None, offered=context.tools)
-    seen = {"commit": commit_of(context, proposal), "target_commit": target}
+    target_commit = context.workspace.git.tip(proposal.content.target)
+    conflicts = context.workspace.reviewing().conflicts(proposal, target_commit)
+    data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
+    seen_commits = {"commit": commit_of(context, proposal), "target_commit": target_commit}
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:
-        # Shown anew: what the call was made on may be another by now.
-        shown = conflicts_data(conflicts, context.text_characters // 2)
-        data |= shown
-        example |= {"resolutions": suggest_resolutions(shown["conflicts"]), **seen}
-    return Answer({**data, **seen, "example": example}, is_error=True)
+        # The conflicts are shown again, because they may have changed since the call.
+        conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
+        data |= conflict_fields
+        example |= {"resolutions": suggest_resolutions(conflict_fields["conflicts"]), **seen_commits}
+    return Answer({**data, **seen_commits, "example": example}, is_error=True)
 
 
 TOOL = Tool(
     name="update_proposal",
     title="Act on a proposal",
     toolset="proposals",
-    description="Submit, comment on, refresh, review, merge, close or reopen a proposal. {proposal} tells "
-    "what is possible now.",
+    description="Submit, comment on, refresh, review, merge, close or reopen a proposal. {proposal} lists "
+    "the possible actions.",
     arguments=UpdateProposalArguments,
     run=_run,
     usage=_usage,

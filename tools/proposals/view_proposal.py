@@ -1,6 +1,6 @@
-"""view_proposal: the proposals there are; or one, with what it changes, what is said, and what is missing.
+"""view_proposal: lists proposals, or shows one with its changes, discussion and merge requirements.
 
-The list of proposals: the newest first, a page at a time, of one state or of all.
+A list has the proposals of one state or of all, newest first, page by page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, resolve_target
 from tools.errors import escape_invisible
-from tools.pages import cut_text, read_place, write_place
+from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import allowed_actions, describe_proposal, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import first_write_step, overlaps_of
@@ -21,82 +21,84 @@ from workspace.nearest import find_nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.errors import WorkspaceError
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
 
 STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "any")
-"""What the list can be asked for."""
+"""The values of the filter `state`."""
 
 
-def list_proposals(context: Context, asked: ViewProposalArguments, usage: Mapping[str, object]) -> Answer:
-    """Return a page of the proposals, the one that was opened last first.
+def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapping[str, object]) -> Answer:
+    """Return a page of the proposals, newest first.
 
     Raises InvalidArguments, StaleCursor.
     """
-    state = asked.state or "any"
+    state = request.state or "any"
     if state not in STATES:
-        near = find_nearest(state, STATES)
-        fix = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(STATES)}."
-        raise InvalidArguments(f"no state '{state[:50]}'", fix=fix, field="state", nearest=near)
-    every = context.workspace.proposing().all()
-    found = [one for one in every if _has_state(one, state)]
-    search = ["proposals", state]
+        nearest = find_nearest(state, STATES)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(STATES)}."
+        raise InvalidArguments(f"unknown state '{state[:50]}'", fix=fix, field="state", nearest=nearest)
+    proposals = context.workspace.proposing().list_all()
+    matching = [entry for entry in proposals if _has_state(entry, state)]
+    criteria = ["proposals", state]
     first = 0
-    if asked.cursor is not None:
-        # By what was shown last, so that a proposal that is opened meanwhile moves nothing.
-        last = read_place(asked.cursor, None, search)
-        first = sum(_place(one) >= last for one in found)
-    page = found[first : first + asked.limit]
-    is_end = first + len(page) >= len(found)
-    cursor = None if is_end else write_place(_place(page[-1]), None, search)
+    if request.cursor is not None:
+        # The cursor names the last entry, so that a new proposal does not shift the pages.
+        previous = read_list_cursor(request.cursor, None, criteria)
+        first = sum(_sort_key(entry) >= previous for entry in matching)
+    page = matching[first : first + request.limit]
+    is_end = first + len(page) >= len(matching)
+    cursor = None if is_end else write_list_cursor(_sort_key(page[-1]), None, criteria)
     data: Data = {
-        "proposals": [summarize_proposal(one) for one in page],
-        "total": len(found),
-        "states": {name: sum(one.state.value == name for one in every) for name in STATES if name != "any"},
+        "proposals": [summarize_proposal(entry) for entry in page],
+        "total": len(matching),
+        "states": {
+            name: sum(entry.state.value == name for entry in proposals) for name in STATES if name != "any"
+        },
         "next_cursor": cursor,
         "commit": context.workspace.tip(),
         "usage": dict(usage),
     }
-    return Answer({**data, "next_step": _after_list(context, page, cursor, asked)})
+    return Answer({**data, "next_step": _list_next_step(context, page, cursor, request)})
 
 
 def _has_state(proposal: Proposal, state: str) -> bool:
-    """Return True if a proposal is listed; "open" are all that have not ended, as on the command line."""
+    """Return True if a proposal has a state; "open" includes all states that have not ended."""
     if state == "open":
         return proposal.is_open
     return state == "any" or proposal.state.value == state
 
 
-def _place(proposal: Proposal) -> str:
-    """Return where a proposal stands in the list; a later one has the greater place."""
-    return f"{proposal.words.opened.isoformat(timespec='milliseconds')} {proposal.id}"
+def _sort_key(proposal: Proposal) -> str:
+    """Return the sort key of a proposal in the list; a newer proposal has a greater key."""
+    return f"{proposal.content.opened_at.isoformat(timespec='milliseconds')} {proposal.id}"
 
 
-def _after_list(
-    context: Context, page: Sequence[Proposal], cursor: str | None, asked: ViewProposalArguments
+def _list_next_step(
+    context: Context, page: Sequence[Proposal], cursor: str | None, request: ViewProposalArguments
 ) -> NextStep:
     if cursor is not None:
-        fields = asked.model_dump(exclude_unset=True, exclude_none=True, exclude={"cursor"})
+        fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"cursor"})
         return NextStep("See more with ", call("view_proposal", **fields, cursor=cursor))
     if page:
-        best = next((one for one in page if one.is_open), page[0])
-        return NextStep("Look at one with ", call("view_proposal", proposal=best.id))
-    if asked.state is not None and asked.state != "any":
-        return NextStep(f"None is {asked.state}; see all with ", call("view_proposal"))
+        best = next((proposal for proposal in page if proposal.is_open), page[0])
+        return NextStep("View one with ", call("view_proposal", proposal=best.id))
+    if request.state is not None and request.state != "any":
+        return NextStep(f"No proposal is {request.state}; list all with ", call("view_proposal"))
     if context.offers("create_proposal"):
-        return NextStep("None was opened yet; open one with ", call("create_proposal"))
-    return NextStep("None was opened yet; look again with ", call("view_proposal"))
+        return NextStep("There are no proposals yet; open one with ", call("create_proposal"))
+    return NextStep("There are no proposals yet; list them again with ", call("view_proposal"))
 
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
-_OF_ONE = ("file", "slug", "comments", "comment", "reviews", "offset")
-_COMMENTS = 5
-_DESCRIPTION = 5_000
-_COMMENTS_ROOM = 12_000  # bytes
-_LEAST_ROOM = 5_000  # of changes
+_SINGLE_PROPOSAL_FIELDS = ("file", "slug", "comments", "comment", "reviews", "offset")
+_MAX_COMMENTS = 5
+_MAX_DESCRIPTION_CHARACTERS = 5_000
+_MAX_COMMENTS_BYTES = 12_000  # bytes
+_MIN_CHANGES_CHARACTERS = 5_000  # of changes
 
 
 class ViewProposalArguments(Arguments):
@@ -106,7 +108,7 @@ class ViewProposalArguments(Arguments):
     file: str | None = Field(None, description="Only this document's changes and comments, in full")
     slug: str | None = Field(None, description="Only this section's")
     comments: Boolean = Field(False, description="All comments, instead of the changes")
-    comment: str | None = Field(None, description="Only this comment or review, whole, with its answers")
+    comment: str | None = Field(None, description="Only this comment or review, in full, with its replies")
     reviews: Boolean = Field(False, description="All reviews, instead of the changes")
     state: str | None = Field(
         None, description=f"Of the list: {', '.join(STATES)}; open: not ended; default: any"
@@ -115,99 +117,106 @@ class ViewProposalArguments(Arguments):
     cursor: str | None = Field(None, description="next_cursor of the last page")
     offset: Natural | None = Field(
         None,
-        description="Character to go on from: of the changes, with file; of a comment; of the description",
+        description="Character to continue from: of the changes, with file; of a comment; of the description",
     )
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "list": "Call with {state?} for the proposals, the newest first",
-        "one": "Call with {proposal} for its changes, checks, reviews, comments, and what it lacks",
-        "part": "Call with {proposal, file, slug?} for what changes in one document or section",
+        "one": "Call with {proposal} for its changes, checks, reviews, comments and merge requirements",
+        "part": "Call with {proposal, file, slug?} for the changes of one document or section",
         "comments": "Call with {proposal, comments: true, file?, slug?} for all comments, "
         "{proposal, reviews: true} for all reviews",
-        "words": "Call with {proposal, comment: ID} for one of them whole, "
+        "words": "Call with {proposal, comment: ID} for one of them in full, "
         "{proposal, offset} for the rest of the description",
         "pages": f"limit is 1 to {MAX_LIMIT}; cursor is the next_cursor of the page before",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    if "state" in given and "proposal" not in given:
-        return {"state": "open", **arguments_of(given, ("state",))}
-    if "proposal" not in given:
-        return {}  # which lists those that can be named
-    return arguments_of(given, ("proposal", "file", "slug"))
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    if "state" in arguments and "proposal" not in arguments:
+        return {"state": "open", **arguments_of(arguments, ("state",))}
+    if "proposal" not in arguments:
+        return {}  # this call lists the valid names
+    return arguments_of(arguments, ("proposal", "file", "slug"))
 
 
 def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    found = error.details.get("candidates")
-    near = found[0] if isinstance(found, list) and found else None
+    candidates = error.details.get("candidates")
+    nearest = candidates[0] if isinstance(candidates, list) and candidates else None
     if error.code == "PROPOSAL_NOT_FOUND":
-        return {"proposal": near} if near else {}
+        return {"proposal": nearest} if nearest else {}
     if error.code == "COMMENT_NOT_FOUND":
-        return {"proposal": example["proposal"], **({"comment": near} if near else {"comments": True})}
+        return {"proposal": example["proposal"], **({"comment": nearest} if nearest else {"comments": True})}
     if error.code == "NOT_CHANGED":
         field = str(error.details["field"])
-        left = {name: value for name, value in example.items() if name != field}
-        return {**left, field: near} if near else {"proposal": example["proposal"]}
+        other_fields = {name: value for name, value in example.items() if name != field}
+        return {**other_fields, field: nearest} if nearest else {"proposal": example["proposal"]}
     return example
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(ViewProposalArguments, given)
-    if not asked.proposal:
-        _check_list(asked)
-        return list_proposals(context, asked, _usage(given))
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(ViewProposalArguments, arguments)
+    if not request.proposal:
+        _check_list(request)
+        return list_proposals(context, request, _usage(arguments))
     proposing = context.workspace.proposing()
-    proposal = proposing.one(asked.proposal)
-    if asked.state is not None:
+    proposal = proposing.find(request.proposal)
+    if request.state is not None:
         raise InvalidArguments(
-            "'state' filters the list, and one proposal is named",
-            fix="Leave out 'state', or 'proposal'.",
+            "'state' and 'proposal' cannot be combined",
+            fix="Omit 'state', or omit 'proposal' to list proposals.",
             field="state",
         )
-    if asked.comment or asked.reviews or asked.comments or (asked.offset is not None and not asked.file):
-        return _view_discussion(context, proposal, asked)
-    if asked.file:
-        return _view_part(context, proposal, asked)
-    return _view_whole(context, proposal, asked)
+    if (
+        request.comment
+        or request.reviews
+        or request.comments
+        or (request.offset is not None and not request.file)
+    ):
+        return _view_discussion(context, proposal, request)
+    if request.file:
+        return _view_part(context, proposal, request)
+    return _view_whole(context, proposal, request)
 
 
-def _check_list(asked: ViewProposalArguments) -> None:
-    """Raise InvalidArguments for a field that only one proposal can have."""
-    for field in _OF_ONE:
-        if getattr(asked, field) not in (None, False):
+def _check_list(request: ViewProposalArguments) -> None:
+    """Raise InvalidArguments for a field that requires a proposal."""
+    for field in _SINGLE_PROPOSAL_FIELDS:
+        if getattr(request, field) not in (None, False):
             raise InvalidArguments(
-                f"'{field}' is given, and no proposal", fix="Give 'proposal' too.", field="proposal"
+                f"'{field}' requires 'proposal'", fix="Give 'proposal' too.", field="proposal"
             )
 
 
-def _view_discussion(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
-    """Return what is said of it, without what it changes."""
+def _view_discussion(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
+    """Return the discussion of a proposal without its changes."""
     from tools.proposals import discussion
 
-    if asked.comment:
+    if request.comment:
         return discussion.view_comment(
-            context, proposal, asked.comment, asked.offset, asked.limit, asked.cursor
+            context, proposal, request.comment, request.offset, request.limit, request.cursor
         )
-    if asked.reviews:
-        return discussion.view_reviews(context, proposal, asked.limit, asked.cursor)
-    if asked.comments:
-        place = (asked.file or None, asked.slug or None)
-        return discussion.view_comments(context, proposal, place, asked.limit, asked.cursor)
-    return discussion.view_description(context, proposal, asked.offset or 0)
+    if request.reviews:
+        return discussion.view_reviews(context, proposal, request.limit, request.cursor)
+    if request.comments:
+        location = (request.file or None, request.slug or None)
+        return discussion.view_comments(context, proposal, location, request.limit, request.cursor)
+    return discussion.view_description(context, proposal, request.offset or 0)
 
 
 def _remaining_budget(context: Context, data: Data) -> int:
-    """Return the room for changes beside what else is told, all of which goes out as data and as Markdown."""
+    """Return the remaining characters for changes; an answer is sent as data and as Markdown."""
     from tools.proposals.changes import MAX_PAGE_CHARACTERS
     from tools.proposals.comments import size_of
 
-    return max(_LEAST_ROOM, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - size_of(data)))
+    return max(
+        _MIN_CHANGES_CHARACTERS, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - size_of(data))
+    )
 
 
-def _view_whole(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
     from tools.proposals.changes import commits_data, render_changes
     from tools.proposals.comments import comments_cursor, comments_page
     from tools.proposals.discussion import comments_call
@@ -215,94 +224,96 @@ def _view_whole(context: Context, proposal: Proposal, asked: ViewProposalArgumen
     from tools.proposals.review_state import review_state
 
     changes = context.workspace.reviewing().changes(proposal)
-    search = ["changes", proposal.id, changes.base, changes.tip]
-    first = int(read_place(asked.cursor, None, search)) if asked.cursor is not None else 0
+    criteria = ["changes", proposal.id, changes.base, changes.tip]
+    first = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
     data = describe_proposal(proposal)
     if first == 0:
-        data["description"], rest = cut_text(escape_invisible(proposal.words.description), 0, _DESCRIPTION)
-        if rest is not None:
-            data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=rest))
+        data["description"], next_offset = cut_text(
+            escape_invisible(proposal.content.description), 0, _MAX_DESCRIPTION_CHARACTERS
+        )
+        if next_offset is not None:
+            data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=next_offset))
         data |= review_state(context, proposal)
         data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
         data |= commits_data(context, proposal)
         everywhere = (None, None)
-        said = comments_page(context, proposal, 0, _COMMENTS, everywhere, _COMMENTS_ROOM)
-        data |= {"comments": said.threads, "comments_total": said.total}
-        if said.next is not None:
-            after = comments_cursor(proposal, everywhere, said.next)
-            data["comments_rest"] = str(comments_call(proposal, everywhere, after))
+        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, everywhere, _MAX_COMMENTS_BYTES)
+        data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
+        if threads_page.next is not None:
+            next_cursor = comments_cursor(proposal, everywhere, threads_page.next)
+            data["comments_rest"] = str(comments_call(proposal, everywhere, next_cursor))
     page = render_changes(context, changes, proposal.id, first, _remaining_budget(context, data))
-    cursor = None if page.next is None else write_place(str(page.next), None, search)
+    cursor = None if page.next is None else write_list_cursor(str(page.next), None, criteria)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
         data["changes"]["reason"] = escape_invisible(changes.reason)
     if cursor is not None:
-        step = NextStep("See more of it with ", call("view_proposal", proposal=proposal.id, cursor=cursor))
+        step = NextStep("See more changes with ", call("view_proposal", proposal=proposal.id, cursor=cursor))
     elif first > 0:
         step = NextStep(
-            "These are all changes; see where it stands with ", call("view_proposal", proposal=proposal.id)
+            "These are all changes; see its state with ", call("view_proposal", proposal=proposal.id)
         )
     else:
-        step = _after_one(context, proposal, data)
+        step = _proposal_next_step(context, proposal, data)
     data |= {"commit": changes.tip or context.workspace.tip(), "next_step": step}
     return Answer(data, text=render_page(data, page.markdown))
 
 
-def _view_part(context: Context, proposal: Proposal, asked: ViewProposalArguments) -> Answer:
+def _view_part(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
     from tools.proposals.changes import render_change
     from tools.proposals.comments import comments_cursor, comments_page
     from tools.proposals.discussion import comments_call
     from tools.proposals.page import render_page
 
     changes = context.workspace.reviewing().changes(proposal)
-    file, slug = str(asked.file), asked.slug
+    file, slug = str(request.file), request.slug
     if changes.tip is not None:
         file, slug = resolve_target(context.workspace.snapshot(changes.tip), file, slug)
-    place = (file, slug or None)
-    said = comments_page(context, proposal, 0, asked.limit, place, _COMMENTS_ROOM)
-    data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": said.threads}
-    if said.next is not None:
-        after = comments_cursor(proposal, place, said.next)
-        data["comments_rest"] = str(comments_call(proposal, place, after))
-    page = render_change(context, changes, file, slug, asked.offset or 0, _remaining_budget(context, data))
+    location = (file, slug or None)
+    threads_page = comments_page(context, proposal, 0, request.limit, location, _MAX_COMMENTS_BYTES)
+    data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": threads_page.threads}
+    if threads_page.next is not None:
+        next_cursor = comments_cursor(proposal, location, threads_page.next)
+        data["comments_rest"] = str(comments_call(proposal, location, next_cursor))
+    page = render_change(context, changes, file, slug, request.offset or 0, _remaining_budget(context, data))
     named = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next is not None:
         step = NextStep("Read on with ", call("view_proposal", **named, offset=page.next))
     elif context.offers("update_proposal") and proposal.is_open:
-        step = NextStep(
-            "Say what you think of it: ", call("update_proposal", action="comment", text="…", **named)
-        )
+        step = NextStep("Add a comment: ", call("update_proposal", action="comment", text="…", **named))
     else:
-        step = NextStep("See all of it with ", call("view_proposal", proposal=proposal.id))
+        step = NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
     data |= {"changes": page.data, "next_offset": page.next, "commit": commit, "next_step": step}
     return Answer(data, text=render_page(data, page.markdown))
 
 
-def _after_one(context: Context, proposal: Proposal, data: Data) -> NextStep:
-    """Return what follows from how it stands."""
+def _proposal_next_step(context: Context, proposal: Proposal, data: Data) -> NextStep:
+    """Return the next step for the state of a proposal."""
     view = call("view_proposal")
     if not context.offers("update_proposal"):
-        return NextStep("A person acts on it with docyard proposals; see the others with ", view)
-    act: Data = {"proposal": proposal.id}
+        return NextStep("A person acts on it with docyard proposals; see the other proposals with ", view)
+    fields: Data = {"proposal": proposal.id}
     if data.get("conflicts"):
         from tools.proposals.conflicts import suggest_resolutions
 
-        seen = {"commit": proposal.tip, "target_commit": data["target_commit"]}
-        act |= {"action": "refresh", "resolutions": suggest_resolutions(data["conflicts"]), **seen}
-        return NextStep("Decide the conflicts with ", call("update_proposal", **act))
+        seen_commits = {"commit": proposal.tip, "target_commit": data["target_commit"]}
+        fields |= {"action": "refresh", "resolutions": suggest_resolutions(data["conflicts"]), **seen_commits}
+        return NextStep("Resolve the conflicts with ", call("update_proposal", **fields))
     missing = data.get("missing", ())
     if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
         return first_write_step(context, proposal.id)
     if any(block["code"] == "NEEDS_REFRESH" for block in missing):
-        return NextStep("Bring both together with ", call("update_proposal", **act, action="refresh"))
+        return NextStep("Refresh it with ", call("update_proposal", **fields, action="refresh"))
     if proposal.state.value == "draft":
-        return NextStep("Ask for a review with ", call("update_proposal", **act, action="submit"))
+        return NextStep("Request a review with ", call("update_proposal", **fields, action="submit"))
     if proposal.is_open and not missing and not data.get("demands"):
-        return NextStep("Merge it with ", call("update_proposal", **act, action="merge", commit=proposal.tip))
+        return NextStep(
+            "Merge it with ", call("update_proposal", **fields, action="merge", commit=proposal.tip)
+        )
     if "comment" in allowed_actions(proposal) and proposal.state.value != "merged":
-        return NextStep("Say something: ", call("update_proposal", **act, action="comment", text="…"))
-    return NextStep("See the others with ", view)
+        return NextStep("Add a comment: ", call("update_proposal", **fields, action="comment", text="…"))
+    return NextStep("See the other proposals with ", view)
 
 
 TOOL = Tool(
@@ -310,7 +321,7 @@ TOOL = Tool(
     title="View proposals",
     toolset="proposals",
     description="List proposals ({}), or view one: state, changed sections before and after, conflicts, "
-    "checks, reviews, comments, overlaps with others, and what is missing to merge it.",
+    "checks, reviews, comments, overlaps with others, and merge requirements.",
     arguments=ViewProposalArguments,
     run=_run,
     usage=_usage,

@@ -1,9 +1,9 @@
-"""The tools that read files within a budget, in the order in which a client sees them.
+"""The tools that read files within a budget of tokens, in the order of a client's list.
 
-list_sections.py  list_sections: the table of contents of a text, as addresses that read_section takes
-read_section.py   read_section: the exact source of one section, found by its address, number, heading or …
-smart_read.py     smart_read: a file in full where it is short, else a summary that names every section of …
-texts.py          which text, and which section of it, a call means
+list_sections.py  list_sections: lists the sections of a file
+read_section.py   read_section: returns the source of one section
+smart_read.py     smart_read: returns a short file in full, and a summary of a long one
+texts.py          the text and the section that a call names
 """
 
 from tools.reading.list_sections import TOOL as LIST_SECTIONS

@@ -1,4 +1,4 @@
-"""list_sections: the table of contents of a text, as addresses that read_section takes."""
+"""list_sections: lists the sections of a file, as addresses for read_section."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.writer import arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.texts.headings import OutlineEntry
     from workspace.texts.text_file import TextFile
 
@@ -33,30 +33,30 @@ class ListSectionsArguments(Arguments):
     cursor: str | None = Field(None, description="Next page: the cursor of the last answer")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "sections": f"Call with {{file_path, ref?, limit?}}; limit is 1 to {MAX_LISTED}",
-        "page": "Call with the cursor of an answer, and otherwise the same fields, for what follows",
+        "page": "Call with the cursor of an answer and the same other fields for the next page",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"file_path": "guides/retries.md", **arguments_of(given, ("file_path", "ref"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"file_path": "guides/retries.md", **arguments_of(arguments, ("file_path", "ref"))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    from tools.pages import read_place, write_place
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    from tools.pages import read_list_cursor, write_list_cursor
     from tools.reading.texts import open_text
     from workspace.texts.tokens import get_tokenizer
 
-    asked = read(ListSectionsArguments, given)
-    place = ReadContext.at(context, asked.ref)
-    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
-    text, outline, entry, _ = opened
+    request = read(ListSectionsArguments, arguments)
+    read_context = ReadContext.at(context, request.ref)
+    opened_text = open_text(context.workspace.moves, read_context.snapshot, request.file_path)
+    text, outline, entry, _ = opened_text
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
-    search = ["sections", text.path, entry.address if entry else None]
-    first = int(read_place(asked.cursor, text.blob, search)) if asked.cursor else 0
-    page = _select_fitting(entries[first : first + asked.limit], context.text_characters)
+    criteria = ["sections", text.path, entry.address if entry else None]
+    first = int(read_list_cursor(request.cursor, text.blob, criteria)) if request.cursor else 0
+    page = _select_fitting(entries[first : first + request.limit], context.text_characters)
     last = first + len(page)
     data: Data = {
         "sections": [section_name(item) for item in page],
@@ -68,18 +68,20 @@ def _run(context: Context, given: Given) -> Answer:
         "tokenizer": get_tokenizer(),
     }
     if last < len(entries):
-        data["cursor"] = write_place(str(last), text.blob, search)
-    return opened.answer(place, data, _next_step(place, text, page, asked, data.get("cursor")))
+        data["cursor"] = write_list_cursor(str(last), text.blob, criteria)
+    return opened_text.answer(
+        read_context, data, _next_step(read_context, text, page, request, data.get("cursor"))
+    )
 
 
-def _select_fitting(entries: Sequence[OutlineEntry], most: int) -> Sequence[OutlineEntry]:
-    """Return so many of the entries as have at most so many characters, at least one."""
+def _select_fitting(entries: Sequence[OutlineEntry], max_characters: int) -> Sequence[OutlineEntry]:
+    """Return the first entries that fit into a number of characters, at least one."""
     sizes = accumulate(2 * len(section_name(entry)) + len(shorten_title(entry.title)) for entry in entries)
-    return entries[: max(sum(size <= most for size in sizes), 1)]
+    return entries[: max(sum(size <= max_characters for size in sizes), 1)]
 
 
 def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
-    """Return an entry of the outline; `tokens` are those of what read_section gives for it."""
+    """Return an entry of the outline; `tokens` counts the text that read_section returns for it."""
     from workspace.texts.tokens import count_tokens
 
     return {
@@ -93,30 +95,31 @@ def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
 
 
 def _note(count: int, first: int, last: int) -> str:
-    note = "Give one of 'sections' to read_section as section_heading; a section holds its subsections"
+    note = "Give one of 'sections' to read_section as section_heading; a section includes its subsections"
     if last - first < count:
         return f"{note}. These are {first + 1:,} to {last:,} of {count:,}"
     return note
 
 
 def _next_step(
-    place: ReadContext,
+    read_context: ReadContext,
     text: TextFile,
     page: Sequence[OutlineEntry],
-    asked: ListSectionsArguments,
+    request: ListSectionsArguments,
     cursor: str | None,
 ) -> NextStep:
     if cursor:
-        limit = {} if asked.limit == MAX_LISTED else {"limit": asked.limit}
-        more = place.call("list_sections", file_path=asked.file_path, **limit, cursor=cursor)
+        limit = {} if request.limit == MAX_LISTED else {"limit": request.limit}
+        more = read_context.call("list_sections", file_path=request.file_path, **limit, cursor=cursor)
         return NextStep("List the next sections with ", more)
     if not page:
         return NextStep(
-            "Read it with ", place.call("smart_read", file_path=text.path), ": it has no sections"
+            "Read it with ", read_context.call("smart_read", file_path=text.path), ": it has no sections"
         )
     first = next((entry for entry in page if entry.level), page[0])
     return NextStep(
-        "Read one: ", place.call("read_section", file_path=text.path, section_heading=section_name(first))
+        "Read one: ",
+        read_context.call("read_section", file_path=text.path, section_heading=section_name(first)),
     )
 
 

@@ -1,4 +1,4 @@
-"""read_section: the exact source of one section, found by its address, number, heading or its beginning."""
+"""read_section: returns the source of one section, by its address, its number, or its heading."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from tools.pages import TextPart
     from tools.reading.texts import OpenedText
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.texts.headings import OutlineEntry
 
-_DEEPEST = 6
+_MAX_HEADING_LEVEL = 6
 
 
 class ReadSectionArguments(Arguments):
@@ -30,59 +30,61 @@ class ReadSectionArguments(Arguments):
     file_path: str = Field(description="Path to file")
     section_heading: str = Field(description="Heading to search for (e.g., '3.1', 'Methods', 'Introduction')")
     ref: str | None = Field(None, description=REF)
-    offset: Natural | None = Field(None, description="Character to go on from in a long section")
+    offset: Natural | None = Field(None, description="Character to continue from in a long section")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "section": "Call with {file_path, section_heading, ref?}: section_heading is an address from "
-        "list_sections, a number such as '3.1', a heading, or how one begins",
-        "rest": "Call with the offset of an answer that was truncated for what follows",
+        "list_sections, a number such as '3.1', a heading, or the beginning of one",
+        "rest": "Call with the offset of a truncated answer for the next part",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
+def _example(arguments: CallArguments) -> dict[str, Any]:
     return {
         "file_path": "guides/retries.md",
         "section_heading": "backoff-strategy",
-        **arguments_of(given, ("file_path", "section_heading", "ref")),
+        **arguments_of(arguments, ("file_path", "section_heading", "ref")),
     }
 
 
-def _run(context: Context, given: Given) -> Answer:
-    from tools.pages import cut_part, shown_lines
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    from tools.pages import cut_part, number_shown_lines
     from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
-    asked = read(ReadSectionArguments, given)
-    place = ReadContext.at(context, asked.ref)
-    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path, asked.section_heading)
-    text, outline, entry, _ = opened
+    request = read(ReadSectionArguments, arguments)
+    read_context = ReadContext.at(context, request.ref)
+    opened_text = open_text(
+        context.workspace.moves, read_context.snapshot, request.file_path, request.section_heading
+    )
+    text, outline, entry, _ = opened_text
     if entry is None:
         raise InvalidArguments(
             "'section_heading' is empty",
-            fix=f"Give an address, a number or a heading; {place.call('list_sections', file_path=text.path)} "
-            "shows them.",
+            fix="Give an address, a number or a heading; list them with "
+            f"{read_context.call('list_sections', file_path=text.path)}.",
             field="section_heading",
         )
-    offset = asked.offset or 0
+    offset = request.offset or 0
     limit = context.text_tokens
     part = cut_part(text, outline.entries, entry.start, entry.tree_end, offset, tokens=limit)
-    before = text.text(entry.start, entry.tree_end)[:offset] if offset else ""
+    prefix = text.text(entry.start, entry.tree_end)[:offset] if offset else ""
     if offset and not part.text:
         raise InvalidArguments(
-            "'offset' is behind the end of the section",
-            fix="Leave out 'offset' to read from its beginning.",
+            "'offset' is after the end of the section",
+            fix="Omit 'offset' to read from its beginning.",
             field="offset",
         )
-    first, last = shown_lines(entry.first_line, before, part.text)
+    first, last = number_shown_lines(entry.first_line, prefix, part.text)
     data: Data = {
         "content": part.text,
         "type": "section",
         "section": section_name(entry),
         "heading": shorten_title(entry.title),
         "number": entry.number,
-        "heading_level": min(max(entry.level, 1), _DEEPEST),
+        "heading_level": min(max(entry.level, 1), _MAX_HEADING_LEVEL),
         "tokens": count_tokens(part.text),
         "tokenizer": get_tokenizer(),
         "start_line": first,
@@ -90,28 +92,33 @@ def _run(context: Context, given: Given) -> Answer:
         "lines": [entry.first_line, entry.end_line],
         "path": text.path,
     }
-    if part.rest is not None:
-        data |= {"truncated": True, "offset": part.rest}
-    opened.shows(context, part)
-    return opened.answer(place, data, _next_step(place, opened, entry, part))
+    if part.next_offset is not None:
+        data |= {"truncated": True, "offset": part.next_offset}
+    opened_text.record_seen(context, part)
+    return opened_text.answer(read_context, data, _next_step(read_context, opened_text, entry, part))
 
 
 def _next_step(
-    place: ReadContext, opened: OpenedText, entry: OutlineEntry, part: TextPart[OutlineEntry]
+    read_context: ReadContext, opened_text: OpenedText, entry: OutlineEntry, part: TextPart[OutlineEntry]
 ) -> NextStep:
-    path = opened.text.path
-    if part.rest is not None:
-        rest = place.rest(
-            "read_section", file_path=path, section_heading=section_name(entry), offset=part.rest
+    path = opened_text.text.path
+    if part.next_offset is not None:
+        rest_call = read_context.rest_call(
+            "read_section", file_path=path, section_heading=section_name(entry), offset=part.next_offset
         )
-        return NextStep("Read the rest with ", rest)
-    if following := next((item for item in opened.outline.entries if item.start >= entry.tree_end), None):
+        return NextStep("Read the rest with ", rest_call)
+    if next_entry := next(
+        (item for item in opened_text.outline.entries if item.start >= entry.tree_end), None
+    ):
         return NextStep(
-            "Read on: ", place.call("read_section", file_path=path, section_heading=section_name(following))
+            "Read on: ",
+            read_context.call("read_section", file_path=path, section_heading=section_name(next_entry)),
         )
-    if len(opened.outline.entries) == 1 and place.context.offers("list_documents"):
-        return NextStep("Look at others with ", place.call("list_documents"), ": this is all of the file")
-    return NextStep("See all sections with ", place.call("list_sections", file_path=path))
+    if len(opened_text.outline.entries) == 1 and read_context.context.offers("list_documents"):
+        return NextStep(
+            "See other documents with ", read_context.call("list_documents"), ": the file ends here"
+        )
+    return NextStep("See all sections with ", read_context.call("list_sections", file_path=path))
 
 
 TOOL = Tool(

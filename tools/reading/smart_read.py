@@ -1,4 +1,4 @@
-"""smart_read: a file in full where it is short, else a summary that names every section of it."""
+"""smart_read: returns a short file in full, and a summary with the names of all sections of a long one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from tools.arguments import (
-    LEAST_BUDGET,
-    MOST_BUDGET,
+    MAX_BUDGET,
+    MIN_BUDGET,
     REF,
     Arguments,
     Budget,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.reading.texts import OpenedText
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.errors import WorkspaceError
     from workspace.snapshot.snapshot import Snapshot
     from workspace.texts.summaries.summary import Summary
@@ -54,21 +54,21 @@ class SmartReadArguments(Arguments):
     ref: str | None = Field(None, description=REF)
     threshold: Integer = Field(THRESHOLD, description="Tokens from which auto summarizes", ge=1)
     budget: Budget | None = Field(None, description="Tokens that a summary may have")
-    offset: Natural | None = Field(None, description="Character to go on from in a long text")
+    offset: Natural | None = Field(None, description="Character to continue from in a long text")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "auto": "Call with {file_path, ref?, threshold?}: the text if it is shorter than threshold, else a "
         "summary",
         "summary": 'Call with {file_path, mode: "summary", summary_style?, budget?}; summary_style is '
-        f"structured, outline or lead, budget {LEAST_BUDGET} to {MOST_BUDGET:,} tokens",
+        f"structured, outline or lead, budget {MIN_BUDGET} to {MAX_BUDGET:,} tokens",
         "full": 'Call with {file_path, mode: "full", offset?}; offset is that of a truncated answer',
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    example = arguments_of(given, ("file_path", "mode", "summary_style", "ref"))
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    example = arguments_of(arguments, ("file_path", "mode", "summary_style", "ref"))
     for field in ("mode", "summary_style"):
         if not example.get(field):
             example.pop(field, None)
@@ -81,91 +81,103 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
     return with_existing_text(example, error, snapshot)
 
 
-def _run(context: Context, given: Given) -> Answer:
+def _run(context: Context, arguments: CallArguments) -> Answer:
     from tools.reading.texts import open_text
     from workspace.texts.summaries.summary import check_style
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
-    asked = read(SmartReadArguments, given)
-    check_style(asked.summary_style)
-    if asked.offset is not None and asked.mode == "summary":
+    request = read(SmartReadArguments, arguments)
+    check_style(request.summary_style)
+    if request.offset is not None and request.mode == "summary":
         raise InvalidArguments(
-            "'offset' goes on in a full text, and a summary is asked for",
-            fix="Leave out 'offset', or send mode: \"full\".",
+            "'offset' cannot be combined with mode: \"summary\"",
+            fix="Omit 'offset', or send mode: \"full\".",
             field="offset",
         )
-    place = ReadContext.at(context, asked.ref)
-    opened = open_text(context.workspace.moves, place.snapshot, asked.file_path)
-    if opened.entry is not None and opened.moved_to is None:
-        path, address = opened.text.path, section_name(opened.entry)
-        section = place.call("read_section", file_path=path, section_heading=address)
+    read_context = ReadContext.at(context, request.ref)
+    opened_text = open_text(context.workspace.moves, read_context.snapshot, request.file_path)
+    if opened_text.entry is not None and opened_text.moved_to is None:
+        path, address = opened_text.text.path, section_name(opened_text.entry)
+        section = read_context.call("read_section", file_path=path, section_heading=address)
         raise InvalidArguments(
-            "'file_path' names a section, and files are read here",
-            fix=f"Read the section with {section}, or leave out what follows the #.",
+            "'file_path' must be the path of a file, without a section",
+            fix=f"Read the section with {section}, or omit the # and the text after it.",
             field="file_path",
         )
-    tokens = count_tokens(opened.text.text())
-    is_full = asked.mode == "full" or asked.offset is not None
-    if is_full or (asked.mode == "auto" and tokens < asked.threshold):
-        data, step = _full(place, opened, asked.offset or 0, tokens)
+    tokens = count_tokens(opened_text.text.text())
+    is_full = request.mode == "full" or request.offset is not None
+    if is_full or (request.mode == "auto" and tokens < request.threshold):
+        data, step = _full(read_context, opened_text, request.offset or 0, tokens)
     else:
-        data, step = _summary(place, opened, asked)
-    # Where a section was named that has moved, what was read is all of its file.
-    return opened._replace(entry=None).answer(place, data | {"tokenizer": get_tokenizer()}, step)
+        data, step = _summary(read_context, opened_text, request)
+    # For a moved section the complete file was read, so the answer names no section.
+    return opened_text._replace(entry=None).answer(read_context, data | {"tokenizer": get_tokenizer()}, step)
 
 
-def _full(place: ReadContext, opened: OpenedText, offset: int, tokens: int) -> tuple[Data, NextStep]:
-    """Return the text from a character on, as much of it as one answer takes, and the next step.
+def _full(
+    read_context: ReadContext, opened_text: OpenedText, offset: int, tokens: int
+) -> tuple[Data, NextStep]:
+    """Return the text from `offset`, up to the limit of an answer, and the next step.
 
-    `tokens` are those of all of it.
+    `tokens` is the size of the complete text.
     """
     from tools.pages import cut_part
     from workspace.texts.tokens import count_tokens
 
-    text, outline, _, _ = opened
+    text, outline, _, _ = opened_text
     if offset and offset >= len(text.text()):
         raise InvalidArguments(
-            "'offset' is behind the end of the file",
-            fix="Leave out 'offset' to read from the beginning.",
+            "'offset' is after the end of the file",
+            fix="Omit 'offset' to read from the beginning.",
             field="offset",
         )
-    limit = place.context.text_tokens
+    limit = read_context.context.text_tokens
     part = cut_part(text, outline.entries, 0, len(text.data), offset, tokens=limit)
-    is_whole = part.rest is None and not offset
+    is_complete = part.next_offset is None and not offset
     data: Data = {
         "content": part.text,
         "type": "full",
-        "tokens": tokens if is_whole else count_tokens(part.text),
+        "tokens": tokens if is_complete else count_tokens(part.text),
         "path": text.path,
     }
-    if not is_whole:
+    if not is_complete:
         data["original_tokens"] = tokens
-    opened.shows(place.context, part)
-    if part.rest is not None:
-        rest = place.rest("smart_read", file_path=text.path, mode="full", offset=part.rest)
-        return {**data, "truncated": True, "offset": part.rest}, NextStep("Read the rest with ", rest)
-    return data, _after_full(place, opened)
+    opened_text.record_seen(read_context.context, part)
+    if part.next_offset is not None:
+        rest_call = read_context.rest_call(
+            "smart_read", file_path=text.path, mode="full", offset=part.next_offset
+        )
+        return {**data, "truncated": True, "offset": part.next_offset}, NextStep(
+            "Read the rest with ", rest_call
+        )
+    return data, _after_full(read_context, opened_text)
 
 
-def _after_full(place: ReadContext, opened: OpenedText) -> NextStep:
-    text, outline, _, _ = opened
+def _after_full(read_context: ReadContext, opened_text: OpenedText) -> NextStep:
+    text, outline, _, _ = opened_text
     slug = outline.entries[-1].address if outline.entries else ""
-    if text.document is not None and place.writes("edit_document") and 0 < len(slug) <= MAX_ADDRESS:
-        change = place.change(
+    if (
+        text.document is not None
+        and read_context.offers_write("edit_document")
+        and 0 < len(slug) <= MAX_ADDRESS
+    ):
+        change = read_context.write_call(
             "edit_document", operation="append_content", file=text.path, slug=slug, content="…"
         )
         return NextStep("Add to it: ", change)
-    listed = place.call("list_sections", file_path=text.path)
-    return NextStep("See the addresses of its sections with ", listed)
+    listing = read_context.call("list_sections", file_path=text.path)
+    return NextStep("See the addresses of its sections with ", listing)
 
 
-def _summary(place: ReadContext, opened: OpenedText, asked: SmartReadArguments) -> tuple[Data, NextStep]:
+def _summary(
+    read_context: ReadContext, opened_text: OpenedText, request: SmartReadArguments
+) -> tuple[Data, NextStep]:
     from workspace.texts.summaries import wording
     from workspace.texts.summaries.summary import summarize
     from workspace.texts.tokens import count_tokens
 
-    text, outline, _, _ = opened
-    summary = summarize(text, outline, style=asked.summary_style, budget=asked.budget, count=count_tokens)
+    text, outline, _, _ = opened_text
+    summary = summarize(text, outline, style=request.summary_style, budget=request.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
     included, excluded = wording.measure_coverage(summary)
     data: Data = {
@@ -195,33 +207,33 @@ def _summary(place: ReadContext, opened: OpenedText, asked: SmartReadArguments) 
         },
         "budget": summary.budget,
     }
-    return data, _after_summary(place, opened, summary)
+    return data, _after_summary(read_context, opened_text, summary)
 
 
 def _sections(summary: Summary) -> Data:
-    """Return the addresses of the sections that the summary names, so many as an answer takes."""
+    """Return the addresses of the sections that the summary names, up to a maximum."""
     headers = [section_name(entry) for entry in summary.named[:MAX_HEADERS]]
-    named = len(summary.named)
-    if named == summary.sections:
+    named_count = len(summary.named)
+    if named_count == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
     else:
         note = (
-            f"{named:,} of {summary.sections:,} sections are named in 'content', the shallowest first: the "
-            "budget is too small for more; list_sections has them all"
+            f"'content' names {named_count:,} of {summary.sections:,} sections, the shallowest first, "
+            "because the budget is too small for more; list_sections lists all of them"
         )
-    if len(headers) < named:
-        note += f". These are the first {len(headers):,} addresses; 'content' has {named:,}"
+    if len(headers) < named_count:
+        note += f". These are the first {len(headers):,} of its {named_count:,} addresses"
     return {"count": summary.sections, "headers": headers, "note": note}
 
 
-def _after_summary(place: ReadContext, opened: OpenedText, summary: Summary) -> NextStep:
-    """Return the call for the longest section: most of what the summary leaves out stands there."""
-    text, outline, _, _ = opened
+def _after_summary(read_context: ReadContext, opened_text: OpenedText, summary: Summary) -> NextStep:
+    """Return the call for the longest section, which contains most of the omitted text."""
+    text, outline, _, _ = opened_text
     if len(outline.entries) == 1:
-        whole = place.call("smart_read", file_path=text.path, mode="full")
-        return NextStep("Read it in full with ", whole)
+        full_call = read_context.call("smart_read", file_path=text.path, mode="full")
+        return NextStep("Read it in full with ", full_call)
     longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = place.call("read_section", file_path=text.path, section_heading=section_name(longest))
+    section = read_context.call("read_section", file_path=text.path, section_heading=section_name(longest))
     return NextStep("Read the section that you need, such as the longest: ", section)
 
 

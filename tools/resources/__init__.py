@@ -1,8 +1,8 @@
-"""The resources of MCP: documents and sections that a host attaches and subscribes to.
+"""MCP resources: documents and sections that a host attaches and subscribes to.
 
-contents.py  the source that a URI names
+contents.py  URIs of resources, and the sources that they name
 list.py      the list of resources
-watch.py     which of the watched resources a commit has changed, and whether their list says …
+watch.py     changes of watched resources and of their list
 """
 
 MIME_TYPE = "text/markdown"

@@ -1,10 +1,9 @@
-"""The source that a URI names: a document, or a section with all that stands below it.
+"""URIs of resources, and the sources that they name: a document, or a section with its subsections.
 
-Addresses as URIs: `doc:///guides/setup.md?ref=main#install`, and back.
-
-What other schemes take for a host stays empty: programs lower-case a host, and refuse spaces in it
-(WHATWG URL §3.5), so the first folder of a path cannot stand there. The query names a commit, the fragment a
-section. Letters beyond ASCII and what has a meaning in a URI are written in percent-encoding (RFC 3986 §2).
+A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, its fragment
+a section. The host is empty: programs lower-case a host and refuse spaces in it (WHATWG URL §3.5), so the
+first folder of a path cannot be the host. Characters beyond ASCII and reserved ones are percent-encoded
+(RFC 3986 §2).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from tools.examples import proposed_names
+from tools.examples import suggested_names
 from tools.moved import find_for_reading
 from tools.pages import cut_part
 from workspace.document.addresses import resolve_section, split_address
@@ -28,21 +27,21 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 SCHEME = "doc"
-MAX_URI = 16_000  # characters: a path of the greatest length, in percent-encoding, and a section
+MAX_URI = 16_000  # characters: the longest path, percent-encoded, and a section
 _START = f"{SCHEME}://"
 _REF = "?ref="
-_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; the fragment (§3.5) holds `?` too
+_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; a fragment (§3.5) may also contain `?`
 _FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
 
 
 class InvalidUri(WorkspaceError):
-    """A text that is no URI of a document or section."""
+    """A URI does not name a document or section."""
 
     code = "INVALID_URI"
 
 
 class UriTarget(NamedTuple):
-    """What a URI names: a document's path, a section's address or all of it, a commit or the tip."""
+    """The target of a URI: a document, a section of it (None: the document), and a ref (None: the tip)."""
 
     path: str
     section: str | None = None
@@ -57,15 +56,15 @@ def write_uri(path: str, section: str | None = None, ref: str | None = None) -> 
 
 
 def read_uri(uri: str, paths: Container[str]) -> UriTarget:
-    """Return what a URI names; `paths` are the documents that there are. Raises InvalidUri.
+    """Return the target of a URI; `paths` are the existing documents. Raises InvalidUri.
 
-    A host that fills `{+path}` leaves `#` and `?` in a path as they are (RFC 6570 §3.2.3). Where that makes
-    the difference between a document and none, they are read as a part of the path. Two slashes do for three.
+    A host that expands `{+path}` does not encode `#` and `?` (RFC 6570 §3.2.3). They are read as a part of
+    the path if a document has this path. The URI may begin with two slashes instead of three.
     """
     if len(uri) > MAX_URI:
-        raise InvalidUri(f"the URI is longer than {MAX_URI:,} characters", fix=_FIX)
+        raise InvalidUri(f"the URI has {len(uri):,} characters; at most {MAX_URI:,} are allowed", fix=_FIX)
     if uri[: len(_START)].lower() != _START:
-        raise InvalidUri(f"this is no {SCHEME}: URI", fix=_FIX)
+        raise InvalidUri(f"the URI must begin with {_START}", fix=_FIX)
     rest = uri[len(_START) :].removeprefix("/")
     before, _, fragment = rest.partition("#")
     path, _, query = before.partition("?")
@@ -73,14 +72,14 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     if target.path not in paths and (fragment or query) and (loose := _read_loosely(rest, paths)):
         return loose
     if not target.path:
-        raise InvalidUri("the URI names no document", fix=_FIX)
+        raise InvalidUri("the URI must name a document", fix=_FIX)
     return target._replace(ref=_ref(query))
 
 
 def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
-    """Return what a URI names whose path holds `#` or `?` as they are; None if that is no document."""
-    before, mark, after = rest.rpartition(_REF)
-    if mark and (path := _decode(before)) in paths:
+    """Return the target of a URI whose path contains an unencoded `#` or `?`; None if it is no document."""
+    before, separator, after = rest.rpartition(_REF)
+    if separator and (path := _decode(before)) in paths:
         ref, _, fragment = after.partition("#")
         return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
     path, section = split_address(_decode(rest), paths)
@@ -88,12 +87,12 @@ def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
 
 
 def _ref(query: str) -> str | None:
-    """Return the commit that a query names."""
+    """Return the ref that a query names; None without one. Raises InvalidUri."""
     if not query:
         return None
     name, _, value = query.partition("=")
     if name != "ref" or "&" in value:
-        raise InvalidUri("the query of the URI holds something else than a ref", fix="Write ?ref=main.")
+        raise InvalidUri("the query of the URI must contain only a ref", fix="Write ?ref=main.")
     return _decode(value) or None
 
 
@@ -101,14 +100,14 @@ def _decode(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidUri("the percent-encoding of the URI is not UTF-8", fix=_FIX) from None
+        raise InvalidUri("the percent-encoding of the URI must be UTF-8", fix=_FIX) from None
 
 
-_NAMED = 10
+_MAX_NEXT_URIS = 10
 
 
-class ResourcePlace(NamedTuple):
-    """Where a URI leads at a commit; `section` None is the whole document."""
+class ResourceLocation(NamedTuple):
+    """The location of a URI's target at a commit; `section` None is the document."""
 
     snapshot: Snapshot
     document: Document
@@ -122,7 +121,7 @@ class ResourcePlace(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where its bytes begin and end. A preamble is its own text, any other section all below it too."""
+        """The range of its bytes: the own text of a preamble, or a section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end
@@ -135,33 +134,32 @@ class ResourcePlace(NamedTuple):
 
 
 class ResourceSource(NamedTuple):
-    """A text as a host attaches it; `rest` are the URIs of the next sections, where it had to be cut."""
+    """A text as a host attaches it; `next_uris` are the URIs of the next sections if the text is cut."""
 
-    place: ResourcePlace
+    location: ResourceLocation
     text: str
     is_cut: bool
-    rest: tuple[str, ...]
+    next_uris: tuple[str, ...]
 
 
 def read_resource(context: Context, uri: str) -> ResourceSource:
-    """Return the exact source of what a URI names, as much of it as one answer takes.
+    """Return the exact source of a URI's target, up to the limit of an answer.
 
-    Raises what `locate` does.
+    Raises as `locate` does.
     """
-    place = locate(context, uri)
-    document = place.document
-    part = cut_part(document, document.sections, *place.span, tokens=context.text_tokens)
-    ref = read_uri(uri, place.snapshot.documents).ref
-    following = part.following[:_NAMED] if part.rest is not None else ()
-    rest = tuple(write_uri(document.path, section.key, ref) for section in following)
-    return ResourceSource(place, part.text, part.rest is not None, rest)
+    location = locate(context, uri)
+    document = location.document
+    part = cut_part(document, document.sections, *location.span, tokens=context.text_tokens)
+    ref = read_uri(uri, location.snapshot.documents).ref
+    later_sections = part.later_sections[:_MAX_NEXT_URIS] if part.next_offset is not None else ()
+    next_uris = tuple(write_uri(document.path, section.key, ref) for section in later_sections)
+    return ResourceSource(location, part.text, part.next_offset is not None, next_uris)
 
 
-def locate(context: Context, uri: str) -> ResourcePlace:
-    """Return what a URI names, or where that has moved to.
+def locate(context: Context, uri: str) -> ResourceLocation:
+    """Return the location of a URI's target; the current location if it was moved.
 
-    Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with `nearest`: the URIs
-    that come nearest.
+    Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with the `nearest` URIs.
     """
     tip = context.snapshot()
     target = read_uri(uri, tip.documents)
@@ -169,18 +167,18 @@ def locate(context: Context, uri: str) -> ResourcePlace:
     if target.path not in snapshot.documents:
         check_path(target.path)
     try:
-        where = find_for_reading(context, snapshot, target.path, target.section)
-        document = snapshot.document(where.file)
-        section = resolve_section(document, where.slug) if where.slug else None
+        location = find_for_reading(context, snapshot, target.path, target.section)
+        document = snapshot.document(location.file)
+        section = resolve_section(document, location.slug) if location.slug else None
     except WorkspaceError as error:
         error.details["nearest"] = _nearest(error, target)
         raise
-    return ResourcePlace(snapshot, document, section, where.moved_to)
+    return ResourceLocation(snapshot, document, section, location.moved_to)
 
 
 def _nearest(error: WorkspaceError, target: UriTarget) -> list[str]:
-    """Return the URIs of an error's candidates: paths of documents, or addresses in the named one."""
-    known = proposed_names(error)[:_NAMED]
+    """Return the URIs of an error's candidates: documents, or sections of the named document."""
+    names = suggested_names(error)[:_MAX_NEXT_URIS]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
-        return [write_uri(target.path, name, target.ref) for name in known]
-    return [write_uri(name, None, target.ref) for name in known]
+        return [write_uri(target.path, name, target.ref) for name in names]
+    return [write_uri(name, None, target.ref) for name in names]

@@ -1,10 +1,10 @@
-"""The list of resources: the documents of the tip, in order of paths, by pages; and what else can be read."""
+"""The list of resources: the documents at the tip by path, page by page; and the templates of URIs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.pages import page_after, read_place, shorten_title, write_place
+from tools.pages import page_after, read_list_cursor, shorten_title, write_list_cursor
 from tools.resources.contents import SCHEME, write_uri
 from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
-PAGE = 100
+PAGE_SIZE = 100
 
-_LIST = ("resources",)
+_CURSOR_CRITERIA = ("resources",)
 
 
 class Resource(NamedTuple):
@@ -28,7 +28,7 @@ class Resource(NamedTuple):
 
 
 class ResourcePage(NamedTuple):
-    """A part of the list, and the cursor of the next one."""
+    """A page of the list, the cursor of the next page, and the snapshot that was listed."""
 
     resources: tuple[Resource, ...]
     next_cursor: str | None
@@ -36,7 +36,7 @@ class ResourcePage(NamedTuple):
 
 
 class ResourceTemplate(NamedTuple):
-    """A form of URIs (RFC 6570)."""
+    """A template of URIs (RFC 6570)."""
 
     uri: str
     name: str
@@ -48,37 +48,43 @@ DOCUMENT = ResourceTemplate(
     f"{SCHEME}:///{{+path}}{{?ref}}",
     "document",
     "A document",
-    "The Markdown source of a document. ref is a branch, a tag, a commit or @{2026-01-31}; without it, the "
-    "newest commit is read.",
+    "The Markdown source of a document. ref is a branch, a tag, a commit or @{2026-01-31}; default: the "
+    "newest commit.",
 )
-# {#section} would let the slashes of an address stand, but readers of templates refuse it beside {+path}.
+# {#section} would not encode the slashes of an address, but parsers of templates refuse it after {+path}.
 SECTION = ResourceTemplate(
     f"{SCHEME}:///{{+path}}#{{section}}",
     "section",
     "A section of a document",
     "The Markdown source of a section with its subsections. section is its address, such as install/linux; "
-    "_preamble is what stands before the first heading.",
+    "_preamble is the text before the first heading.",
 )
 SECTION_AT = ResourceTemplate(
     f"{SCHEME}:///{{+path}}?ref={{ref}}#{{section}}",
     "section_at",
-    "A section as it was",
+    "A section at a ref",
     "The Markdown source of a section at a branch, a tag, a commit or @{2026-01-31}.",
 )
 TEMPLATES = (DOCUMENT, SECTION, SECTION_AT)
 
 
 def list_resources(context: Context, cursor: str | None) -> ResourcePage:
-    """Return a page of the documents at the tip. Those whose text cannot be read are left out.
+    """Return a page of the documents at the tip; unreadable documents are omitted.
 
-    Raises InvalidCursor, and StaleCursor once the documents are not those that the cursor was given out for.
+    Raises InvalidCursor, and StaleCursor if the documents have changed since the cursor was issued.
     """
     snapshot = context.snapshot()
-    last = read_place(cursor, snapshot.tree, _LIST) if cursor is not None else None
-    paths = page_after(list(snapshot.documents), last)
-    found = [resource for path in paths[:PAGE] if (resource := _resource(snapshot, path)) is not None]
-    more = write_place(paths[PAGE - 1], snapshot.tree, _LIST) if len(paths) > PAGE else None
-    return ResourcePage(tuple(found), more, snapshot)
+    previous = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
+    paths = page_after(list(snapshot.documents), previous)
+    resources = [
+        resource for path in paths[:PAGE_SIZE] if (resource := _resource(snapshot, path)) is not None
+    ]
+    next_cursor = (
+        write_list_cursor(paths[PAGE_SIZE - 1], snapshot.tree, _CURSOR_CRITERIA)
+        if len(paths) > PAGE_SIZE
+        else None
+    )
+    return ResourcePage(tuple(resources), next_cursor, snapshot)
 
 
 def _resource(snapshot: Snapshot, path: str) -> Resource | None:

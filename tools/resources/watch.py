@@ -1,4 +1,4 @@
-"""Which of the watched resources a commit has changed, and whether their list says something else."""
+"""Changes of watched resources and of their list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.resources.contents import InvalidUri, ResourcePlace, locate, read_uri
+from tools.resources.contents import InvalidUri, ResourceLocation, locate, read_uri
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ MAX_WATCHED = 1000
 
 
 class TooManyWatched(WorkspaceError):
-    """So many resources are watched that no further one is."""
+    """The limit of watched resources is reached."""
 
     code = "TOO_MANY_WATCHED"
 
 
 class WatchedState(NamedTuple):
-    """What stood at a URI: its document's path and blob, and a digest of its own bytes."""
+    """The state of a resource: its document's path and blob, and a digest of the resource's bytes."""
 
     path: str
     blob: str
@@ -34,58 +34,61 @@ class WatchedState(NamedTuple):
 
 
 class ResourceChanges(NamedTuple):
-    """The URIs whose bytes differ from what they were, and whether documents were added or removed."""
+    """The URIs whose bytes changed; `listed` is True if documents were added or removed."""
 
     updated: tuple[str, ...]
     listed: bool
 
 
 class Watch:
-    """What the clients of a server watch. Safe in several threads; `context` is what there is to read now.
+    """The resources that the clients of a server watch. Thread-safe; `context` returns the current context.
 
-    A resource counts as changed when its bytes at the tip differ, not when it has only moved.
+    A resource counts as changed if its bytes at the tip differ, not if it was only moved.
     """
 
     def __init__(self, context: Callable[[], Context]) -> None:
         self._context = context
         self._counts: Counter[str] = Counter()
-        self._marks: dict[str, WatchedState | None] = {}
+        self._states: dict[str, WatchedState | None] = {}
         self._tree: str | None = None
         self._listed: tuple[str, ...] | None = None
         self._lock = threading.Lock()
 
     @property
     def is_idle(self) -> bool:
-        """Return True if no client would be told of any change."""
+        """Return True if no client would be notified of a change."""
         return not self._counts and self._listed is None
 
-    def told(self, snapshot: Snapshot) -> None:
-        """Note which documents a client knows of. As long as none does, no change of the list is told."""
+    def record_list(self, snapshot: Snapshot) -> None:
+        """Record the list of documents that a client received. List changes are reported from then on."""
         with self._lock:
             self._listed = tuple(snapshot.documents)
-            self._look_again(snapshot)
+            self._force_comparison(snapshot)
 
     def add(self, uri: str) -> None:
-        """Watch a resource, once more if it is watched.
+        """Add a subscription to a resource.
 
-        Raises what `locate` does, InvalidUri for one at a ref, TooManyWatched.
+        Raises TooManyWatched, InvalidUri for a URI with a ref, and as `locate` does.
         """
         context = self._context()
-        place = locate(context, uri)
-        if read_uri(uri, place.snapshot.documents).ref is not None:
-            raise InvalidUri("what stands at a ref is not watched", fix="Leave out ?ref= to watch the tip.")
+        location = locate(context, uri)
+        if read_uri(uri, location.snapshot.documents).ref is not None:
+            raise InvalidUri("a URI with a ref cannot be watched", fix="Omit ?ref= to watch the tip.")
         with self._lock:
             if uri not in self._counts and len(self._counts) >= MAX_WATCHED:
                 raise TooManyWatched(
-                    f"{MAX_WATCHED:,} resources are watched already",
-                    fix="Unsubscribe from some of them first.",
+                    f"the limit of {MAX_WATCHED:,} watched resources is reached",
+                    fix="Unsubscribe from some resources first.",
                 )
             self._counts[uri] += 1
-            self._marks.setdefault(uri, _mark(place))
-            self._look_again(place.snapshot)
+            self._states.setdefault(uri, _read_state(location))
+            self._force_comparison(location.snapshot)
 
     def add_all(self, uris: Iterable[str]) -> list[str]:
-        """Watch those of many resources that there are, and tell which. Raises TooManyWatched, for all."""
+        """Add subscriptions to the existing resources among `uris`, and return their URIs.
+
+        Raises TooManyWatched, and then adds none.
+        """
         added: list[str] = []
         for uri in dict.fromkeys(uris):
             try:
@@ -93,64 +96,64 @@ class Watch:
             except TooManyWatched:
                 self.discard(added)
                 raise
-            except WorkspaceError:  # there is no such resource, and the client sees that it is not watched
+            except WorkspaceError:  # the result shows the client that the resource is not watched
                 continue
             added.append(uri)
         return added
 
     def discard(self, uris: Iterable[str]) -> None:
-        """Watch resources once less."""
+        """Remove one subscription to each resource."""
         with self._lock:
             for uri in uris:
                 self._counts[uri] -= 1
                 if self._counts[uri] <= 0:
                     del self._counts[uri]
-                    self._marks.pop(uri, None)
+                    self._states.pop(uri, None)
 
-    def look(self) -> ResourceChanges:
-        """Return what has changed since the last look."""
+    def find_changes(self) -> ResourceChanges:
+        """Return the changes since the last call."""
         context = self._context()
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
             return ResourceChanges((), False)
-        paths = tuple(snapshot.documents)  # which may take long, and what waits for the lock may not
+        paths = tuple(snapshot.documents)  # outside the lock, because it may take long
         with self._lock:
             self._tree = snapshot.tree
-            marks = dict(self._marks)
-            is_other = self._listed is not None and paths != self._listed
-            if is_other:
+            states = dict(self._states)
+            is_list_changed = self._listed is not None and paths != self._listed
+            if is_list_changed:
                 self._listed = paths
         updated: list[str] = []
-        for uri, before in marks.items():
-            now = before if before and _is_unchanged(snapshot, before) else _find(context, uri)
+        for uri, before in states.items():
+            after = before if before and _is_unchanged(snapshot, before) else _find_state(context, uri)
             with self._lock:
-                if self._marks.get(uri) is not before:
+                if self._states.get(uri) is not before:
                     continue
-                self._marks[uri] = now
-            if (before and before.digest) != (now and now.digest):
+                self._states[uri] = after
+            if (before and before.digest) != (after and after.digest):
                 updated.append(uri)
-        return ResourceChanges(tuple(updated), is_other)
+        return ResourceChanges(tuple(updated), is_list_changed)
 
-    def _look_again(self, snapshot: Snapshot) -> None:
-        """See to it that the next look compares: this was noted of another commit than was seen last."""
+    def _force_comparison(self, snapshot: Snapshot) -> None:
+        """Make the next `find_changes` compare, if the recorded state is of another tree."""
         if snapshot.tree != self._tree:
             self._tree = None
 
 
-def _mark(place: ResourcePlace) -> WatchedState:
-    digest = hashlib.sha256(place.data).digest()
-    return WatchedState(place.document.path, place.snapshot.blob(place.document.path), digest)
+def _read_state(location: ResourceLocation) -> WatchedState:
+    digest = hashlib.sha256(location.data).digest()
+    return WatchedState(location.document.path, location.snapshot.blob(location.document.path), digest)
 
 
-def _find(context: Context, uri: str) -> WatchedState | None:
-    """Return what stands at a URI now; None if that cannot be read."""
+def _find_state(context: Context, uri: str) -> WatchedState | None:
+    """Return the current state of a resource; None if it cannot be read."""
     try:
-        return _mark(locate(context, uri))
+        return _read_state(locate(context, uri))
     except WorkspaceError:
         return None
 
 
-def _is_unchanged(snapshot: Snapshot, mark: WatchedState) -> bool:
-    """Return True if the document of a mark is as it was."""
-    entry = snapshot.entry(mark.path)
-    return entry is not None and entry.id == mark.blob and mark.path in snapshot.documents
+def _is_unchanged(snapshot: Snapshot, state: WatchedState) -> bool:
+    """Return True if the document of a state is unchanged."""
+    entry = snapshot.entry(state.path)
+    return entry is not None and entry.id == state.blob and state.path in snapshot.documents

@@ -1,7 +1,7 @@
-"""The tools that search, in the order in which a client sees them.
+"""The tools that search, in the order of a client's list.
 
-get_doc.py      get_doc: a chunk by its id, with its neighbours in the file
-search_docs.py  search_docs: the sections that answer a query best, with filters and pages
+get_doc.py      get_doc: returns a chunk by its id, with its neighbours in the file
+search_docs.py  search_docs: returns the sections that match a query best
 """
 
 from tools.search.get_doc import TOOL as GET_DOC

@@ -1,4 +1,4 @@
-"""get_doc: a chunk by its id, with its neighbours in the file."""
+"""get_doc: returns a chunk by its id, with its neighbours in the file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from index.passages import Passage, PassageChunk
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.errors import WorkspaceError
 
 MAX_CONTEXT = 5
-_SAID = 300
-_LEAST_SHOWN = 100  # characters of each chunk, however small the limit is
-_MEASUREMENTS = 5
+_NOTE_CHARACTERS = 300
+_MIN_CHUNK_CHARACTERS = 100  # the minimum for each chunk, even with a small limit
+_MAX_MEASUREMENTS = 5
 
 
 class GetDocArguments(Arguments):
@@ -41,37 +41,37 @@ class GetDocArguments(Arguments):
         le=MAX_CONTEXT,
     )
     ref: str | None = Field(None, description=REF)
-    offset: Natural | None = Field(None, description="Character to go on from")
+    offset: Natural | None = Field(None, description="Character to continue from")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}",
-        "rest": "Add the offset of an answer that was cut for what follows in the chunk",
+        "rest": "Add the offset of a truncated answer for the next part of the chunk",
         "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
+def _example(arguments: CallArguments) -> dict[str, Any]:
     return {
         "chunk_id": "guides/retries.md#backoff-strategy",
-        **arguments_of(given, ("chunk_id", "ref")),
+        **arguments_of(arguments, ("chunk_id", "ref")),
         "context": 1,
     }
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked = read(GetDocArguments, given)
-    place = ReadContext.at(context, asked.ref)
-    passage = context.index.get(asked.chunk_id, asked.context, ref=asked.ref)
-    if asked.offset:
-        passage = _continue_target(passage, asked.offset, asked.context)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request = read(GetDocArguments, arguments)
+    read_context = ReadContext.at(context, request.ref)
+    passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
+    if request.offset:
+        passage = _continue_target(passage, request.offset, request.context)
     passage = _fit_within(passage, context.text_tokens)
-    text = passage.text(lambda chunk: _rest(place, chunk).text())
+    text = passage.text(lambda chunk: _rest_step(read_context, chunk).text())
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
-        "next_step": _next_step(place, passage),
+        "next_step": _next_step(read_context, passage),
     }
     if passage.moved is not None:
         data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.moved.commit}
@@ -79,44 +79,44 @@ def _run(context: Context, given: Given) -> Answer:
         data["truncated"] = True
     if passage.target.is_cut:
         data["offset"] = passage.target.end
-    if context.sight is not None:
-        _remember(place, passage)
+    if context.seen_texts is not None:
+        _remember(read_context, passage)
     return Answer(data, text=text)
 
 
 def _continue_target(passage: Passage, offset: int, context: int) -> Passage:
-    """Return the target alone from a character on. Raises InvalidArguments."""
+    """Return the target without its neighbours, from a character. Raises InvalidArguments."""
     if context:
         raise InvalidArguments(
-            "'offset' goes on within one chunk, and 'context' asks for its neighbours",
-            fix="Leave out 'context' to read on, or 'offset' to read from the beginning.",
+            "'offset' and 'context' cannot be combined",
+            fix="Omit 'context' to read on, or 'offset' to read from the beginning.",
             field="context",
         )
     if offset >= passage.target.size:
         raise InvalidArguments(
-            f"'offset' is behind the end of the chunk, which has {passage.target.size:,} characters",
-            fix="Leave out 'offset' to read from the beginning.",
+            f"'offset' is after the end of the chunk, which has {passage.target.size:,} characters",
+            fix="Omit 'offset' to read from the beginning.",
             field="offset",
         )
     return passage.continue_from(offset)
 
 
 def _fit_within(passage: Passage, tokens: int) -> Passage:
-    """Return as much of a passage as has at most so many tokens, with what is written around its chunks."""
+    """Return a passage shortened to a number of tokens, delimiters and notes included."""
     text = passage.text()
-    most = count_fitting(text, 0, tokens)
-    if most == len(text):
+    limit = count_fitting(text, 0, tokens)
+    if limit == len(text):
         return passage
     from workspace.texts.tokens import count_tokens
 
     overhead = sum(_overhead(chunk) for chunk in passage.chunks)
-    least = len(passage.chunks) * _LEAST_SHOWN
-    for _ in range(_MEASUREMENTS):
-        shorter = passage.shorten(max(most - overhead, least))
-        found = count_tokens(shorter.text()) + overhead // CHARACTERS_PER_TOKEN
-        if found <= tokens or most - overhead <= least:
+    minimum = len(passage.chunks) * _MIN_CHUNK_CHARACTERS
+    for _ in range(_MAX_MEASUREMENTS):
+        shorter = passage.shorten(max(limit - overhead, minimum))
+        count = count_tokens(shorter.text()) + overhead // CHARACTERS_PER_TOKEN
+        if count <= tokens or limit - overhead <= minimum:
             break
-        most = most * tokens // found
+        limit = limit * tokens // count
     return shorter
 
 
@@ -134,44 +134,50 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
 
 
 def _overhead(chunk: PassageChunk) -> int:
-    """Return the minimal number of characters of a chunk's delimiter and its truncation note."""
-    return 2 * len(chunk.chunk_id) + _SAID
+    """Return an estimate of the characters of a chunk's delimiter and truncation note."""
+    return 2 * len(chunk.chunk_id) + _NOTE_CHARACTERS
 
 
-def _remember(place: ReadContext, passage: Passage) -> None:
-    """Remember the chunks that were shown in full."""
-    document = place.snapshot.document(passage.target.path)
-    whole = [
+def _remember(read_context: ReadContext, passage: Passage) -> None:
+    """Record the chunks that the answer shows in full."""
+    document = read_context.snapshot.document(passage.target.path)
+    sections = [
         document.section_by_key(chunk.key) for chunk in passage.chunks if not (chunk.is_cut or chunk.start)
     ]
-    place.context.shows(document, [section for section in whole if section is not None])
+    read_context.context.record_seen(document, [section for section in sections if section is not None])
 
 
-def _rest(place: ReadContext, chunk: PassageChunk) -> NextStep:
-    """Return how to read the rest of a chunk that was cut, from the commit that was read."""
-    return NextStep("Read the rest with ", place.rest("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end))
+def _rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
+    """Return the next step that reads the rest of a truncated chunk, at the same commit."""
+    return NextStep(
+        "Read the rest with ", read_context.rest_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end)
+    )
 
 
-def _next_step(place: ReadContext, passage: Passage) -> NextStep:
-    step = _following_call(place, passage)
+def _next_step(read_context: ReadContext, passage: Passage) -> NextStep:
+    step = _suggest_call(read_context, passage)
     if passage.moved is None:
         return step
-    return NextStep(f"Use '{passage.target.chunk_id}' from now on, where this has moved. ", step)
+    return NextStep(f"Use '{passage.target.chunk_id}' from now on: it was moved. ", step)
 
 
-def _following_call(place: ReadContext, passage: Passage) -> NextStep:
+def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
     target, last = passage.target, passage.chunks[-1]
-    cut = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
-    if cut is not None:
-        return _rest(place, cut)
+    cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
+    if cut_chunk is not None:
+        return _rest_step(read_context, cut_chunk)
     if last.position < last.total and last.offset < MAX_CONTEXT:
-        wider = place.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+        wider = read_context.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
         return NextStep("Read more around it with ", wider)
     if last.position < last.total:
-        return NextStep("Read on with ", place.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT))
-    if place.context.offers("view_document"):
-        return NextStep("See what else is in the file with ", place.call("view_document", file=target.path))
-    return NextStep("Search for more with search_docs: this is the end of the file")
+        return NextStep(
+            "Read on with ", read_context.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT)
+        )
+    if read_context.context.offers("view_document"):
+        return NextStep(
+            "See the other sections of the file with ", read_context.call("view_document", file=target.path)
+        )
+    return NextStep("Search for more with search_docs: the file ends here")
 
 
 def _error_text(error: WorkspaceError) -> str:

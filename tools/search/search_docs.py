@@ -1,4 +1,4 @@
-"""search_docs: the sections that answer a query best, with filters and pages."""
+"""search_docs: returns the sections that match a query best, with filters and pages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from index.service import Hit, SearchPage
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
 
 MAX_LIMIT = 50
-_NOT_LISTED = "Not all values are listed: a wrong one is answered with the nearest."
+_NOT_LISTED = "Not all values are listed; the error for a wrong value names the nearest."
 
 
 class SearchDocsArguments(Arguments):
-    """The input of search_docs; a workspace adds the keys of its taxonomy, with the values that it has."""
+    """The input of search_docs; a workspace adds the keys and values of its taxonomy."""
 
     query: str = Field(description="The search query (e.g., 'how to paginate', 'RateLimitError').")
     limit: Integer = Field(
@@ -42,7 +42,7 @@ class SearchDocsArguments(Arguments):
     tags: str | None = Field(None, description="Filter results by tags.")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "search": f"Call with {{query, limit?}}; limit is 1 to {MAX_LIMIT}",
         "query": 'Words are joined by OR; "exact phrase" must occur or comes first; -word must not',
@@ -52,20 +52,20 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"query": "how to paginate", **arguments_of(given, ("query", "ref")), "limit": 10}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"query": "how to paginate", **arguments_of(arguments, ("query", "ref")), "limit": 10}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    asked, filters = _parse_arguments(context, given)
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    request, filters = _parse_arguments(context, arguments)
     page = context.index.search(
-        asked.query,
-        limit=asked.limit,
-        cursor=asked.cursor,
+        request.query,
+        limit=request.limit,
+        cursor=request.cursor,
         filters=filters,
-        path=asked.path,
+        path=request.path,
         progress=context.progress,
-        ref=asked.ref,
+        ref=request.ref,
     )
     hint = (
         {
@@ -81,28 +81,30 @@ def _run(context: Context, given: Given) -> Answer:
         "next_cursor": page.next_cursor,
         "hint": hint,
         "commit": page.commit,
-        "next_step": _next_step(page, asked),
+        "next_step": _next_step(page, request),
     }
     data |= search_caveats(page)
     return Answer(data)
 
 
-def _parse_arguments(context: Context, given: Given) -> tuple[SearchDocsArguments, dict[str, str]]:
+def _parse_arguments(
+    context: Context, arguments: CallArguments
+) -> tuple[SearchDocsArguments, dict[str, str]]:
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
-    keys = context.index.keys() if given.keys() - fields.keys() else BUILT_IN
+    keys = context.index.keys() if arguments.keys() - fields.keys() else BUILT_IN
     declared = [key for key in keys if key not in fields]
-    asked = read(SearchDocsArguments, {key: given[key] for key in given if key not in declared}, declared)
-    filters = {key: value for key in BUILT_IN if (value := getattr(asked, key)) is not None}
+    request = read(
+        SearchDocsArguments, {key: arguments[key] for key in arguments if key not in declared}, declared
+    )
+    filters = {key: value for key in BUILT_IN if (value := getattr(request, key)) is not None}
     for key in declared:
-        value = given.get(key)
+        value = arguments.get(key)
         if isinstance(value, str):
             filters[key] = value
         elif value is not None:
-            raise InvalidArguments(
-                f"'{key}': input should be a valid string", fix=f"Give '{key}' as text.", field=key
-            )
-    return asked, filters
+            raise InvalidArguments(f"'{key}' must be a string", fix=f"Give '{key}' as text.", field=key)
+    return request, filters
 
 
 def _hit(hit: Hit, commit: str | None) -> Data:
@@ -120,48 +122,52 @@ def _hit(hit: Hit, commit: str | None) -> Data:
     }
 
 
-def _next_step(page: SearchPage, asked: SearchDocsArguments) -> NextStep:
-    """Return the call that reads the section that answers best, else a search that finds something."""
-    at = ref_argument(asked.ref)
+def _next_step(page: SearchPage, request: SearchDocsArguments) -> NextStep:
+    """Return a next step that reads the best section, else one with another search."""
+    ref_fields = ref_argument(request.ref)
     if page.hits:
         more = "; more with cursor: next_cursor" if page.next_cursor else ""
-        return NextStep("Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **at), more)
+        return NextStep("Read one with ", call("get_doc", chunk_id=page.hits[0].chunk_id, **ref_fields), more)
     if page.hint and page.hint.suggested_queries:
-        return NextStep("Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **at))
+        return NextStep(
+            "Search again: ", call("search_docs", query=page.hint.suggested_queries[0], **ref_fields)
+        )
     for key, values in page.hint.suggested_filters.items() if page.hint else ():
-        return NextStep("Search again: ", call("search_docs", query=asked.query, **{key: values[0]}, **at))
+        return NextStep(
+            "Search again: ", call("search_docs", query=request.query, **{key: values[0]}, **ref_fields)
+        )
     return NextStep("Search again as the hint says")
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
-    """Put the keys and values that were indexed last into the schema.
+    """Return the schema with the indexed keys and values of the taxonomy.
 
-    Before the first index the keys are those of the settings, and each a plain string.
+    Before the first index it has the keys of the settings, without values.
     """
     metadata = context.index.metadata()
     if metadata is not None:
-        found = {
+        properties = {
             key: _property(key, facet.description, facet.listed)
             for key, facet in metadata.taxonomy.items()
             if KEY.fullmatch(key)
         }
     else:
         try:
-            found = {key: _property(key, text, None) for key, text in context.index.keys().items()}
-        except WorkspaceError:  # whoever searches will be told
-            found = {}
-    return {**schema, "properties": {**schema["properties"], **found}}
+            properties = {key: _property(key, text, None) for key, text in context.index.keys().items()}
+        except WorkspaceError:  # a search reports the error
+            properties = {}
+    return {**schema, "properties": {**schema["properties"], **properties}}
 
 
 def _property(key: str, description: str | None, values: Sequence[str] | None) -> dict[str, Any]:
-    """Return the property of a key: an enum of its values, if they are known and there are some to list."""
+    """Return the schema property of a key, with an enum of the values if they are known."""
     from index.storage.metadata import sanitize_line
 
-    described = sanitize_line(description or "") or f"Filter results by {key}."
+    text = sanitize_line(description or "") or f"Filter results by {key}."
     if values:
-        return {"type": "string", "description": described, "enum": list(values)}
+        return {"type": "string", "description": text, "enum": list(values)}
     hint = "" if values is None else f" {_NOT_LISTED}"
-    return {"type": "string", "description": described + hint}
+    return {"type": "string", "description": text + hint}
 
 
 def _describe(context: Context) -> str:

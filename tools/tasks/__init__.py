@@ -1,8 +1,8 @@
-"""The tools that manage tasks and labels, in the order in which a client sees them.
+"""The tools that manage tasks and tags, in the order of a client's list.
 
-complete_task.py  complete_task: a task ticked, with the day and a note
-reopen_task.py    reopen_task: a task unticked
-tag_document.py   tag_document: a document's labels
+complete_task.py  complete_task: ticks a task, with the date and a note
+reopen_task.py    reopen_task: unticks a task
+tag_document.py   tag_document: adds, removes or replaces a document's tags
 """
 
 from tools.tasks.complete_task import TOOL as COMPLETE_TASK

@@ -1,4 +1,4 @@
-"""complete_task: a task ticked, with the day and a note."""
+"""complete_task: ticks a task, with the date and a note."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.writer import WriteFields, Writer, arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
 
 
@@ -28,35 +28,37 @@ class CompleteTaskArguments(WriteFields):
     note: str | None = Field(None, description="What was done")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "single": "Call with {file, slug, note?}; slug is a task such as tasks[0], counted from 0",
         "batch": "Call with {operations: [{file, slug, note?}, ...]}",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(given, ("file", "slug", "note"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(arguments, ("file", "slug", "note"))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    if not requested_fields(given):
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    if not requested_fields(arguments):
         listing = list_call(context, has_open_tasks=True)
         step = (
-            NextStep("See where tasks are open with ", listing)
+            NextStep("See documents with open tasks with ", listing)
             if listing
             else NextStep("Call with the file and slug of a task")
         )
-        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
-    return WRITER.run(context, given)
+        return Answer(
+            {"usage": dict(_usage(arguments)), "commit": context.workspace.tip(), "next_step": step}
+        )
+    return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: Given) -> Operation:
+def _build(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import CompleteTask
 
-    asked = read(CompleteTaskArguments, item)
-    file, slug = resolve_task(context, asked.file, asked.slug)
-    return CompleteTask(file=file, slug=slug, note=asked.note)
+    request = read(CompleteTaskArguments, item)
+    file, slug = resolve_task(context, request.file, request.slug)
+    return CompleteTask(file=file, slug=slug, note=request.note)
 
 
 TOOL = Tool(

@@ -1,4 +1,4 @@
-"""reopen_task: a task unticked."""
+"""reopen_task: unticks a task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.writer import WriteFields, Writer, arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
 
 
@@ -26,32 +26,32 @@ class ReopenTaskArguments(WriteFields):
     slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "single": "Call with {file, slug}; slug is a task such as tasks[0], counted from 0",
         "batch": "Call with {operations: [{file, slug}, ...]}",
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(given, ("file", "slug"))}
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(arguments, ("file", "slug"))}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    if not requested_fields(given):
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    if not requested_fields(arguments):
         step = "Call with the file and slug of a task"
         if context.offers("view_document"):
             step += "; view_document {file} shows a document's tasks"
-        data = {"usage": dict(_usage(given)), "commit": context.workspace.tip()}
+        data = {"usage": dict(_usage(arguments)), "commit": context.workspace.tip()}
         return Answer({**data, "next_step": NextStep(step)})
-    return WRITER.run(context, given)
+    return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: Given) -> Operation:
+def _build(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import ReopenTask
 
-    asked = read(ReopenTaskArguments, item)
-    file, slug = resolve_task(context, asked.file, asked.slug)
+    request = read(ReopenTaskArguments, item)
+    file, slug = resolve_task(context, request.file, request.slug)
     return ReopenTask(file=file, slug=slug)
 
 

@@ -1,4 +1,4 @@
-"""tag_document: a document's labels."""
+"""tag_document: adds, removes or replaces a document's tags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.writer import WriteFields, Writer, arguments_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.tool import Context, Given
+    from tools.tool import CallArguments, Context
     from workspace.edits import Operation
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
@@ -30,7 +30,7 @@ class TagDocumentArguments(WriteFields):
     replace: Boolean | None = Field(None, description="Keep only these")
 
 
-def _usage(given: Given) -> Mapping[str, object]:
+def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "add": "Call with {file, tags: [...]}",
         "remove": "Call with {file, tags: [...], remove: true}",
@@ -39,44 +39,46 @@ def _usage(given: Given) -> Mapping[str, object]:
     }
 
 
-def _example(given: Given) -> dict[str, Any]:
-    values = arguments_of(given, ("file", "tags"))
+def _example(arguments: CallArguments) -> dict[str, Any]:
+    values = arguments_of(arguments, ("file", "tags"))
     tags = values.get("tags") or ["backend", "search"]
     return {"file": "search-api.md", **values, "tags": tags if isinstance(tags, list) else [tags]}
 
 
-def _run(context: Context, given: Given) -> Answer:
-    if not requested_fields(given):
+def _run(context: Context, arguments: CallArguments) -> Answer:
+    if not requested_fields(arguments):
         listing = list_call(context)
         step = NextStep(
             *(("Find a document with ", listing) if listing else ("Call with a file and its tags",))
         )
-        return Answer({"usage": dict(_usage(given)), "commit": context.workspace.tip(), "next_step": step})
-    return WRITER.run(context, given)
+        return Answer(
+            {"usage": dict(_usage(arguments)), "commit": context.workspace.tip(), "next_step": step}
+        )
+    return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: Given) -> Operation:
+def _build(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import TagDocument
 
-    asked = read(TagDocumentArguments, item)
-    if not asked.file:
+    request = read(TagDocumentArguments, item)
+    if not request.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
-    if asked.tags is None:
+    if request.tags is None:
         raise InvalidArguments("'tags' is missing", fix='Give a list, such as ["backend"].', field="tags")
-    file, _ = resolve_target(context.snapshot(), asked.file, None)
+    file, _ = resolve_target(context.snapshot(), request.file, None)
     return TagDocument(
-        file=file, tags=tuple(asked.tags), remove=bool(asked.remove), replace=bool(asked.replace)
+        file=file, tags=tuple(request.tags), remove=bool(request.remove), replace=bool(request.replace)
     )
 
 
 def _next_step(context: Context, written: WriteResult, done: Sequence[PlanStep]) -> NextStep:
     last = next((step.outcome for step in reversed(done) if step.outcome), None)
-    tags = last.answer.get("tags") if last else None
+    tags = last.result.get("tags") if last else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):
-        return NextStep("Find all that carry one with ", call("list_documents", tag=tags[-1]))
+        return NextStep("List the documents with this tag: ", call("list_documents", tag=tags[-1]))
     if listing := list_call(context):
-        return NextStep("Look at other documents with ", listing)
-    return NextStep("Tag another document with tag_document, or take a tag away with remove: true")
+        return NextStep("See other documents with ", listing)
+    return NextStep("Tag another document with tag_document, or remove a tag with remove: true")
 
 
 TOOL = Tool(

@@ -1,15 +1,15 @@
 """Differences between two versions: documents, sections, tasks, front matter and words.
 
-changes.py          what a change is
-descriptions.py     A change in words
-documents.py        two versions of a document, their sections paired
-formats.py          changes as data
-renames.py          which document of one tree is which of the next, where its path is gone
-section_mapping.py  carrying an address from one version of a document to another
-sections.py         which section of one version of a document is which of another
-sequences.py        sequences
-tasks.py            what happened to the tasks of a section
-text.py             how one text became another
-trees.py            what happened between two commits, document by document
-unified.py          the difference of two versions of a text as a unified diff (POSIX `diff -u`), …
+changes.py          changes as values, and the changes of front matter
+descriptions.py     descriptions of changes: sentences, and rows of text that differ
+documents.py        comparison of two versions of a document
+formats.py          changes as JSON data, as lines for a terminal, and as Markdown
+renames.py          detection of renamed documents between two trees
+section_mapping.py  mapping of an address from one version of a document to another
+sections.py         matching of the sections of two versions of a document
+sequences.py        common subsequences, moved items, and similarity of texts
+tasks.py            changes to the tasks of a section
+text.py             difference of two texts: by unit, and by word within a unit
+trees.py            changes between two commits, by document
+unified.py          difference of two versions of a text as a unified diff
 """

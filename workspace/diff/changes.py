@@ -1,6 +1,6 @@
-"""Changes as values: of a section, a task, a key of metadata, or a document.
+"""Changes as values: of a section, a task, a key of front matter, or a document.
 
-What happened to a document's front matter, key by key.
+`compare_metadata` compares the front matter of two versions, key by key.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.text import BLANKS, decode_trimmed
-from workspace.frontmatter.reader import are_same
+from workspace.frontmatter.reader import are_equal_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ChangeKind(StrEnum):
-    """The kind of a change to a part of a document; the values are shown to users."""
+    """The kind of a change to a part of a document; users see the values."""
 
     METADATA = "metadata"
     ADDED = "added"
@@ -38,10 +38,10 @@ class ChangeKind(StrEnum):
 class PartVersion(NamedTuple):
     """The location and the text of a part in one version.
 
-    `address` is a section's or a task's within its document (the key, for metadata), `line` counts from 1.
-    `below` are the titles of the sections in which it stands, outermost first (the document's is not one),
-    and `after` is the title of the section before it among its siblings (None: it is the first). `text` has
-    LF line ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
+    `address` is that of a section or a task in its document, or a key of front matter. `line` counts from 1.
+    `below` are the titles of the parent sections, outermost first, without the document's title. `after` is
+    the title of the previous sibling section, None for the first. `text` has LF line ends, no blank lines
+    around it, and U+FFFD for bytes that are not UTF-8.
     """
 
     path: str
@@ -54,13 +54,15 @@ class PartVersion(NamedTuple):
 
 
 class SectionChange(NamedTuple):
-    """One thing that happened between two versions; what was not there before, or is not after, is None.
+    """One change between two versions; `before` is None for an addition, `after` for a removal.
 
-    The texts are those of a section with its heading (added, removed, moved), its heading alone (renamed, and
-    changed if `field` is `heading`), its text without what is told of its tasks (changed), a task's lines
-    (added, removed, moved, completed, reopened), or what its `field` says (changed); for metadata the value
-    of a key. A task's `field` is `title`, `criteria`, `completed`, `note`, `assignee`, or `text` for what
-    else it says. `workspace.diff.text.diff_texts` tells which words of the texts differ.
+    The texts depend on the kind. Added, removed, moved: the section with its heading. Renamed: its heading;
+    so for a change with the `field` `heading`. Changed: its text without the lines of changed tasks. Task
+    added, removed, moved, completed, reopened: the lines of the task. Task changed: the value of its `field`,
+    which is `title`, `criteria`, `completed`, `note`, `assignee`, or `text` for all other text. Metadata: the
+    value of a key.
+
+    `workspace.diff.text.diff_texts` returns the differences of the texts.
     """
 
     kind: ChangeKind
@@ -71,13 +73,13 @@ class SectionChange(NamedTuple):
     @property
     def place(self) -> PartVersion:
         """The location after the change, or before it for a removed part."""
-        found = self.after or self.before
-        assert found is not None  # one of the two is always there
-        return found
+        location = self.after or self.before
+        assert location is not None  # one of the two is always there
+        return location
 
     @property
     def section(self) -> str:
-        """The address of the section in which it happened, also of a task; "" for metadata."""
+        """The address of the section that contains the change, also that of a task; "" for metadata."""
         if self.kind is ChangeKind.METADATA:
             return ""
         address = self.place.address
@@ -85,16 +87,16 @@ class SectionChange(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The title of that section."""
+        """The title of that section, or of the section that contains the task."""
         return self.place.below[-1] if self.kind in TASK_KINDS else self.place.title
 
 
 TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
-"""What happens to tasks."""
+"""The kinds of changes to tasks."""
 
 
 class DocumentKind(StrEnum):
-    """The kind of a change to a document as a whole."""
+    """The kind of a change to a document."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -103,11 +105,11 @@ class DocumentKind(StrEnum):
 
 
 class DocumentChange(NamedTuple):
-    """A document that two versions of a workspace have differently, and what happened in it.
+    """A document that differs between two versions of a workspace, and its changes.
 
-    `sections` is empty where only blank lines, line ends or bytes that are no text differ, and where a
-    version cannot be read as a document: `unread` is the code of that error then. `path` is that of now, else
-    the old one.
+    `sections` is empty if only blank lines, line ends or bytes that are not text differ, or if a version
+    cannot be read as a document; `unread` is the code of that error. `path` is the new path, or the old one
+    of a removed document.
     """
 
     kind: DocumentKind
@@ -119,60 +121,64 @@ class DocumentChange(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return True if it came or went, so that its sections need not be told one by one."""
+        """Return True if the document was added or removed, so that its sections need no descriptions."""
         return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
 
 
 WHOLE = "front matter"
-"""The address and title of front matter that is told as a whole."""
+"""The address and title of a change to the front matter that is not split by key."""
 
 
 def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
     """Yield a change for each key whose value differs, in the order of the new version, then of the old one.
 
-    Front matter that cannot be read, and one of which only comments, order or style differ, is told as a
-    whole.
+    There is one change for all of the front matter if it cannot be read, or if only comments, order or style
+    differ.
     """
-    texts = _lines(old), _lines(new)
+    texts = _read_source(old), _read_source(new)
     if texts[0] == texts[1]:
         return
     if old.front_matter_error or new.front_matter_error:
-        yield _whole(old, new, texts)
+        yield _make_full_change(old, new, texts)
         return
-    was, is_now = old.front_matter, new.front_matter
-    keys = [key for key in dict.fromkeys([*is_now, *was]) if not _are_same(was, is_now, key)]
+    old_values, new_values = old.front_matter, new.front_matter
+    keys = [
+        key
+        for key in dict.fromkeys([*new_values, *old_values])
+        if not _has_same_value(old_values, new_values, key)
+    ]
     for key in keys:
-        yield SectionChange(ChangeKind.METADATA, _place(old, key), _place(new, key))
+        yield SectionChange(ChangeKind.METADATA, _make_part(old, key), _make_part(new, key))
     if not keys:
-        yield _whole(old, new, texts)
+        yield _make_full_change(old, new, texts)
 
 
-def _lines(document: Document) -> str:
+def _read_source(document: Document) -> str:
     return decode_trimmed(document.data[: document.front_matter_end])
 
 
-def _whole(old: Document, new: Document, texts: tuple[str, str]) -> SectionChange:
-    places = [
+def _make_full_change(old: Document, new: Document, texts: tuple[str, str]) -> SectionChange:
+    parts = [
         PartVersion(document.path, WHOLE, WHOLE, 1, text) if text else None
         for document, text in zip((old, new), texts, strict=True)
     ]
-    return SectionChange(ChangeKind.METADATA, places[0], places[1])
+    return SectionChange(ChangeKind.METADATA, parts[0], parts[1])
 
 
-def _are_same(was: Mapping[str, object], is_now: Mapping[str, object], key: str) -> bool:
-    return key in was and key in is_now and are_same(was[key], is_now[key])
+def _has_same_value(old_values: Mapping[str, object], new_values: Mapping[str, object], key: str) -> bool:
+    return key in old_values and key in new_values and are_equal_typed(old_values[key], new_values[key])
 
 
-def _place(document: Document, key: str) -> PartVersion | None:
+def _make_part(document: Document, key: str) -> PartVersion | None:
     if key not in document.front_matter:
         return None
     value = document.front_matter[key]
-    return PartVersion(document.path, str(key), str(key), 1, _text(value))
+    return PartVersion(document.path, str(key), str(key), 1, _format_value(value))
 
 
-def _text(value: object) -> str:
-    """Return a value as text: strings as they are, others as JSON, or else as Python writes them."""
+def _format_value(value: object) -> str:
+    """Return a value as text: strings unchanged, others as JSON, with `str` for other types."""
     if isinstance(value, str):
-        words = value.strip(BLANKS)
-        return words + "\n" if words else ""
+        text = value.strip(BLANKS)
+        return text + "\n" if text else ""
     return json.dumps(value, ensure_ascii=False, default=str, skipkeys=True) + "\n"

@@ -1,9 +1,9 @@
-"""A change in words: a sentence of styled segments, and the rows of text that differ.
+"""Descriptions of changes: a sentence of styled segments, and the rows of text that differ.
 
-Styles are names of what a segment is; who shows it decides how that looks. Characters that are not to be
-seen, or that would change how a line is shown (controls, bidirectional marks), are shown as U+FFFD.
+A style names the meaning of a segment; the caller chooses its look. Invisible characters, and those that
+would change the display of a line (controls, bidirectional marks), are replaced by U+FFFD.
 
-What fits into a number of characters, and how many changes do not.
+`truncate_to_budget` limits the number of characters, and counts the omitted changes.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from workspace.diff.text import DiffStep
 
 Style = Literal["plain", "title", "address", "removed", "added"]
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 _OTHER_SPACE = re.compile(r"[^ \t\r\n]")
 _WORD = re.compile(r"\w")
-_SHORT = 120  # characters of a title
-_LINE = 500  # characters of a line
-_ROWS = 40  # of a change
-_AROUND = 60  # characters shown on each side of words that differ
+_MAX_TITLE_LENGTH = 120
+_MAX_LINE_LENGTH = 500
+_MAX_ROWS = 40
+_CONTEXT_LENGTH = 60  # characters on each side of words that differ
 
-_DONE = {
+_TASK_SENTENCES = {
     ChangeKind.TASK_ADDED: "Task added: ",
     ChangeKind.TASK_REMOVED: "Task removed: ",
     ChangeKind.TASK_MOVED: "Task moved: ",
@@ -39,36 +41,39 @@ _DONE = {
 
 
 class Segment(NamedTuple):
-    """A piece of a line, and what it is."""
+    """A piece of a line, and its style."""
 
     text: str
     style: Style = "plain"
 
 
 class DiffRow(NamedTuple):
-    """A line of a text that differs: `-` went, `+` came, `~` has words that differ, `…` counts the rest."""
+    """A line of a text that differs.
+
+    The marks are: `-` removed, `+` added, `~` changed words, `…` the number of further rows.
+    """
 
     mark: Literal["-", "+", "~", "…"]
     segments: tuple[Segment, ...]
 
 
 class ChangeDescription(NamedTuple):
-    """A change in words: a sentence, or none where the rows say it."""
+    """A description of a change: a sentence, empty if the rows suffice, and the rows that differ."""
 
     sentence: tuple[Segment, ...]
     rows: tuple[DiffRow, ...] = ()
 
 
 def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
-    """Return what happened to a document as a whole; nothing where what its sections say is enough."""
+    """Return the description of a change to a document; empty if those of its sections suffice."""
     if change.unread:
-        return (Segment(f"{change.kind.capitalize()}; it cannot be read ({change.unread})."),)
+        return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.unread})."),)
     if change.kind in (DocumentKind.ADDED, DocumentKind.REMOVED):
         titles = [item.place.title for item in change.sections if item.place.address != "_preamble"]
-        counted = f" with {len(titles):,} section{'s' * (len(titles) != 1)}" if titles else ""
-        said = f"{change.kind.capitalize()}{counted}"
-        listed = _format_list(titles)
-        return (Segment(said + (": " if listed else ".")), *listed)
+        section_count = f" with {len(titles):,} section{'s' * (len(titles) != 1)}" if titles else ""
+        text = f"{change.kind.capitalize()}{section_count}"
+        titles_list = _format_list(titles)
+        return (Segment(text + (": " if titles_list else ".")), *titles_list)
     if change.kind is DocumentKind.RENAMED:
         return (
             Segment("Renamed from "),
@@ -76,12 +81,12 @@ def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
             Segment("."),
         )
     if not change.sections:
-        return (Segment("Only blank lines, line ends or bytes that are no text differ."),)
+        return (Segment("Only blank lines, line ends or bytes that are not text differ."),)
     return ()
 
 
 def describe_change(change: SectionChange, path: str) -> ChangeDescription:
-    """Return a change in words, as they are said in the document of a path."""
+    """Return the description of a change, for a reader of the document at a path."""
     before, after, place = change.before, change.after, change.place
     texts = before.text if before else "", after.text if after else ""
     if change.kind is ChangeKind.METADATA:
@@ -93,9 +98,11 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
             )
         )
     if change.kind is ChangeKind.ADDED:
-        return ChangeDescription((Segment("Added"), *_describe_place(place), Segment(".")), _rows(*texts))
+        return ChangeDescription(
+            (Segment("Added"), *_describe_place(place), Segment(".")), _make_rows(*texts)
+        )
     if change.kind is ChangeKind.REMOVED:
-        return ChangeDescription((Segment("Removed."),), _rows(*texts))
+        return ChangeDescription((Segment("Removed."),), _make_rows(*texts))
     if change.kind is ChangeKind.MOVED and before and after:
         return ChangeDescription(_describe_move(before, after, path))
     if change.kind is ChangeKind.RENAMED and before and after:
@@ -109,53 +116,62 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
             )
         )
     if change.kind is ChangeKind.CHANGED:
-        rows = _rows(*texts)
-        said = "The heading changed." if change.field == "heading" else "" if rows else "The text changed."
-        return ChangeDescription((Segment(said),) if said else (), rows)
-    return _of_task(change, place, texts)
+        rows = _make_rows(*texts)
+        sentence = (
+            "The heading changed." if change.field == "heading" else "" if rows else "The text changed."
+        )
+        return ChangeDescription((Segment(sentence),) if sentence else (), rows)
+    return _describe_task(change, place, texts)
 
 
-def format_one_line(text: str, most: int = _SHORT) -> str:
-    """Return a text on one line, of at most so many characters, that shows all it holds."""
-    words = collapse_blanks(text[: 4 * most])
-    return _replace_white_space(words if len(words) <= most else words[:most] + "…")
+def format_one_line(text: str, max_chars: int = _MAX_TITLE_LENGTH) -> str:
+    """Return a text on one line, of at most `max_chars` characters, with invisible characters replaced."""
+    collapsed = collapse_blanks(text[: 4 * max_chars])
+    return _replace_white_space(collapsed if len(collapsed) <= max_chars else collapsed[:max_chars] + "…")
 
 
 def replace_invisible(text: str) -> str:
-    """Return a text in which what would not be seen is U+FFFD."""
-    return _UNSEEN.sub("\ufffd", text)
+    """Return a text with invisible characters replaced by U+FFFD."""
+    return _INVISIBLE.sub("\ufffd", text)
 
 
 def _replace_white_space(text: str) -> str:
-    """Return the same of a text that is not blank, though all of it may be other white space."""
-    found = replace_invisible(text)
-    return found if found.strip() else _OTHER_SPACE.sub("\ufffd", found)
+    """Return a text with invisible characters replaced; all characters of a text of white space only."""
+    replaced = replace_invisible(text)
+    return replaced if replaced.strip() else _OTHER_SPACE.sub("\ufffd", replaced)
 
 
-def _of_task(change: SectionChange, place: PartVersion, texts: tuple[str, str]) -> ChangeDescription:
+def _describe_task(change: SectionChange, place: PartVersion, texts: tuple[str, str]) -> ChangeDescription:
     title = Segment(format_one_line(place.title), "title")
     if change.kind is ChangeKind.TASK_CHANGED:
         name = "" if change.field == "text" else f"{change.field} of the "
-        said = Segment(f"{name}task ".capitalize()), title
+        subject = Segment(f"{name}task ".capitalize()), title
         if change.field == "text":
-            return ChangeDescription((*said, Segment(" changed.")), _rows(*texts))
-        return ChangeDescription((*said, *_describe_values(*texts)))
-    sentence = (Segment(_DONE[change.kind]), title)
+            return ChangeDescription((*subject, Segment(" changed.")), _make_rows(*texts))
+        return ChangeDescription((*subject, *_describe_values(*texts)))
+    sentence = (Segment(_TASK_SENTENCES[change.kind]), title)
     if change.kind is ChangeKind.TASK_MOVED and change.before and change.after:
-        was, is_now = change.before.below, change.after.below
-        if was != is_now and was:
+        old_parents, new_parents = change.before.below, change.after.below
+        if old_parents != new_parents and old_parents:
             return ChangeDescription(
-                (*sentence, Segment(" from "), Segment(format_one_line(was[-1]), "title"), Segment("."))
+                (
+                    *sentence,
+                    Segment(" from "),
+                    Segment(format_one_line(old_parents[-1]), "title"),
+                    Segment("."),
+                )
             )
-    more = change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED) and place.text.count("\n") > 1
-    return ChangeDescription((*sentence, Segment(".")), _rows(*texts) if more else ())
+    has_more_lines = (
+        change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED) and place.text.count("\n") > 1
+    )
+    return ChangeDescription((*sentence, Segment(".")), _make_rows(*texts) if has_more_lines else ())
 
 
 def _format_list(titles: list[str]) -> tuple[Segment, ...]:
-    few = titles[:5]
+    first_titles = titles[:5]
     parts: list[Segment] = []
-    for place, title in enumerate(few):
-        parts += [Segment(", ")] * (place > 0) + [Segment(format_one_line(title), "title")]
+    for index, title in enumerate(first_titles):
+        parts += [Segment(", ")] * (index > 0) + [Segment(format_one_line(title), "title")]
     if titles:
         parts.append(Segment(f" and {len(titles) - 5:,} more." if len(titles) > 5 else "."))
     return tuple(parts)
@@ -175,13 +191,20 @@ def _describe_move(before: PartVersion, after: PartVersion, path: str) -> tuple[
             return Segment("Moved to "), Segment(format_one_line(after.path), "address"), Segment(".")
         origin = Segment(format_one_line(before.path), "address")
         return Segment("Moved here from "), origin, Segment(".")
-    follows = (Segment(" after "), Segment(format_one_line(after.after), "title")) if after.after else ()
+    position = (Segment(" after "), Segment(format_one_line(after.after), "title")) if after.after else ()
     if before.below != after.below:
-        return Segment("Moved from "), _above(before), Segment(" to "), _above(after), *follows, Segment(".")
-    return Segment("Moved"), *(follows or (Segment(" to the front"),)), Segment(".")
+        return (
+            Segment("Moved from "),
+            _parent_segment(before),
+            Segment(" to "),
+            _parent_segment(after),
+            *position,
+            Segment("."),
+        )
+    return Segment("Moved"), *(position or (Segment(" to the front"),)), Segment(".")
 
 
-def _above(place: PartVersion) -> Segment:
+def _parent_segment(place: PartVersion) -> Segment:
     return Segment(format_one_line(place.below[-1]), "title") if place.below else Segment("the top level")
 
 
@@ -197,97 +220,99 @@ def _describe_values(before: str, after: str) -> tuple[Segment, ...]:
     return tuple(parts)
 
 
-def _rows(before: str, after: str) -> tuple[DiffRow, ...]:
-    """Return the rows of two texts that differ, at most 40 of them."""
-    found: list[DiffRow] = []
-    more = 0
+def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
+    """Return the rows of two texts that differ, at most 40."""
+    rows: list[DiffRow] = []
+    omitted = 0
     for step in diff_units(before, after):
-        for row in _of_step(before, after, step):
-            if len(found) < _ROWS:
-                found.append(row)
+        for row in _make_step_rows(before, after, step):
+            if len(rows) < _MAX_ROWS:
+                rows.append(row)
             else:
-                more += 1
-    if more:
-        found.append(DiffRow("…", (Segment(f"{more:,} more line{'s' * (more != 1)}"),)))
-    return tuple(found)
+                omitted += 1
+    if omitted:
+        rows.append(DiffRow("…", (Segment(f"{omitted:,} more line{'s' * (omitted != 1)}"),)))
+    return tuple(rows)
 
 
-def _of_step(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
+def _make_step_rows(before: str, after: str, step: DiffStep) -> Iterator[DiffRow]:
     if step.words and _keeps_words(before, step):
         yield DiffRow("~", tuple(_diff_segments(before, after, step)))
         return
     for line in before[step.start : step.end].split("\n"):
         if line.strip(BLANKS):
-            yield DiffRow("-", (Segment(_cut(line), "removed"),))
+            yield DiffRow("-", (Segment(_truncate_line(line), "removed"),))
     for line in after[step.new_start : step.new_end].split("\n"):
         if line.strip(BLANKS):
-            yield DiffRow("+", (Segment(_cut(line), "added"),))
+            yield DiffRow("+", (Segment(_truncate_line(line), "added"),))
 
 
 def _keeps_words(before: str, step: DiffStep) -> bool:
-    """Return True if any word of a paragraph stayed."""
-    bounds = [step.start, *(at for edit in step.words for at in edit[:2]), step.end]
-    return any(_WORD.search(before, one, other) for one, other in zip(bounds[::2], bounds[1::2], strict=True))
+    """Return True if at least one word of a paragraph is unchanged."""
+    bounds = [step.start, *(offset for edit in step.words for offset in edit[:2]), step.end]
+    return any(_WORD.search(before, start, end) for start, end in zip(bounds[::2], bounds[1::2], strict=True))
 
 
-def _cut(line: str) -> str:
-    return _replace_white_space(line if len(line) <= _LINE else line[:_LINE] + "…")
+def _truncate_line(line: str) -> str:
+    return _replace_white_space(line if len(line) <= _MAX_LINE_LENGTH else line[:_MAX_LINE_LENGTH] + "…")
 
 
 def _diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Segment]:
-    """Yield a paragraph with the words that went and came, and a little of what stands around them."""
-    at = step.start
+    """Yield a paragraph with its removed and added words, and some of the text around them."""
+    position = step.start
     edits = expand_to_word_boundaries(before, after, step)
-    for number, edit in enumerate(edits):
-        yield Segment(_around(before[at : edit.start], number == 0, False))
+    for index, edit in enumerate(edits):
+        yield Segment(_abbreviate(before[position : edit.start], index == 0, False))
         old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
         if collapse_blanks(old) == collapse_blanks(new):
-            yield Segment(_spaced(new))
+            yield Segment(_format_spaces(new))
         else:
             if old.strip(BLANKS):
-                yield Segment(_spaced(old), "removed")
+                yield Segment(_format_spaces(old), "removed")
             if new.strip(BLANKS):
-                yield Segment(_spaced(new), "added")
-        at = edit.end
-    yield Segment(_around(before[at : step.end].rstrip("\n"), False, True))
+                yield Segment(_format_spaces(new), "added")
+        position = edit.end
+    yield Segment(_abbreviate(before[position : step.end].rstrip("\n"), False, True))
 
 
-def _spaced(text: str) -> str:
+def _format_spaces(text: str) -> str:
     return _replace_white_space(
-        collapse_blanks(text[: 4 * _LINE])[:_LINE] if len(text) > _LINE else text.replace("\n", " ")
+        collapse_blanks(text[: 4 * _MAX_LINE_LENGTH])[:_MAX_LINE_LENGTH]
+        if len(text) > _MAX_LINE_LENGTH
+        else text.replace("\n", " ")
     )
 
 
-def _around(text: str, is_first: bool, is_last: bool) -> str:
-    """Return what stands between words that differ, without its middle where that is long."""
-    words = text.replace("\n", " ")
-    if is_first and len(words) > _AROUND:
-        words = "… " + words[-_AROUND:].partition(" ")[2]
-    elif is_last and len(words) > _AROUND:
-        words = words[:_AROUND].rpartition(" ")[0] + " …"
-    elif len(words) > 2 * _AROUND + 3:
-        words = words[:_AROUND].rpartition(" ")[0] + " … " + words[-_AROUND:].partition(" ")[2]
-    return replace_invisible(words)
+def _abbreviate(text: str, is_first: bool, is_last: bool) -> str:
+    """Return the unchanged text between changed words, without its middle if it is long."""
+    line = text.replace("\n", " ")
+    if is_first and len(line) > _CONTEXT_LENGTH:
+        line = "… " + line[-_CONTEXT_LENGTH:].partition(" ")[2]
+    elif is_last and len(line) > _CONTEXT_LENGTH:
+        line = line[:_CONTEXT_LENGTH].rpartition(" ")[0] + " …"
+    elif len(line) > 2 * _CONTEXT_LENGTH + 3:
+        line = line[:_CONTEXT_LENGTH].rpartition(" ")[0] + " … " + line[-_CONTEXT_LENGTH:].partition(" ")[2]
+    return replace_invisible(line)
 
 
 Block = TypeVar("Block")
 
 
 def truncate_to_budget(
-    blocks: Iterable[tuple[Callable[[], Block], int]], most: int, size_of: Callable[[Block], int]
+    blocks: Iterable[tuple[Callable[[], Block], int]], max_chars: int, size_of: Callable[[Block], int]
 ) -> tuple[list[Block], int]:
-    """Return the first blocks of at most `most` characters in all, and the number of changes left out.
+    """Return the first blocks of at most `max_chars` characters, and the number of omitted changes.
 
-    A block is made when it is called for, comes with the number of changes that it tells, and is not cut.
+    Each block is a function that makes it, with the number of its changes. Blocks are not cut.
     """
-    kept: list[Block] = []
-    size = more = 0
+    included: list[Block] = []
+    size = omitted = 0
     for make, count in blocks:
-        if size <= most:
+        if size <= max_chars:
             block = make()
             size += size_of(block)
-            if size <= most:
-                kept.append(block)
+            if size <= max_chars:
+                included.append(block)
                 continue
-        more += count
-    return kept, more
+        omitted += count
+    return included, omitted

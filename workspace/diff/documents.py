@@ -1,7 +1,4 @@
-"""Two versions of a document, their sections paired: what stayed, what came, what went, and what moved.
-
-What happened between two versions of one document.
-"""
+"""Comparison of two versions of a document: sections that were added, removed, moved or changed."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class DocumentVersion:
-    """A version of a document, of which places are told."""
+    """A version of a document, which makes the parts of changes."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._before: dict[int, Section] | None = None
+        self._previous_siblings: dict[int, Section] | None = None
 
-    def place(self, section: Section, text: str | None = None) -> PartVersion:
-        """Return where a section stands; it says its own text with its heading, unless a text is given."""
-        before = self._older_siblings().get(section.position)
+    def make_part(self, section: Section, text: str | None = None) -> PartVersion:
+        """Return a section as a part; its text is its own text with its heading, unless `text` is given."""
+        previous = self._map_previous_siblings().get(section.position)
         return PartVersion(
             self.document.path,
             section.key,
@@ -39,81 +36,94 @@ class DocumentVersion:
             section.line,
             read_source(self.document, section) if text is None else text,
             self.document.breadcrumb(section)[:-1],
-            before.title if before else None,
+            previous.title if previous else None,
         )
 
-    def _older_siblings(self) -> Mapping[int, Section]:
-        if self._before is None:
+    def _map_previous_siblings(self) -> Mapping[int, Section]:
+        if self._previous_siblings is None:
             document = self.document
-            rows = (document.children(above) for above in (None, *document.sections))
-            self._before = {item.position: before for row in rows for before, item in pairwise(row)}
-        return self._before
+            sibling_lists = (document.children(parent) for parent in (None, *document.sections))
+            self._previous_siblings = {
+                section.position: previous
+                for siblings in sibling_lists
+                for previous, section in pairwise(siblings)
+            }
+        return self._previous_siblings
 
 
 class Comparison:
     """The changes between two versions of a document, of which one may be missing.
 
-    `gone` and `come` are the sections that only one of them has.
+    `removed` and `added` are the sections that only one of them has.
     """
 
     def __init__(self, old: Document | None, new: Document | None) -> None:
         self.old, self.new = (None if item is None else DocumentVersion(item) for item in (old, new))
         self._pairs = SectionMatch(old, new, Evidence.SIMILARITY).pairs if old and new else {}
-        self._back = {one: two for two, one in self._pairs.items()}
-        self.gone = [item for item in old.sections if item.position not in self._back] if old else []
-        self.come = [item for item in new.sections if item.position not in self._pairs] if new else []
+        self._new_positions = {
+            old_position: new_position for new_position, old_position in self._pairs.items()
+        }
+        self.removed = (
+            [item for item in old.sections if item.position not in self._new_positions] if old else []
+        )
+        self.added = [item for item in new.sections if item.position not in self._pairs] if new else []
 
     def changes(
-        self, elsewhere: Mapping[int, list[SectionChange]], left: Mapping[int, list[SectionChange]]
+        self, arrived: Mapping[int, list[SectionChange]], departed: Mapping[int, list[SectionChange]]
     ) -> Iterator[SectionChange]:
-        """Return the changes in the order of the new version; removed parts follow their old predecessors.
+        """Yield the changes in the order of the new version; removed parts follow their old predecessors.
 
-        Of sections that came from elsewhere or left, by their positions, what is given is told instead.
+        `arrived` maps positions of sections that arrived from another document to their changes; `departed`
+        those of sections that departed to another one. These changes replace additions and removals.
         """
-        kept: dict[int, list[SectionChange]] = {}
+        matched_changes: dict[int, list[SectionChange]] = {}
         if self.old and self.new:
             yield from compare_metadata(self.old.document, self.new.document)
             moved = _find_moved(self.old.document, self.new.document, self._pairs)
-            kept = compare_matched_sections(self.old, self.new, self._pairs, moved, self.gone, self.come)
-        lost: dict[int | None, list[SectionChange]] = {}
-        last: int | None = None
-        gone = {item.position for item in self.gone}
+            matched_changes = compare_matched_sections(
+                self.old, self.new, self._pairs, moved, self.removed, self.added
+            )
+        removed_changes: dict[int | None, list[SectionChange]] = {}
+        last_position: int | None = None
+        removed_positions = {item.position for item in self.removed}
         for item in self.old.document.sections if self.old else ():
-            if item.position not in gone:
-                last = self._back[item.position]
-            elif item.position in left:
-                lost.setdefault(last, []).extend(left[item.position])
+            if item.position not in removed_positions:
+                last_position = self._new_positions[item.position]
+            elif item.position in departed:
+                removed_changes.setdefault(last_position, []).extend(departed[item.position])
             elif self.old:
-                lost.setdefault(last, []).append(
-                    SectionChange(ChangeKind.REMOVED, self.old.place(item), None)
+                removed_changes.setdefault(last_position, []).append(
+                    SectionChange(ChangeKind.REMOVED, self.old.make_part(item), None)
                 )
-        yield from lost.get(None, ())
+        yield from removed_changes.get(None, ())
         for item in self.new.document.sections if self.new else ():
-            if item.position in kept:
-                yield from kept[item.position]
-            elif item.position in elsewhere:
-                yield from elsewhere[item.position]
+            if item.position in matched_changes:
+                yield from matched_changes[item.position]
+            elif item.position in arrived:
+                yield from arrived[item.position]
             elif item.position not in self._pairs and self.new:
-                yield SectionChange(ChangeKind.ADDED, None, self.new.place(item))
-            yield from lost.get(item.position, ())
+                yield SectionChange(ChangeKind.ADDED, None, self.new.make_part(item))
+            yield from removed_changes.get(item.position, ())
 
 
 def _find_moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
-    """Return the fewest sections without which all others stand below the same one in the same order."""
-    was, is_now = old.sections, new.sections
+    """Return the smallest set of sections without which the others keep their parents and their order."""
+    old_sections, new_sections = old.sections, new.sections
     moved: set[int] = set()
-    rows: dict[int | None, list[int]] = {}
-    for two, one in pairs.items():
-        above = is_now[two].parent
-        if was[one].is_preamble or is_now[two].is_preamble:
+    siblings: dict[int | None, list[int]] = {}
+    for new_position, old_position in pairs.items():
+        parent = new_sections[new_position].parent
+        if old_sections[old_position].is_preamble or new_sections[new_position].is_preamble:
             continue
-        if was[one].parent != (None if above is None else pairs.get(above, -1)):
-            moved.add(two)
+        if old_sections[old_position].parent != (None if parent is None else pairs.get(parent, -1)):
+            moved.add(new_position)
         else:
-            rows.setdefault(above, []).append(two)
-    for row in rows.values():
-        back = {pairs[two]: two for two in sorted(row)}
-        moved |= {back[one] for one in find_displaced(sorted(back), list(back))}
+            siblings.setdefault(parent, []).append(new_position)
+    for positions in siblings.values():
+        new_by_old = {pairs[new_position]: new_position for new_position in sorted(positions)}
+        moved |= {
+            new_by_old[old_position] for old_position in find_displaced(sorted(new_by_old), list(new_by_old))
+        }
     return moved
 
 
@@ -122,81 +132,102 @@ def compare_matched_sections(
     new: DocumentVersion,
     pairs: Mapping[int, int],
     moved: Collection[int],
-    gone: Collection[Section] = (),
-    come: Collection[Section] = (),
+    removed: Collection[Section] = (),
+    added: Collection[Section] = (),
 ) -> dict[int, list[SectionChange]]:
-    """Return what happened to sections that stand in both versions, by their position in the new one.
+    """Return the changes of sections that exist in both versions, by their position in the new one.
 
-    `pairs` are their positions in the old version, `moved` those that stand elsewhere now; `gone` and `come`
-    are the other sections in which tasks of theirs may have stood, or stand.
+    `pairs` are their positions in the old version by those in the new one, `moved` the new positions of moved
+    ones. `removed` and `added` are the other sections, from or to which their tasks may have moved.
     """
-    was, is_now = old.document, new.document
-    both = {two: (was.sections[one], is_now.sections[two]) for two, one in sorted(pairs.items())}
-    rewritten = {two for two, (a, b) in both.items() if read_raw_text(was, a) != read_raw_text(is_now, b)}
-    groups = [(two, *both[two]) for two in both if two in rewritten]
-    before = {two: tasks.list_tasks(was, item, two) for two, item, _ in groups}
-    after = {two: tasks.list_tasks(is_now, item, two) for two, _, item in groups}
-    told = tasks.compare_tasks(
-        [item for row in before.values() for item in row]
-        + [item for section in gone for item in tasks.list_tasks(was, section, None)],
-        [item for row in after.values() for item in row]
-        + [item for section in come for item in tasks.list_tasks(is_now, section, None)],
+    old_document, new_document = old.document, new.document
+    matched = {
+        position: (old_document.sections[old_section], new_document.sections[position])
+        for position, old_section in sorted(pairs.items())
+    }
+    rewritten = {
+        position
+        for position, (old_item, new_item) in matched.items()
+        if read_raw_text(old_document, old_item) != read_raw_text(new_document, new_item)
+    }
+    groups = [(position, *matched[position]) for position in matched if position in rewritten]
+    old_tasks = {position: tasks.list_tasks(old_document, item, position) for position, item, _ in groups}
+    new_tasks = {position: tasks.list_tasks(new_document, item, position) for position, _, item in groups}
+    task_changes = tasks.compare_tasks(
+        [item for tasks_of_section in old_tasks.values() for item in tasks_of_section]
+        + [item for section in removed for item in tasks.list_tasks(old_document, section, None)],
+        [item for tasks_of_section in new_tasks.values() for item in tasks_of_section]
+        + [item for section in added for item in tasks.list_tasks(new_document, section, None)],
     )
-    found: dict[int, list[SectionChange]] = {}
-    carried: set[int | None] = set()
-    for two, (one, other) in both.items():
-        if two in moved or other.parent in carried:
-            carried.add(two)
+    changes_by_position: dict[int, list[SectionChange]] = {}
+    moved_along: set[int | None] = set()
+    for position, (old_section, new_section) in matched.items():
+        if position in moved or new_section.parent in moved_along:
+            moved_along.add(position)
         changes: list[SectionChange] = []
-        if two in moved:
-            changes.append(SectionChange(ChangeKind.MOVED, old.place(one), new.place(other)))
-        changes += _heading_change(old, one, new, other, two in carried)
-        if two in rewritten:
-            texts = _text(was, one, before[two]), _text(is_now, other, after[two])
-            if two in told:
-                # Blank lines come and go with tasks.
+        if position in moved:
+            changes.append(
+                SectionChange(ChangeKind.MOVED, old.make_part(old_section), new.make_part(new_section))
+            )
+        changes += _compare_headings(old, old_section, new, new_section, position in moved_along)
+        if position in rewritten:
+            texts = (
+                _read_text_without_tasks(old_document, old_section, old_tasks[position]),
+                _read_text_without_tasks(new_document, new_section, new_tasks[position]),
+            )
+            if position in task_changes:
+                # Added and removed tasks also add and remove blank lines.
                 differ = collapse_blanks(texts[0]) != collapse_blanks(texts[1])
             else:
-                texts = texts if texts[0] != texts[1] else (_text(was, one), _text(is_now, other))
+                texts = (
+                    texts
+                    if texts[0] != texts[1]
+                    else (
+                        _read_text_without_tasks(old_document, old_section),
+                        _read_text_without_tasks(new_document, new_section),
+                    )
+                )
                 differ = texts[0] != texts[1]
             if differ:
-                places = old.place(one, texts[0]), new.place(other, texts[1])
+                places = old.make_part(old_section, texts[0]), new.make_part(new_section, texts[1])
                 changes.append(SectionChange(ChangeKind.CHANGED, *places))
-            changes += told.get(two, ())
+            changes += task_changes.get(position, ())
         if changes:
-            found[two] = changes
-    return found
+            changes_by_position[position] = changes
+    return changes_by_position
 
 
-def _heading_change(
-    old: DocumentVersion, was: Section, new: DocumentVersion, section: Section, is_moved: bool
+def _compare_headings(
+    old: DocumentVersion, old_section: Section, new: DocumentVersion, new_section: Section, is_moved: bool
 ) -> Iterator[SectionChange]:
-    """Yield another title, or another way to write it.
+    """Yield the change of a title, or of the way it is written.
 
-    The level follows a move, of what stands above it too.
+    The level of a heading also changes when the section or one of its parents moves.
     """
-    heads = read_raw_heading(old.document, was), read_raw_heading(new.document, section)
-    if heads[0] == heads[1] and was.title == section.title:
+    headings = read_raw_heading(old.document, old_section), read_raw_heading(new.document, new_section)
+    if headings[0] == headings[1] and old_section.title == new_section.title:
         return
-    before, after = map(decode_trimmed, heads)
-    places = old.place(was, before), new.place(section, after)
-    if was.title != section.title and (before or after):
-        yield SectionChange(ChangeKind.RENAMED, *places)
-    elif before != after and not is_moved:
-        yield SectionChange(ChangeKind.CHANGED, *places, "heading")
+    old_text, new_text = map(decode_trimmed, headings)
+    parts = old.make_part(old_section, old_text), new.make_part(new_section, new_text)
+    if old_section.title != new_section.title and (old_text or new_text):
+        yield SectionChange(ChangeKind.RENAMED, *parts)
+    elif old_text != new_text and not is_moved:
+        yield SectionChange(ChangeKind.CHANGED, *parts, "heading")
 
 
-def _text(document: Document, section: Section, listed: Iterable[tasks.ListedTask] = ()) -> str:
-    """Return what a section says, without some tasks."""
+def _read_text_without_tasks(
+    document: Document, section: Section, listed: Iterable[tasks.ListedTask] = ()
+) -> str:
+    """Return the own text of a section, without the given tasks."""
     return decode_trimmed(read_raw_text(document, section, tasks.find_task_spans(listed)))
 
 
 def compare_documents(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
     """Return the changes between two versions of a document, by section; None is a missing version.
 
-    In the order of the new version, what is gone behind what stood before it. Of a document that came or
-    went, each section is told, and no task or key. Blank lines around a section, line ends, and bytes that
-    are no text are no change. Linear in the texts: words are compared by who shows them.
+    They are in the order of the new version; a removed part follows its old predecessor. For an added or
+    removed document there is a change for each section, and none for tasks or keys. Blank lines around a
+    section, line ends, and bytes that are not text are not changes. The time is linear in the texts.
     """
     if old is not None and new is not None and old.data == new.data:
         return ()

@@ -1,12 +1,11 @@
-"""Changes as data: plain lists and mappings that JSON can hold, under names that stay.
+"""Changes as JSON data, as lines for a terminal, and as Markdown.
 
-Changes as lines for a terminal: styled segments, whose look is up to who prints them.
+The data are lists and mappings with stable keys. Lines consist of styled segments; the caller chooses their
+look.
 
-Changes as Markdown that reads well on a forge and in a commit.
-
-A heading for each document and section, a sentence for each change; words that went are ~~struck~~, those
-that came are **bold**, and lines that went or came stand in a fence of `diff`. Text of documents is escaped,
-or fenced by more backticks than it holds, so that it cannot be read as anything else.
+Markdown has a heading for each document and section, and a sentence for each change. Removed words are
+~~struck~~, added ones **bold**; removed and added lines are in a fence of `diff`. Text of documents is
+escaped, or fenced by more backticks than it contains, so that it has no effect as Markdown.
 """
 
 from __future__ import annotations
@@ -36,43 +35,47 @@ if TYPE_CHECKING:
 Data = dict[str, object]
 
 
-def format_data(changes: Iterable[DocumentChange], most: int = 100_000) -> Data:
-    """`{"documents": [...], "more": n}`, of at most `most` characters as JSON.
+def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> Data:
+    """Return `{"documents": [...], "more": n}`, of at most `max_chars` characters as JSON.
 
-    A document has `kind`, `path`, `title`, `changes`, and where it applies `old_path` and `unread` (the code
-    of an error). A change has `kind`, `address`, `title`, `line`, where it applies `field`, `old_address`,
-    `old_title`, `old_path` and `path` (moved from or to another document), `below` and `old_below` (moved),
-    and the texts `before` and `after`. `words` are edits, in order: the characters [`start`, `end`) of
-    `before`, which are `old`, became `new`; applied from the last to the first they give `after`. A text too
-    long for what is left is given as `is_cut: true` alone. `more` counts the changes that are left out.
+    A document has `kind`, `path`, `title`, `changes`, and if it applies `old_path` and `unread` (the code of
+    an error).
+
+    A change has `kind`, `address`, `title`, `line`, and if it applies `field`, `old_address`, `old_title`,
+    `old_path` and `path` (moved from or to another document), `below` and `old_below` (moved), and the texts
+    `before` and `after`.
+
+    `words` are edits, in order: the characters [`start`, `end`) of `before`, which are `old`, became `new`.
+    Applied from the last to the first they give `after`. A text too long for the remaining length is replaced
+    by `is_cut: true`. `more` counts the omitted changes.
     """
     documents: list[Data] = []
-    left, more = most, 0
+    remaining, omitted = max_chars, 0
     for document in changes:
-        head = _document(document)
-        left -= _size(head)
-        if left < 0:
-            more += len(document.sections) or 1
+        document_data = _make_document(document)
+        remaining -= _measure_data(document_data)
+        if remaining < 0:
+            omitted += len(document.sections) or 1
             continue
-        documents.append(head)
-        told: list[Data] = []
-        head["changes"] = told
+        documents.append(document_data)
+        change_list: list[Data] = []
+        document_data["changes"] = change_list
         for change in document.sections:
-            data = _change(change, document.path) if left > 0 else {}
-            if data and _size(data) > left:
+            data = _make_change(change, document.path) if remaining > 0 else {}
+            if data and _measure_data(data) > remaining:
                 data = {name: value for name, value in data.items() if name not in _TEXTS} | {"is_cut": True}
-            left -= _size(data) if data else 1
-            if left < 0:
-                more += 1
+            remaining -= _measure_data(data) if data else 1
+            if remaining < 0:
+                omitted += 1
             else:
-                told.append(data)
-    return {"documents": documents, "more": more}
+                change_list.append(data)
+    return {"documents": documents, "more": omitted}
 
 
 _TEXTS = frozenset({"before", "after", "words"})
 
 
-def _document(document: DocumentChange) -> Data:
+def _make_document(document: DocumentChange) -> Data:
     data: Data = {"kind": document.kind.value, "path": document.path, "title": document.title}
     if document.old_path not in (None, document.path):
         data["old_path"] = document.old_path
@@ -82,7 +85,7 @@ def _document(document: DocumentChange) -> Data:
     return data
 
 
-def _change(change: SectionChange, path: str) -> Data:
+def _make_change(change: SectionChange, path: str) -> Data:
     before, after, place = change.before, change.after, change.place
     data: Data = {
         "kind": change.kind.value,
@@ -100,7 +103,7 @@ def _change(change: SectionChange, path: str) -> Data:
         ChangeKind.TASK_COMPLETED,
         ChangeKind.TASK_REOPENED,
     ):
-        data |= _texts(before, after)
+        data |= _make_texts(before, after)
     return data
 
 
@@ -117,7 +120,7 @@ def _format_values(before: PartVersion, after: PartVersion, kind: ChangeKind, pa
     return data
 
 
-def _texts(before: PartVersion | None, after: PartVersion | None) -> Data:
+def _make_texts(before: PartVersion | None, after: PartVersion | None) -> Data:
     data: Data = {}
     if before:
         data["before"] = before.text
@@ -136,56 +139,56 @@ def _texts(before: PartVersion | None, after: PartVersion | None) -> Data:
     return data
 
 
-def _size(data: Data) -> int:
+def _measure_data(data: Data) -> int:
     return len(json.dumps(data, ensure_ascii=False))
 
 
 Line = tuple[Segment, ...]
 
 
-def format_lines(changes: Iterable[DocumentChange], most: int = 50_000) -> list[Line]:
-    """Change as lines of at most `most` characters in all, and one that counts what is left out.
+def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> list[Line]:
+    """Return the changes as lines of at most `max_chars` characters, the last with the number omitted.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
-    kept, more = truncate_to_budget(_blocks(changes), most, _lines_size)
-    lines = [line for block in kept for line in block]
-    if more:
-        lines.append((Segment(f"… and {more:,} more change{'s' * (more != 1)}"),))
+    blocks, omitted = truncate_to_budget(_line_blocks(changes), max_chars, _measure_lines)
+    lines = [line for block in blocks for line in block]
+    if omitted:
+        lines.append((Segment(f"… and {omitted:,} more change{'s' * (omitted != 1)}"),))
     return lines
 
 
 def format_plain_line(line: Line) -> str:
-    """Return a line without colours: changed words are marked as in `git diff --word-diff=plain`."""
-    is_whole = len(line) > 1 and line[0].text.strip() in ("-", "+")
-    return "".join(_plain(segment, is_whole) for segment in line)
+    """Return a line without colours; changed words are marked as in `git diff --word-diff=plain`."""
+    is_full_line = len(line) > 1 and line[0].text.strip() in ("-", "+")
+    return "".join(_format_plain_segment(segment, is_full_line) for segment in line)
 
 
-def _plain(segment: Segment, is_whole: bool) -> str:
-    if segment.style == "removed" and not is_whole:
+def _format_plain_segment(segment: Segment, is_full_line: bool) -> str:
+    if segment.style == "removed" and not is_full_line:
         return f"[-{segment.text}-]"
-    if segment.style == "added" and not is_whole:
+    if segment.style == "added" and not is_full_line:
         return f"{{+{segment.text}+}}"
     return segment.text
 
 
-def _blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
-    """Yield the lines that belong together, each with the number of changes that they tell."""
+def _line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], list[Line]], int]]:
+    """Yield functions that make blocks of lines, each with the number of its changes."""
     for document in changes:
         head: tuple[Line, ...] = ((Segment(format_one_line(document.path, 1000), "address"),),)
         sentence = describe_document(document)
         if sentence:
-            counts = document.is_whole or not document.sections
-            yield partial(list, (*head, (Segment("  "), *sentence))), int(counts)
+            is_counted = document.is_whole or not document.sections
+            yield partial(list, (*head, (Segment("  "), *sentence))), int(is_counted)
             head = ()
         address = ""
         for change in () if document.is_whole else document.sections:
-            yield partial(_block, head, change, document.path, change.section != address), 1
+            yield partial(_make_lines, head, change, document.path, change.section != address), 1
             head, address = (), change.section
 
 
-def _block(head: Iterable[Line], change: SectionChange, path: str, is_first: bool) -> list[Line]:
-    """Return a change, below the title of its section if it is the first one there."""
+def _make_lines(head: Iterable[Line], change: SectionChange, path: str, is_first: bool) -> list[Line]:
+    """Return the lines of a change, with the title of its section if it is the first one there."""
     lines = [*head]
     if is_first:
         title = Segment(format_one_line(change.heading), "title")
@@ -193,43 +196,43 @@ def _block(head: Iterable[Line], change: SectionChange, path: str, is_first: boo
             (Segment("  "), title, Segment(" "), Segment(format_one_line(change.section), "address"))
         )
     indent = "    " if change.section else "  "
-    said = describe_change(change, path)
-    if said.sentence:
-        lines.append((Segment(indent), *said.sentence))
-    lines += [(Segment(f"{indent}{row.mark} "), *row.segments) for row in said.rows]
+    description = describe_change(change, path)
+    if description.sentence:
+        lines.append((Segment(indent), *description.sentence))
+    lines += [(Segment(f"{indent}{row.mark} "), *row.segments) for row in description.rows]
     return lines
 
 
-def _lines_size(block: list[Line]) -> int:
+def _measure_lines(block: list[Line]) -> int:
     return sum(len(segment.text) for line in block for segment in line)
 
 
-# An underscore within a word is no emphasis (CommonMark 0.31 §6.2).
+# An underscore within a word is not emphasis (CommonMark 0.31 §6.2).
 _MARKUP = re.compile(r"[\\`*\[\]<>~&|]|(?<!\w)_|_(?!\w)")
 _CODE = re.compile(r"(`[^`\n]{1,200}`)")
 _MARKER = re.compile(rf"[ \t]*(?:{LIST_MARKER}|#{{1,6}})[ \t]+(?:\[[ xX]\][ \t]+)?")
 _TICKS = re.compile("`{3,}")
 
 
-def format_markdown(changes: Iterable[DocumentChange], most: int = 20_000) -> str:
-    """Change as Markdown of at most `most` characters, and a line that counts what is left out."""
-    blocks, more = truncate_to_budget(_markdown_blocks(changes), most, len)
+def format_markdown(changes: Iterable[DocumentChange], max_chars: int = 20_000) -> str:
+    """Return the changes as Markdown of at most `max_chars` characters, and the number of omitted ones."""
+    blocks, omitted = truncate_to_budget(_markdown_blocks(changes), max_chars, len)
     text = "".join(blocks)
-    if more:
-        text += f"\n… and {more:,} more change{'s' * (more != 1)}.\n"
+    if omitted:
+        text += f"\n… and {omitted:,} more change{'s' * (omitted != 1)}.\n"
     return text
 
 
 def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callable[[], str], int]]:
-    """Yield the parts of the text, each with the number of changes that it tells."""
-    lead = ""
+    """Yield functions that make the parts of the text, each with the number of its changes."""
+    separator = ""
     for document in changes:
-        head = f"{lead}### {format_code_span(format_one_line(document.path, 1000))}\n"
-        lead = "\n"
+        head = f"{separator}### {format_code_span(format_one_line(document.path, 1000))}\n"
+        separator = "\n"
         sentence = describe_document(document)
         if sentence:
-            counts = document.is_whole or not document.sections
-            yield partial(_format_description, head, sentence), int(counts)
+            is_counted = document.is_whole or not document.sections
+            yield partial(_format_description, head, sentence), int(is_counted)
             head = ""
         address = ""
         for change in () if document.is_whole else document.sections:
@@ -238,86 +241,86 @@ def _markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Callab
 
 
 def _format_description(head: str, sentence: Iterable[Segment]) -> str:
-    return f"{head}\n{_sentence(sentence)}\n"
+    return f"{head}\n{_format_sentence(sentence)}\n"
 
 
 def _markdown_block(head: str, change: SectionChange, path: str, is_first: bool) -> str:
-    """Return a change, below the heading of its section if it is the first one there."""
+    """Return the text of a change, with the heading of its section if it is the first one there."""
     text = head
     if is_first:
         address = format_code_span(format_one_line(change.section))
-        text += f"\n#### {_escaped(format_one_line(change.heading))} ({address})\n"
-    said = describe_change(change, path)
-    if said.sentence:
-        text += f"\n{_sentence(said.sentence)}\n"
+        text += f"\n#### {_escape(format_one_line(change.heading))} ({address})\n"
+    description = describe_change(change, path)
+    if description.sentence:
+        text += f"\n{_format_sentence(description.sentence)}\n"
     lines: list[DiffRow] = []
-    for row in said.rows:
+    for row in description.rows:
         if row.mark == "~":
-            text += _fenced(lines) + f"\n> {_words(row)}\n"
+            text += _format_fence(lines) + f"\n> {_format_changed_words(row)}\n"
             lines = []
         else:
             lines.append(row)
-    return text + _fenced(lines)
+    return text + _format_fence(lines)
 
 
-def _sentence(segments: Iterable[Segment]) -> str:
-    return "".join(_inline(segment) for segment in segments)
+def _format_sentence(segments: Iterable[Segment]) -> str:
+    return "".join(_format_segment(segment) for segment in segments)
 
 
-def _inline(segment: Segment) -> str:
+def _format_segment(segment: Segment) -> str:
     text, style = segment
     if style == "address":
         return format_code_span(text)
     if style == "title":
-        return f"“{_escaped(text)}”"
+        return f"“{_escape(text)}”"
     if style == "plain":
-        return _escaped(text)
-    lead, words, tail = _split_padding(text)
+        return _escape(text)
+    leading, text_without_padding, trailing = _split_padding(text)
     mark = "~~" if style == "removed" else "**"
-    return f"{lead}{mark}{_escaped(words)}{mark}{tail}"
+    return f"{leading}{mark}{_escape(text_without_padding)}{mark}{trailing}"
 
 
 def _split_padding(text: str) -> tuple[str, str, str]:
-    """Return the white space before and behind words, outside of which marks of emphasis are not read."""
-    words = text.strip()
-    at = text.index(words)
-    return text[:at], words, text[at + len(words) :]
+    """Return the leading white space, the text, and the trailing white space; emphasis needs this split."""
+    content = text.strip()
+    start = text.index(content)
+    return text[:start], content, text[start + len(content) :]
 
 
-def _words(row: DiffRow) -> str:
-    """Return a paragraph in a quotation.
+def _format_changed_words(row: DiffRow) -> str:
+    """Return a paragraph as the text of a quotation.
 
-    The mark of a list item or a heading that begins it is a mark no more.
+    The mark of a list item or a heading at its beginning is removed.
     """
     parts: list[str] = []
-    for number, segment in enumerate(row.segments):
-        marker = _MARKER.match(segment.text) if number == 0 else None
+    for index, segment in enumerate(row.segments):
+        marker = _MARKER.match(segment.text) if index == 0 else None
         text = segment.text[marker.end() :] if marker else segment.text
-        shown = _inline(segment._replace(text=text)) if text.strip() else text
-        if parts and parts[-1].endswith(("~~", "**")) and shown.startswith(("~~", "**")):
+        formatted = _format_segment(segment._replace(text=text)) if text.strip() else text
+        if parts and parts[-1].endswith(("~~", "**")) and formatted.startswith(("~~", "**")):
             parts.append(" ")
-        parts.append(shown)
+        parts.append(formatted)
     return "".join(parts).strip()
 
 
-def _fenced(rows: list[DiffRow]) -> str:
+def _format_fence(rows: list[DiffRow]) -> str:
     if not rows:
         return ""
     lines = [row.mark + " " * (row.mark == "…") + "".join(part.text for part in row.segments) for row in rows]
-    longest = max((len(ticks) for line in lines for ticks in _TICKS.findall(line)), default=2)
-    fence = "`" * (longest + 1)
+    max_ticks = max((len(ticks) for line in lines for ticks in _TICKS.findall(line)), default=2)
+    fence = "`" * (max_ticks + 1)
     return "\n".join(("", f"{fence}diff", *lines, fence, ""))
 
 
-def _escaped(text: str) -> str:
-    """Return text that is read as it is; code spans in it stay such."""
+def _escape(text: str) -> str:
+    """Return text that Markdown shows unchanged, except that its code spans stay code spans."""
     parts = _CODE.split(text.replace("\n", " "))
-    return "".join(part if place % 2 else _MARKUP.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
+    return "".join(part if index % 2 else _MARKUP.sub(r"\\\g<0>", part) for index, part in enumerate(parts))
 
 
 def format_code_span(text: str) -> str:
     """Return a code span (CommonMark 0.31 §6.1)."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    ticks = "`" * (longest + 1)
+    max_ticks = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * (max_ticks + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{space}{text}{space}{ticks}"

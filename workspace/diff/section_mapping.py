@@ -1,7 +1,7 @@
-"""Carrying an address from one version of a document to another: the same section, the same task.
+"""Mapping of an address from one version of a document to another: the same section, the same task.
 
-A section is matched by its name alone (`section_pairs`). A task is found by its title within its section.
-What cannot be told is a conflict, never a guess.
+A section is matched by its name (`Evidence.NAME`), a task by its title within its section. Ambiguous matches
+raise ConcurrentChange.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
 
-_SHOWN = 200
+_MAX_DISPLAYED_LENGTH = 200
 
 
 def map_address(old: Document, new: Document, address: str) -> str | None:
-    """Return the address in `new` of the section or task that an address means in `old`.
+    """Return the address in `new` of the section or task that an address refers to in `old`.
 
-    None where it means nothing in `old`. Raises SectionNotFound or TaskNotFound for what is gone, Conflict
-    for what cannot be told from its like, AmbiguousAddress for an address that was ambiguous already.
+    Return None if the address does not exist in `old`. Raises SectionNotFound or TaskNotFound if the target
+    was removed, ConcurrentChange if the match is ambiguous, AmbiguousAddress if the address was ambiguous in
+    `old` already.
     """
     fragment = read_fragment(address)
     try:
@@ -50,15 +51,19 @@ def map_address(old: Document, new: Document, address: str) -> str | None:
         return None
     if old.data == new.data or (section.is_preamble and task is None):
         return address
-    twin = _successor(SectionMatch(old, new, Evidence.NAME), section)
-    return twin.key if task is None else format_task_address(twin, _same_task(old, section, task, new, twin))
+    counterpart = _find_successor(SectionMatch(old, new, Evidence.NAME), section)
+    return (
+        counterpart.key
+        if task is None
+        else format_task_address(counterpart, _find_task(old, section, task, new, counterpart))
+    )
 
 
 def check_not_newer(tip: Document, address: str) -> None:
-    """Refuse an address that means nothing in the commit that a caller names, and something in the tip.
+    """Raise an error for an address that exists in the tip, but not in the commit that a caller names.
 
-    What is there was added since, so the caller cannot mean it. `_preamble` names a place, whether something
-    stands there or not. Raises SectionNotFound, TaskNotFound.
+    The target was added later, so the caller cannot mean it. `_preamble` is a position, which exists even if
+    it is empty. Raises SectionNotFound, TaskNotFound.
     """
     fragment = read_fragment(address)
     if fragment == Fragment(PREAMBLE, None):
@@ -69,31 +74,36 @@ def check_not_newer(tip: Document, address: str) -> None:
         else:
             resolve_task(tip, address)
     except (SectionNotFound, TaskNotFound):
-        return  # this batch made it, or there is no such thing at all
+        return  # the batch added it, or it does not exist
     except AmbiguousAddress:
         pass
-    shown = address if len(address) <= _SHOWN else address[:_SHOWN] + "…"
-    fix = "Leave base_commit out, or give the newer commit that you read it in."
+    display_address = (
+        address if len(address) <= _MAX_DISPLAYED_LENGTH else address[:_MAX_DISPLAYED_LENGTH] + "…"
+    )
+    fix = "Omit base_commit, or pass the newer commit in which you read it."
     if fragment.task is None:
-        message = f"the section '{shown}' of {tip.path} is not in base_commit: it was added or renamed later"
-        raise SectionNotFound(message, fix=fix, wanted=shown)
+        message = (
+            f"the section '{display_address}' of {tip.path} is not in base_commit: "
+            "it was added or renamed later"
+        )
+        raise SectionNotFound(message, fix=fix, wanted=display_address)
     raise TaskNotFound(
-        f"the task '{shown}' of {tip.path} is not in base_commit: it was added or moved later", fix=fix
+        f"the task '{display_address}' of {tip.path} is not in base_commit: it was added or moved later",
+        fix=fix,
     )
 
 
-def _successor(match: SectionMatch, section: Section) -> Section:
-    """Return the section of the new version that was this one. Raises SectionNotFound, Conflict."""
-    twin = match.successor(section)
-    if twin is not None:
-        return twin
+def _find_successor(match: SectionMatch, section: Section) -> Section:
+    """Return the section of the new version that matches. Raises SectionNotFound, ConcurrentChange."""
+    counterpart = match.successor(section)
+    if counterpart is not None:
+        return counterpart
     candidates = match.ambiguous.get(section.position)
     if candidates is None:
         raise _removed_error(match.new, section)
     raise ConcurrentChange(
-        f"another writer changed {match.new.path} meanwhile, and which section '{section.key}' is now "
-        "cannot be told",
-        fix="View the document again, and name the section by the address that it has there.",
+        f"another writer changed {match.new.path}, and section '{section.key}' now has several candidates",
+        fix="View the document again, and use the section's current address.",
         file=match.new.path,
         slugs=[section.key],
         candidates=[item.key for item in candidates][:20],
@@ -103,9 +113,9 @@ def _successor(match: SectionMatch, section: Section) -> Section:
 def _removed_error(document: Document, section: Section) -> SectionNotFound:
     known = [item.key for item in document.sections]
     return SectionNotFound(
-        f"the section '{section.key}' of {document.path} is gone: another writer removed, moved or retitled "
-        "it meanwhile",
-        fix="View the document again to see what there is now.",
+        f"the section '{section.key}' of {document.path} is missing: "
+        "another writer removed, moved or renamed it",
+        fix="View the document again to see its current sections.",
         candidates=find_nearest(section.key, known)
         or [name for name in known if name != PREAMBLE][:5]
         or known,
@@ -113,42 +123,43 @@ def _removed_error(document: Document, section: Section) -> SectionNotFound:
     )
 
 
-def _same_task(old: Document, section: Section, task: Task, new: Document, twin: Section) -> Task:
+def _find_task(old: Document, section: Section, task: Task, new: Document, new_section: Section) -> Task:
     """Return the task of the new version: by index if the section is unchanged, else by title."""
-    before, after = old.tasks(section), new.tasks(twin)
-    if read_own_text(old, section) == read_own_text(new, twin):
-        return next(item for item in after if item.index == task.index)
-    name = _titles(before)[task.index]
-    alike = sum(titles == name for titles in _titles(before).values())
-    indexes = [index for index, titles in _titles(after).items() if titles == name]
+    old_tasks, new_tasks = old.tasks(section), new.tasks(new_section)
+    if read_own_text(old, section) == read_own_text(new, new_section):
+        return next(item for item in new_tasks if item.index == task.index)
+    titles_path = _title_paths(old_tasks)[task.index]
+    equal_count = sum(titles == titles_path for titles in _title_paths(old_tasks).values())
+    indexes = [index for index, titles in _title_paths(new_tasks).items() if titles == titles_path]
     address = format_task_address(section, task)
     if not indexes:
         raise TaskNotFound(
-            f"the task '{address}' of {new.path} is gone: another writer removed, moved or retitled it "
-            "meanwhile",
+            f"the task '{address}' of {new.path} is missing: another writer removed, moved or renamed it",
             fix="View the section again to see its tasks.",
-            tasks=_addresses(twin, after),
+            tasks=_format_addresses(new_section, new_tasks),
         )
-    if alike > 1 or len(indexes) > 1:
+    if equal_count > 1 or len(indexes) > 1:
         raise ConcurrentChange(
-            f"another writer changed the tasks of '{twin.key}' in {new.path} meanwhile, and which of those "
-            f"of the same title '{address}' is now cannot be told",
-            fix="View the section again, and name the task by the index that it has there.",
+            f"another writer changed the tasks of '{new_section.key}' in {new.path}, and task '{address}' "
+            "now has several candidates of the same title",
+            fix="View the section again, and use the task's current index.",
             file=new.path,
             slugs=[address],
-            candidates=[format_task_address(twin, item) for item in after if item.index in indexes][:20],
+            candidates=[
+                format_task_address(new_section, item) for item in new_tasks if item.index in indexes
+            ][:20],
         )
-    return next(item for item in after if item.index == indexes[0])
+    return next(item for item in new_tasks if item.index == indexes[0])
 
 
-def _titles(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
-    """Return what a task is called, by its index: its title after those of the tasks above it."""
+def _title_paths(tasks: Iterable[Task]) -> dict[str, tuple[str, ...]]:
+    """Return the title of each task by its index, preceded by the titles of its parent tasks."""
     names: dict[str, tuple[str, ...]] = {}
     for task in tasks:
-        above, _, _ = task.index.rpartition(".")
-        names[task.index] = (*names.get(above, ()), task.title)
+        parent, _, _ = task.index.rpartition(".")
+        names[task.index] = (*names.get(parent, ()), task.title)
     return names
 
 
-def _addresses(section: Section, tasks: Iterable[Task]) -> list[str]:
+def _format_addresses(section: Section, tasks: Iterable[Task]) -> list[str]:
     return [format_task_address(section, task) for task in tasks][:50]

@@ -1,7 +1,7 @@
 """Matching of the sections of two versions of a document.
 
-Carrying an address, undoing, merging, comparing and history ask this; `Evidence` says how far each may go.
-Ambiguous matches are treated as none: what several sections share matches none of them.
+It is used to map addresses, undo, merge, compare, and follow history; `Evidence` states how weak a match each
+may use. Ambiguous matches are omitted: a feature that several sections share matches none of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from workspace.diff.sequences import match_similar, measure_similarity
-from workspace.document.section_text import read_comparable_text, read_own_text, read_whole_text
+from workspace.document.section_text import read_comparable_text, read_full_text, read_own_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
-"""A link's destination, which a section that moves has in another form (CommonMark 0.31 §6.3, §4.7)."""
+"""A link's destination, which changes when its section moves (CommonMark 0.31 §6.3, §4.7)."""
 
-_LEAST = 0.5
-_COMPARED = 200  # sections of other documents; of more, none is compared
+_MIN_SIMILARITY = 0.5
+_MAX_CANDIDATES = 200  # sections of other documents; above it none is compared
 
 
 class Evidence(IntEnum):
     """The evidence that two sections are the same; each level includes those before it.
 
-    `NAME`: anchors, and slugs below the same parent, of which titles and texts choose one. `TEXT`: the same
-    text under another name, or being the only one left of its slug. `SIMILARITY`: half of the text.
+    `NAME`: equal anchors, or equal slugs below the same parent, with titles and texts to choose among
+    several. `TEXT`: equal text under another name, or the only remaining section of a slug. `SIMILARITY`:
+    half of the text is equal.
     """
 
     NAME = 0
@@ -40,20 +41,20 @@ class Evidence(IntEnum):
 
 
 class SectionMatch:
-    """The sections of two versions of a document, matched.
+    """The matched sections of two versions of a document.
 
-    `pairs` are positions in `old` by those in `new`. `ambiguous` are the sections of `new` that one of `old`
-    may be by its name, where nothing tells which.
+    `pairs` are positions in `old` by those in `new`. `ambiguous` are the sections of `new` that match one of
+    `old` equally well by name.
     """
 
     def __init__(self, old: Document, new: Document, evidence: Evidence) -> None:
         self.old, self.new = old, new
         self.pairs: dict[int, int] = {}
-        self._back: dict[int, int] = {}
+        self._new_positions: dict[int, int] = {}
         self.ambiguous: dict[int, Sequence[Section]] = {}
         if old.data == new.data:
             for item in old.sections:
-                self._pair(item, item)
+                self._add_pair(item, item)
             return
         self._match_anchors()
         self._match_slugs()
@@ -62,116 +63,123 @@ class SectionMatch:
             self._match_remaining_siblings()
         if evidence >= Evidence.SIMILARITY:
             self._match_similar()
-            self._match_remaining_siblings()  # below the parents that this found
+            self._match_remaining_siblings()  # children of parents that match now
 
     def origin(self, section: Section) -> Section | None:
-        """Return the section of the old version that became this one; None if none did for sure."""
-        place = self.pairs.get(section.position)
-        return None if place is None else self.old.sections[place]
+        """Return the matching section of the old version; None if there is no unambiguous one."""
+        position = self.pairs.get(section.position)
+        return None if position is None else self.old.sections[position]
 
     def successor(self, section: Section) -> Section | None:
-        """Return the section of the new version that was this one; None if none was for sure."""
-        place = self._back.get(section.position)
-        return None if place is None else self.new.sections[place]
+        """Return the matching section of the new version; None if there is no unambiguous one."""
+        position = self._new_positions.get(section.position)
+        return None if position is None else self.new.sections[position]
 
     def removed(self) -> list[Section]:
-        """Return the sections of the old version without a match, but for the preamble."""
-        return [item for item in self.old.sections if self._is_free(item, self._back)]
+        """Return the sections of the old version without a match, except for the preamble."""
+        return [item for item in self.old.sections if self._is_unmatched(item, self._new_positions)]
 
     def added(self) -> list[Section]:
-        """Return the sections of the new version without a match, but for the preamble."""
-        return [item for item in self.new.sections if self._is_free(item, self.pairs)]
+        """Return the sections of the new version without a match, except for the preamble."""
+        return [item for item in self.new.sections if self._is_unmatched(item, self.pairs)]
 
     @staticmethod
-    def _is_free(section: Section, taken: dict[int, int]) -> bool:
-        return section.position not in taken and not section.is_preamble
+    def _is_unmatched(section: Section, matched: dict[int, int]) -> bool:
+        return section.position not in matched and not section.is_preamble
 
-    def _pair(self, old: Section, new: Section) -> None:
-        if old.position not in self._back and new.position not in self.pairs:
+    def _add_pair(self, old: Section, new: Section) -> None:
+        if old.position not in self._new_positions and new.position not in self.pairs:
             self.pairs[new.position] = old.position
-            self._back[old.position] = new.position
+            self._new_positions[old.position] = new.position
 
     def _match_anchors(self) -> None:
-        """Pair what has the same name, where that is an anchor in the old version."""
+        """Pair sections of the same name, if that is an anchor in the old version."""
         before, after = self.old.preamble, self.new.preamble
         if before and after:
-            self._pair(before, after)
+            self._add_pair(before, after)
         for item in self.old.sections:
             if item.anchor and not item.is_preamble and len(self.old.sections_by_address(item.address)) == 1:
-                same = self.new.sections_by_address(item.address)
-                if len(same) == 1 and not same[0].is_preamble:
-                    self._pair(item, same[0])
+                namesakes = self.new.sections_by_address(item.address)
+                if len(namesakes) == 1 and not namesakes[0].is_preamble:
+                    self._add_pair(item, namesakes[0])
 
     def _match_slugs(self) -> None:
-        """Pair sections of one slug below one parent."""
-        news = _by_slug(self.added())
-        pins = {item.position: pin for item in self.removed() if (pin := self._pinned(item))}
-        claimed = {pin.position for pin in pins.values()}
-        # A parent is before its children, so it has its match when theirs are looked for.
-        for (parent, slug), olds in _by_slug(self.removed()).items():
-            above = None if parent is None else self._back.get(parent)
-            known = parent is None or above is not None
-            group = news.get((above, slug), []) if known else []
+        """Pair sections of the same slug and parent."""
+        news = _group_by_slug(self.added())
+        pinned_sections = {
+            item.position: pinned for item in self.removed() if (pinned := self._find_pinned(item))
+        }
+        claimed = {pinned.position for pinned in pinned_sections.values()}
+        # A parent precedes its children, so it is matched before them.
+        for (parent, slug), olds in _group_by_slug(self.removed()).items():
+            new_parent = None if parent is None else self._new_positions.get(parent)
+            has_parent_match = parent is None or new_parent is not None
+            group = news.get((new_parent, slug), []) if has_parent_match else []
             others = [item for item in group if item.position not in claimed]
-            self._match_group(olds, others, pins)
+            self._match_group(olds, others, pinned_sections)
 
     def _match_group(
-        self, olds: Sequence[Section], others: list[Section], pins: Mapping[int, Section]
+        self, olds: Sequence[Section], others: list[Section], pinned_sections: Mapping[int, Section]
     ) -> None:
-        pinned = {item.position: pins[item.position] for item in olds if item.position in pins}
-        rest = [item for item in olds if item.position not in pinned]
-        if pinned and sum(item.anchor is None for item in others) > len(rest):
-            # A heading that took over the anchor, or one of the same name next to it: its text must tell.
-            rest, others = [*olds], [*others, *pinned.values()]
+        pinned = {
+            item.position: pinned_sections[item.position] for item in olds if item.position in pinned_sections
+        }
+        remaining = [item for item in olds if item.position not in pinned]
+        if pinned and sum(item.anchor is None for item in others) > len(remaining):
+            # Another heading may have taken over the anchor, or has the same name: compare their texts.
+            remaining, others = [*olds], [*others, *pinned.values()]
         else:
             for item in olds:
                 if item.position in pinned:
-                    self._pair(item, pinned[item.position])
-        if len(rest) == len(others) == 1:
-            self._pair(rest[0], others[0])
+                    self._add_pair(item, pinned[item.position])
+        if len(remaining) == len(others) == 1:
+            self._add_pair(remaining[0], others[0])
             return
-        for feature in (_title, read_own_text, read_whole_text):
-            rest, others = self._pair_unique(rest, others, feature)
-        if rest and [read_whole_text(self.old, item) for item in rest] == [
-            read_whole_text(self.new, item) for item in others
+        for feature in (_read_title, read_own_text, read_full_text):
+            remaining, others = self._pair_unique(remaining, others, feature)
+        if remaining and [read_full_text(self.old, item) for item in remaining] == [
+            read_full_text(self.new, item) for item in others
         ]:
-            # They are as alike as they were: whichever is meant, the text is the same.
-            for old, new in zip(rest, others, strict=True):
-                self._pair(old, new)
+            # The texts are equal on both sides, so any assignment has the same result.
+            for old, new in zip(remaining, others, strict=True):
+                self._add_pair(old, new)
         elif others:
-            self.ambiguous.update((item.position, others) for item in rest)
+            self.ambiguous.update((item.position, others) for item in remaining)
 
-    def _pinned(self, section: Section) -> Section | None:
-        """Return the section that carries a derived address as its anchor: a rename writes it there."""
+    def _find_pinned(self, section: Section) -> Section | None:
+        """Return the section that has a derived address as its anchor, as a rename writes it."""
         if section.anchor is not None:
             return None
-        same = self.new.sections_by_address(section.address)
-        return same[0] if len(same) == 1 and same[0].anchor == section.address else None
+        namesakes = self.new.sections_by_address(section.address)
+        return namesakes[0] if len(namesakes) == 1 and namesakes[0].anchor == section.address else None
 
     def _match_texts(self) -> None:
-        """Pair sections without a match by a text that is in each version once, in any section."""
-        for text in (read_own_text, read_whole_text):
-            had, has = _unique(self.old, text), _unique(self.new, text)
-            for words, old in had.items():
-                new = has.get(words)
+        """Pair sections without a match by a text that occurs once in each version, in any section."""
+        for read in (read_own_text, read_full_text):
+            old_texts, new_texts = _find_unique(self.old, read), _find_unique(self.new, read)
+            for text, old in old_texts.items():
+                new = new_texts.get(text)
                 if new:
-                    self._pair(old, new)
+                    self._add_pair(old, new)
 
     def _match_remaining_siblings(self) -> None:
-        """Pair the only one that is left of a slug below a parent."""
-        olds = _by_slug(self.removed())
-        for (parent, slug), news in _by_slug(self.added()).items():
-            above = None if parent is None else self.pairs.get(parent)
-            left = olds.get((above, slug), ()) if parent is None or above is not None else ()
-            if len(news) == len(left) == 1:
-                self._pair(left[0], news[0])
+        """Pair the only remaining section of a slug below a parent."""
+        olds = _group_by_slug(self.removed())
+        for (parent, slug), news in _group_by_slug(self.added()).items():
+            old_parent = None if parent is None else self.pairs.get(parent)
+            remaining = olds.get((old_parent, slug), ()) if parent is None or old_parent is not None else ()
+            if len(news) == len(remaining) == 1:
+                self._add_pair(remaining[0], news[0])
 
     def _match_similar(self) -> None:
         olds, news = self.removed(), self.added()
         if olds and news:
-            lines = [_lines(self.old, item) for item in olds], [_lines(self.new, item) for item in news]
-            for one, other in match_similar(*lines, _LEAST).items():
-                self._pair(olds[one], news[other])
+            lines = (
+                [_count_lines(self.old, item) for item in olds],
+                [_count_lines(self.new, item) for item in news],
+            )
+            for old_index, new_index in match_similar(*lines, _MIN_SIMILARITY).items():
+                self._add_pair(olds[old_index], news[new_index])
 
     def _pair_unique(
         self,
@@ -179,16 +187,16 @@ class SectionMatch:
         news: Sequence[Section],
         feature: Callable[[Document, Section], str | bytes],
     ) -> tuple[list[Section], list[Section]]:
-        """Pair those of which a feature is found once on each side; return the others."""
-        had = Counter(feature(self.old, item) for item in olds)
-        has = Counter(feature(self.new, item) for item in news)
-        known = {feature(self.new, item): item for item in news}
+        """Pair sections by a feature that occurs once on each side, and return the others."""
+        old_counts = Counter(feature(self.old, item) for item in olds)
+        new_counts = Counter(feature(self.new, item) for item in news)
+        new_by_feature = {feature(self.new, item): item for item in news}
         for item in olds:
             value = feature(self.old, item)
-            if value and had[value] == has[value] == 1:
-                self._pair(item, known[value])
+            if value and old_counts[value] == new_counts[value] == 1:
+                self._add_pair(item, new_by_feature[value])
         return (
-            [item for item in olds if item.position not in self._back],
+            [item for item in olds if item.position not in self._new_positions],
             [item for item in news if item.position not in self.pairs],
         )
 
@@ -201,69 +209,76 @@ def find_moved_section(
 ) -> tuple[Document, Section] | None:
     """Return the section of another document that this one became; None if there is not exactly one.
 
-    It is the only new one of its text and its name; else, by similarity, the most similar new one of its
-    name. `others` are documents that changed with it, each without (None if there was none) and with it.
+    It is the only new section of its text and its name; else, with SIMILARITY, the most similar new one of
+    its name. `others` are documents that changed in the same step, as pairs of the version before (or None)
+    and after.
     """
-    others, words = [*others], read_comparable_text(document, section)
-    same = [
-        (there, item)
-        for before, there in others
-        if words and not (before and _of_text(before, words))
-        for item in _of_text(there, words)
-        if is_same_name(section, item)
+    others, text = [*others], read_comparable_text(document, section)
+    equal_sections = [
+        (other_document, item)
+        for old_version, other_document in others
+        if text and not (old_version and _find_by_text(old_version, text))
+        for item in _find_by_text(other_document, text)
+        if have_same_name(section, item)
     ]
-    if len(same) == 1 or evidence < Evidence.SIMILARITY:
-        return same[0] if len(same) == 1 else None
-    found: list[tuple[Document, Section]] = []
-    for before, there in others:
-        named = [item for item in there.sections if not item.is_preamble and is_same_name(section, item)]
-        if named and before is not None:
-            known = SectionMatch(there, before, Evidence.NAME)
-            named = [item for item in named if known.successor(item) is None]
-        found += [(there, item) for item in named]
-    if len(found) > _COMPARED:
+    if len(equal_sections) == 1 or evidence < Evidence.SIMILARITY:
+        return equal_sections[0] if len(equal_sections) == 1 else None
+    candidates: list[tuple[Document, Section]] = []
+    for old_version, other_document in others:
+        namesakes = [
+            item for item in other_document.sections if not item.is_preamble and have_same_name(section, item)
+        ]
+        if namesakes and old_version is not None:
+            match = SectionMatch(other_document, old_version, Evidence.NAME)
+            namesakes = [item for item in namesakes if match.successor(item) is None]
+        candidates += [(other_document, item) for item in namesakes]
+    if len(candidates) > _MAX_CANDIDATES:
         return None
-    lines = _lines(document, section)
-    shares = [measure_similarity(lines, _lines(there, item)) for there, item in found]
-    most = max(shares, default=0.0)
-    return found[shares.index(most)] if most >= _LEAST and shares.count(most) == 1 else None
-
-
-def is_same_name(one: Section, other: Section) -> bool:
-    """Return True if sections of two documents have one name: a move writes the address as an anchor."""
+    lines = _count_lines(document, section)
+    similarities = [
+        measure_similarity(lines, _count_lines(other_document, item)) for other_document, item in candidates
+    ]
+    highest = max(similarities, default=0.0)
     return (
-        one.slug == other.slug
-        or other.anchor == one.address
-        or (one.anchor is not None and one.anchor == other.address)
+        candidates[similarities.index(highest)]
+        if highest >= _MIN_SIMILARITY and similarities.count(highest) == 1
+        else None
     )
 
 
-def _title(document: Document, section: Section) -> str:
+def have_same_name(left: Section, right: Section) -> bool:
+    """Return True if sections of two documents have the same name; a move writes the address as an anchor."""
+    return (
+        left.slug == right.slug
+        or right.anchor == left.address
+        or (left.anchor is not None and left.anchor == right.address)
+    )
+
+
+def _read_title(document: Document, section: Section) -> str:
     return section.title
 
 
-def _by_slug(sections: Iterable[Section]) -> dict[tuple[int | None, str], list[Section]]:
-    found: dict[tuple[int | None, str], list[Section]] = {}
+def _group_by_slug(sections: Iterable[Section]) -> dict[tuple[int | None, str], list[Section]]:
+    groups: dict[tuple[int | None, str], list[Section]] = {}
     for item in sections:
-        found.setdefault((item.parent, item.slug), []).append(item)
-    return found
+        groups.setdefault((item.parent, item.slug), []).append(item)
+    return groups
 
 
-def _unique(document: Document, text: Callable[[Document, Section], bytes]) -> dict[bytes, Section]:
-    """Return the texts that one section alone has, with that section."""
-    texts = [text(document, item) for item in document.sections]
-    times = Counter(texts)
+def _find_unique(document: Document, read: Callable[[Document, Section], bytes]) -> dict[bytes, Section]:
+    """Return the texts that occur in one section only, with that section."""
+    texts = [read(document, item) for item in document.sections]
+    counts = Counter(texts)
     return {
-        words: item
-        for words, item in zip(texts, document.sections, strict=True)
-        if words and times[words] == 1
+        text: item for text, item in zip(texts, document.sections, strict=True) if text and counts[text] == 1
     }
 
 
-def _of_text(document: Document, words: bytes) -> list[Section]:
-    return [item for item in document.sections if read_comparable_text(document, item) == words]
+def _find_by_text(document: Document, text: bytes) -> list[Section]:
+    return [item for item in document.sections if read_comparable_text(document, item) == text]
 
 
-def _lines(document: Document, section: Section) -> Counter[bytes]:
+def _count_lines(document: Document, section: Section) -> Counter[bytes]:
     text = DESTINATION.sub(b"", read_comparable_text(document, section))
     return Counter(line for line in text.splitlines() if line.strip())

@@ -1,4 +1,4 @@
-"""Sequences: what two versions of a row share, what was moved in it, and how similar two texts are."""
+"""Sequences: common subsequences, moved items, and the similarity of texts."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Id = TypeVar("Id", bound="Hashable")
 Part = TypeVar("Part", str, bytes)
 Pairs = list[tuple[int, int]]
 
-_MOST_LINES = 200_000  # of two texts; Git takes half a second for as many without any order
+_MAX_LINES = 200_000  # of two texts together; Git takes half a second for this many unordered lines
 
 
 class LinkedList(Generic[Id]):
-    """Items in order, into which others are inserted without moving the rest."""
+    """Items in order, with insertion after any item in constant time."""
 
     def __init__(self, items: Iterable[Id]) -> None:
         self._next: dict[Id | None, Id | None] = {None: None}
-        last: Id | None = None
+        previous: Id | None = None
         for item in items:
-            self.insert(last, item)
-            last = item
+            self.insert(previous, item)
+            previous = item
 
     def __contains__(self, item: Id) -> bool:
         return item in self._next
 
-    def insert(self, at: Id | None, item: Id) -> None:
-        """Insert an item behind another one; behind None, before all."""
-        self._next[item] = self._next[at]
-        self._next[at] = item
+    def insert(self, previous: Id | None, item: Id) -> None:
+        """Insert an item after another one; after None, at the beginning."""
+        self._next[item] = self._next[previous]
+        self._next[previous] = item
 
-    def after(self, at: Id | None) -> Id | None:
-        """Return the item behind another one; behind None, the first."""
-        return self._next[at]
+    def after(self, previous: Id | None) -> Id | None:
+        """Return the item after another one; for None, the first."""
+        return self._next[previous]
 
     def __iter__(self) -> Iterator[Id]:
         item = self.after(None)
@@ -48,110 +48,115 @@ class LinkedList(Generic[Id]):
 
 
 def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the fewest items of both rows without which the rest of them is in the same order."""
-    kept = set(find_longest_common_subsequence(base, other))
-    return {item for item in base if item not in kept}.intersection(other)
+    """Return the smallest set of common items without which the others are in the same order."""
+    ordered = set(find_longest_common_subsequence(base, other))
+    return {item for item in base if item not in ordered}.intersection(other)
 
 
 def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return what was moved, read from either end of the rows; of two that swapped, neither."""
+    """Return the items that were moved by a comparison from either end; of two swapped items, neither."""
     return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
 def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> list[Id]:
-    """Return the most items that are in the same order in both rows; each item is in a row once at most."""
-    places = {item: place for place, item in enumerate(base)}
-    common = [item for item in other if item in places]
+    """Return the longest common subsequence; each item must occur at most once in a sequence."""
+    positions = {item: position for position, item in enumerate(base)}
+    common = [item for item in other if item in positions]
     tails: list[int] = []
-    ends: list[int] = []  # for each length, the index in `common` at which the best run of it ends
-    above: list[int | None] = []
+    ends: list[int] = []  # for each length, the index in `common` of the last item of the best sequence
+    predecessors: list[int | None] = []
     for index, item in enumerate(common):
-        length = bisect_left(tails, places[item])
-        above.append(ends[length - 1] if length else None)
-        tails[length : length + 1] = [places[item]]
+        length = bisect_left(tails, positions[item])
+        predecessors.append(ends[length - 1] if length else None)
+        tails[length : length + 1] = [positions[item]]
         ends[length : length + 1] = [index]
-    kept: list[Id] = []
-    at = ends[-1] if ends else None
-    while at is not None:
-        kept.append(common[at])
-        at = above[at]
-    return kept[::-1]
+    subsequence: list[Id] = []
+    index_or_none = ends[-1] if ends else None
+    while index_or_none is not None:
+        subsequence.append(common[index_or_none])
+        index_or_none = predecessors[index_or_none]
+    return subsequence[::-1]
 
 
 def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
-    """Return the places of the lines that two versions share, as pairs in order, as Git matches them.
+    """Return the positions of the lines that two versions share, as pairs in order, as Git matches them.
 
-    Long texts are parted by the lines that are unique in both (Bram Cohen's patience difference), so that
-    the time is in proportion to them. Where a part is still too long, none of its lines is matched.
+    Long texts are split at the lines that are unique in both (Bram Cohen's patience diff), so that the time
+    is linear. The lines of a part that is still too long are not matched.
     """
-    if len(old) + len(new) <= _MOST_LINES:
+    if len(old) + len(new) <= _MAX_LINES:
         return match_lines(old, new)
     shortest = min(len(old), len(new))
-    lead = next((at for at in range(shortest) if old[at] != new[at]), shortest)
-    rest = shortest - lead
-    tail = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
-    end, new_end = len(old) - tail, len(new) - tail
-    had, has = _unique_lines(old, lead, end), _unique_lines(new, lead, new_end)
-    anchors = [(had[line], has[line]) for line in find_longest_common_subsequence([*had], [*has])]
-    pairs = [(at, at) for at in range(lead)]
-    row = column = lead
-    for last, new_last in [*anchors, (end, new_end)]:
-        if last - row + new_last - column <= _MOST_LINES:
-            found = match_lines(old[row:last], new[column:new_last])
-            pairs += [(row + place, column + new_place) for place, new_place in found]
-        pairs += [(last, new_last)] if last < end else []
-        row, column = last + 1, new_last + 1
+    prefix = next((index for index in range(shortest) if old[index] != new[index]), shortest)
+    remaining = shortest - prefix
+    suffix = next((index for index in range(remaining) if old[-1 - index] != new[-1 - index]), remaining)
+    end, new_end = len(old) - suffix, len(new) - suffix
+    old_unique, new_unique = _unique_lines(old, prefix, end), _unique_lines(new, prefix, new_end)
+    anchors = [
+        (old_unique[line], new_unique[line])
+        for line in find_longest_common_subsequence([*old_unique], [*new_unique])
+    ]
+    pairs = [(index, index) for index in range(prefix)]
+    old_start = new_start = prefix
+    for next_old, next_new in [*anchors, (end, new_end)]:
+        if next_old - old_start + next_new - new_start <= _MAX_LINES:
+            matches = match_lines(old[old_start:next_old], new[new_start:next_new])
+            pairs += [(old_start + offset, new_start + new_offset) for offset, new_offset in matches]
+        pairs += [(next_old, next_new)] if next_old < end else []
+        old_start, new_start = next_old + 1, next_new + 1
     return [*pairs, *zip(range(end, len(old)), range(new_end, len(new)), strict=True)]
 
 
 def _unique_lines(lines: Sequence[bytes], start: int, end: int) -> dict[bytes, int]:
-    times = Counter(lines[start:end])
-    return {line: place for place, line in enumerate(lines[start:end], start) if times[line] == 1}
+    counts = Counter(lines[start:end])
+    return {line: position for position, line in enumerate(lines[start:end], start) if counts[line] == 1}
 
 
-def measure_similarity(one: Counter[Part], other: Counter[Part]) -> float:
-    """Return the share of the longer text that both have, from 0 to 1, as Git measures it.
+def measure_similarity(left: Counter[Part], right: Counter[Part]) -> float:
+    """Return the common share of the longer text, from 0 to 1, as Git measures it.
 
-    A text is given as its parts (lines, or words), which count by their length (gitdiffcore,
+    A text is given as its parts (lines or words), each weighted by its length (gitdiffcore,
     "diffcore-rename").
     """
-    longest = max(_size(one), _size(other))
-    return _size(one & other) / longest if longest else 0.0
+    longest = max(_measure_size(left), _measure_size(right))
+    return _measure_size(left & right) / longest if longest else 0.0
 
 
 def match_similar(
-    olds: Sequence[Counter[Part]], news: Sequence[Counter[Part]], least: float
+    olds: Sequence[Counter[Part]], news: Sequence[Counter[Part]], min_similarity: float
 ) -> dict[int, int]:
-    """Match texts with the most similar one of the other side, by their places.
+    """Return the positions of texts by those of their most similar counterparts.
 
-    Each of two must be the most similar one of the other, and at least `least` similar; ambiguous matches
-    are left out. Only texts that share a part that one text alone has on each side are compared, which takes
-    time about in proportion to the texts, where comparing each with each would not.
+    Each of two texts must be the most similar one of the other, with a similarity of at least `least`.
+    Ambiguous matches are omitted. Only texts that share a part which is unique on each side are compared.
+    This takes about linear time.
     """
-    had, has = _owners(olds), _owners(news)
-    near = {(old, has[part]) for part, old in had.items() if part in has}
-    found = {
-        (old, new): share for old, new in near if (share := measure_similarity(olds[old], news[new])) >= least
+    old_owners, new_owners = _find_unique_parts(olds), _find_unique_parts(news)
+    candidates = {(old, new_owners[part]) for part, old in old_owners.items() if part in new_owners}
+    similarities = {
+        (old, new): share
+        for old, new in candidates
+        if (share := measure_similarity(olds[old], news[new])) >= min_similarity
     }
-    best, best_now = _best(found, 0), _best(found, 1)
-    return {old: new for old, new in found if best[old] == new and best_now[new] == old}
+    best_new, best_old = _find_best(similarities, 0), _find_best(similarities, 1)
+    return {old: new for old, new in similarities if best_new[old] == new and best_old[new] == old}
 
 
-def _owners(texts: Sequence[Counter[Part]]) -> dict[Part, int]:
-    """Return the parts that one text alone has, and which one."""
-    times = Counter(part for parts in texts for part in parts)
-    return {part: place for place, parts in enumerate(texts) for part in parts if times[part] == 1}
+def _find_unique_parts(texts: Sequence[Counter[Part]]) -> dict[Part, int]:
+    """Return the parts that occur in one text only, with the index of that text."""
+    counts = Counter(part for parts in texts for part in parts)
+    return {part: index for index, parts in enumerate(texts) for part in parts if counts[part] == 1}
 
 
-def _best(found: Mapping[tuple[int, int], float], side: int) -> dict[int, int | None]:
-    """Return for each text of a side the most similar one of the other; None where several are."""
+def _find_best(similarities: Mapping[tuple[int, int], float], side: int) -> dict[int, int | None]:
+    """Return the most similar counterpart of each text of a side; None if several are equally similar."""
     best: dict[int, tuple[float, int | None]] = {}
-    for pair, share in found.items():
-        most = best.get(pair[side], (0.0, None))[0]
-        if share >= most:
-            best[pair[side]] = share, None if share == most else pair[1 - side]
-    return {own: other for own, (_, other) in best.items()}
+    for pair, similarity in similarities.items():
+        highest = best.get(pair[side], (0.0, None))[0]
+        if similarity >= highest:
+            best[pair[side]] = similarity, None if similarity == highest else pair[1 - side]
+    return {index: other for index, (_, other) in best.items()}
 
 
-def _size(parts: Counter[Part]) -> int:
-    return sum(len(part) * times for part, times in parts.items())
+def _measure_size(parts: Counter[Part]) -> int:
+    return sum(len(part) * count for part, count in parts.items())

@@ -1,7 +1,7 @@
 """The changes to the tasks of a section: completed, reopened, added, removed, moved or edited.
 
-A task is known again by its title below those of the tasks above it; of several by their order; a task with
-another title by its words, or by being the only one left.
+A task is matched by its title and those of its parent tasks, and several of the same titles by their order. A
+task with a new title is matched by its words, or as the only remaining one.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _BOX = re.compile(rb"\[[ xX]\]")
-_LEAST = 0.4  # of the words of the longer of two titles, to be titles of one task
+_MIN_SIMILARITY = 0.4  # of two titles of one task, by words of the longer one
 
 Titles = tuple[str, ...]
 
 
 class ListedTask(NamedTuple):
-    """A task where it stands, with its title behind those of the tasks above it, and its sub-tasks' spans.
+    """A task of a section, with its title after those of its parent tasks, and the spans of its sub-tasks.
 
-    `group` is the same for the tasks of a section in both versions; None where the section came or went.
+    `group` is equal for the tasks of a section in both versions; None if the section was added or removed.
     """
 
     document: Document
     section: Section
     task: Task
     titles: Titles
-    below: tuple[Span, ...]
+    subtask_spans: tuple[Span, ...]
     group: int | None
 
     def place(self, text: str | None = None) -> PartVersion:
-        """Return where it stands; it says its own lines, unless a text is given."""
+        """Return the task as a part; its text is its own lines, unless `text` is given."""
         section, task = self.section, self.task
         return PartVersion(
             self.document.path,
@@ -56,15 +56,15 @@ class ListedTask(NamedTuple):
         )
 
     @property
-    def bytes(self) -> bytes:
-        """All its lines, those of its sub-tasks too."""
+    def full_source(self) -> bytes:
+        """All its lines, including those of its sub-tasks."""
         return self.document.data[self.task.start : self.task.end]
 
     @property
     def source(self) -> str:
         """Its own lines, without its sub-tasks."""
         task = self.task
-        return decode_trimmed(remove_spans(self.document.data, task.start, task.end, self.below))
+        return decode_trimmed(remove_spans(self.document.data, task.start, task.end, self.subtask_spans))
 
     @property
     def title(self) -> str:
@@ -72,191 +72,208 @@ class ListedTask(NamedTuple):
         return decode_trimmed(self.document.data[self.task.title_start : self.task.title_end])
 
     @property
-    def rest(self) -> str:
-        """The other text of its own lines, without its box, title and fields."""
+    def other_text(self) -> str:
+        """The other text of its own lines, without its checkbox, title and fields."""
         task = self.task
-        holes = sorted([(field.start, field.end) for field in task.fields] + [*self.below])
-        return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, holes))
+        removed = sorted([(field.start, field.end) for field in task.fields] + [*self.subtask_spans])
+        return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, removed))
 
 
 def list_tasks(document: Document, section: Section, group: int | None) -> list[ListedTask]:
-    """Return the tasks of a section, in order; quick where there can be none."""
+    """Return the tasks of a section, in order; fast if the section has no checkbox."""
     if not _BOX.search(document.data, section.start, section.end):
         return []
     tasks = document.tasks(section)
-    below: dict[str, list[Span]] = {}
+    spans_by_parent: dict[str, list[Span]] = {}
     titles: dict[str, Titles] = {}
     for task in tasks:
-        above = task.index.rpartition(".")[0]
-        below.setdefault(above, []).append((task.start, task.end))
-        # Titles of tasks deep in lists within lists would add up to the square of the text.
-        titles[task.index] = (*titles.get(above, ())[-3:], task.title)
+        parent = task.index.rpartition(".")[0]
+        spans_by_parent.setdefault(parent, []).append((task.start, task.end))
+        # Titles of deeply nested tasks would add up to the square of the text.
+        titles[task.index] = (*titles.get(parent, ())[-3:], task.title)
     return [
-        ListedTask(document, section, task, titles[task.index], tuple(below.get(task.index, ())), group)
+        ListedTask(
+            document, section, task, titles[task.index], tuple(spans_by_parent.get(task.index, ())), group
+        )
         for task in tasks
     ]
 
 
 def pair_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
-    """Return the place in `olds` of each task of `news` that stood there, by its place in `news`.
+    """Return the index in `olds` of each task of `news` that matches, by its index in `news`.
 
-    Tasks of one section are looked at first, then those that left it for another one under their old title.
+    Tasks of one section are matched first, then those that moved to another section under their old title.
     """
-    pairs = _of_the_same_name(olds, news)
+    pairs = _pair_same_titles(olds, news)
     _pair_across(olds, news, pairs)
-    taken = set(pairs.values())
-    gone: dict[int, list[int]] = {}
-    for one, item in enumerate(olds):
-        if one not in taken and item.group is not None:
-            gone.setdefault(item.group, []).append(one)
-    come: dict[int, list[int]] = {}
-    for two, item in enumerate(news):
-        if two not in pairs and item.group is not None:
-            come.setdefault(item.group, []).append(two)
-    for group, places in come.items():
-        if group in gone:
-            pairs.update(_pair_retitled(olds, news, gone[group], places, pairs))
+    matched = set(pairs.values())
+    removed: dict[int, list[int]] = {}
+    for old_index, item in enumerate(olds):
+        if old_index not in matched and item.group is not None:
+            removed.setdefault(item.group, []).append(old_index)
+    added: dict[int, list[int]] = {}
+    for new_index, item in enumerate(news):
+        if new_index not in pairs and item.group is not None:
+            added.setdefault(item.group, []).append(new_index)
+    for group, indexes in added.items():
+        if group in removed:
+            pairs.update(_pair_retitled(olds, news, removed[group], indexes, pairs))
     return pairs
 
 
-def _of_the_same_name(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
-    """Tasks of one section and of the same titles, one after the other."""
-    waiting: dict[tuple[int, Titles], list[int]] = {}
-    for one, item in enumerate(olds):
+def _pair_same_titles(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, int]:
+    """Return pairs of tasks of one section with the same titles, in order."""
+    unmatched: dict[tuple[int, Titles], list[int]] = {}
+    for old_index, item in enumerate(olds):
         if item.group is not None:
-            waiting.setdefault((item.group, item.titles), []).append(one)
-    for stack in waiting.values():
+            unmatched.setdefault((item.group, item.titles), []).append(old_index)
+    for stack in unmatched.values():
         stack.reverse()
     pairs: dict[int, int] = {}
-    for two, item in enumerate(news):
-        stack = waiting.get((item.group, item.titles), []) if item.group is not None else []
+    for new_index, item in enumerate(news):
+        stack = unmatched.get((item.group, item.titles), []) if item.group is not None else []
         if stack:
-            pairs[two] = stack.pop()
+            pairs[new_index] = stack.pop()
     return pairs
 
 
 def _pair_across(olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: dict[int, int]) -> None:
-    """Pair the only task of a title that went with the only one that came, wherever they stand."""
-    taken = set(pairs.values())
-    went = Counter(item.task.title for one, item in enumerate(olds) if one not in taken)
-    came = Counter(item.task.title for two, item in enumerate(news) if two not in pairs)
-    places = {
-        item.task.title: one
-        for one, item in enumerate(olds)
-        if one not in taken and went[item.task.title] == 1
+    """Pair the only removed task of a title with the only added one, in any sections."""
+    matched = set(pairs.values())
+    removed_counts = Counter(
+        item.task.title for old_index, item in enumerate(olds) if old_index not in matched
+    )
+    added_counts = Counter(item.task.title for new_index, item in enumerate(news) if new_index not in pairs)
+    old_by_title = {
+        item.task.title: old_index
+        for old_index, item in enumerate(olds)
+        if old_index not in matched and removed_counts[item.task.title] == 1
     }
-    for two, item in enumerate(news):
+    for new_index, item in enumerate(news):
         title = item.task.title
-        if two not in pairs and title in places and came[title] == 1:
-            pairs[two] = places[title]
+        if new_index not in pairs and title in old_by_title and added_counts[title] == 1:
+            pairs[new_index] = old_by_title[title]
 
 
 def _pair_retitled(
     olds: Sequence[ListedTask],
     news: Sequence[ListedTask],
-    gone: Sequence[int],
-    come: Sequence[int],
+    removed: Sequence[int],
+    added: Sequence[int],
     pairs: Mapping[int, int],
 ) -> dict[int, int]:
-    if len(gone) == len(come) == 1 and _have_same_predecessor(olds, news, gone[0], come[0], pairs):
-        return {come[0]: gone[0]}
-    found = sequences.match_similar(
-        [Counter(split_words(olds[one].task.title)) for one in gone],
-        [Counter(split_words(news[two].task.title)) for two in come],
-        _LEAST,
+    if len(removed) == len(added) == 1 and _have_same_predecessor(olds, news, removed[0], added[0], pairs):
+        return {added[0]: removed[0]}
+    matches = sequences.match_similar(
+        [Counter(split_words(olds[old_index].task.title)) for old_index in removed],
+        [Counter(split_words(news[new_index].task.title)) for new_index in added],
+        _MIN_SIMILARITY,
     )
-    return {come[two]: gone[one] for one, two in found.items()}
+    return {added[new_index]: removed[old_index] for old_index, new_index in matches.items()}
 
 
 def _have_same_predecessor(
-    olds: Sequence[ListedTask], news: Sequence[ListedTask], one: int, two: int, pairs: Mapping[int, int]
+    olds: Sequence[ListedTask],
+    news: Sequence[ListedTask],
+    old_index: int,
+    new_index: int,
+    pairs: Mapping[int, int],
 ) -> bool:
-    """Return True if two tasks stand behind the same one, or both are the first of their section."""
-    is_first = one == 0 or olds[one - 1].group != olds[one].group
-    is_first_now = two == 0 or news[two - 1].group != news[two].group
-    return is_first and is_first_now if is_first or is_first_now else pairs.get(two - 1) == one - 1
+    """Return True if two tasks follow the same task, or both are the first of their section."""
+    is_first_before = old_index == 0 or olds[old_index - 1].group != olds[old_index].group
+    is_first_after = new_index == 0 or news[new_index - 1].group != news[new_index].group
+    return (
+        is_first_before and is_first_after
+        if is_first_before or is_first_after
+        else pairs.get(new_index - 1) == old_index - 1
+    )
 
 
 def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
-    """Yield what happened to a task that stands in both versions."""
-    if old.bytes == new.bytes:
+    """Yield the changes of a task that exists in both versions."""
+    if old.full_source == new.full_source:
         return
     if old.task.is_done != new.task.is_done:
         kind = ChangeKind.TASK_COMPLETED if new.task.is_done else ChangeKind.TASK_REOPENED
         yield SectionChange(kind, old.place(), new.place())
-    told = [("title", old.title, new.title)]
+    values = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
-        # The day on which it was ticked is part of being ticked.
+        # The completion date changes with the completion, which is a change of its own.
         if name != "completed" or old.task.is_done == new.task.is_done:
-            told.append((name, _describe(old.task, name), _describe(new.task, name)))
-    told.append(("text", old.rest, new.rest))
-    for name, before, after in told:
+            values.append((name, _format_field(old.task, name), _format_field(new.task, name)))
+    values.append(("text", old.other_text, new.other_text))
+    for name, before, after in values:
         if before != after:
             yield SectionChange(ChangeKind.TASK_CHANGED, old.place(before), new.place(after), name)
 
 
 def compare_tasks(olds: Sequence[ListedTask], news: Sequence[ListedTask]) -> dict[int, list[SectionChange]]:
-    """Return the changes to tasks, by the group of the section that they are in now.
+    """Return the changes to tasks, by the group of their new section.
 
-    Of sections that came or went, only the tasks are told that stand elsewhere in the other version. There is
-    an entry, perhaps empty, for a section that a task left, too.
+    Of added and removed sections only tasks that moved from or to another section are included. A section
+    that a task left has an entry, which may be empty.
     """
     pairs = pair_tasks(olds, news)
-    told: dict[int, list[SectionChange]] = {}
+    changes_by_group: dict[int, list[SectionChange]] = {}
     moved = find_displaced_tasks(olds, news, pairs)
-    for two, item in enumerate(news):
-        was = olds[pairs[two]] if two in pairs else None
-        group = item.group if item.group is not None else was.group if was else None
+    for new_index, item in enumerate(news):
+        old_task = olds[pairs[new_index]] if new_index in pairs else None
+        group = item.group if item.group is not None else old_task.group if old_task else None
         if group is None:
             continue
         changes: list[SectionChange] = []
-        if was is None:
+        if old_task is None:
             changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.place()))
         else:
-            if two in moved:
-                changes.append(SectionChange(ChangeKind.TASK_MOVED, was.place(), item.place()))
-                if was.group is not None:
-                    told.setdefault(was.group, [])
-            changes += compare_task(was, item)
+            if new_index in moved:
+                changes.append(SectionChange(ChangeKind.TASK_MOVED, old_task.place(), item.place()))
+                if old_task.group is not None:
+                    changes_by_group.setdefault(old_task.group, [])
+            changes += compare_task(old_task, item)
         if changes:
-            told.setdefault(group, []).extend(changes)
-    taken = set(pairs.values())
-    for one, item in enumerate(olds):
-        if one not in taken and item.group is not None:
-            told.setdefault(item.group, []).append(SectionChange(ChangeKind.TASK_REMOVED, item.place(), None))
-    return told
+            changes_by_group.setdefault(group, []).extend(changes)
+    matched = set(pairs.values())
+    for old_index, item in enumerate(olds):
+        if old_index not in matched and item.group is not None:
+            changes_by_group.setdefault(item.group, []).append(
+                SectionChange(ChangeKind.TASK_REMOVED, item.place(), None)
+            )
+    return changes_by_group
 
 
 def find_displaced_tasks(
     olds: Sequence[ListedTask], news: Sequence[ListedTask], pairs: Mapping[int, int]
 ) -> set[int]:
-    """Return the tasks, by their place in `news`, that moved to another section or changed their order.
+    """Return the indexes in `news` of tasks that moved to another section or changed their order.
 
-    These are the fewest without which the others are in the order that they had; a sub-task follows its task.
+    This is the smallest set without which the others keep their order; a sub-task follows its parent task.
     """
     moved: set[int] = set()
-    homes: dict[tuple[int, Titles], list[int]] = {}
-    for two, one in pairs.items():
-        old, new = olds[one], news[two]
+    siblings: dict[tuple[int, Titles], list[int]] = {}
+    for new_index, old_index in pairs.items():
+        old, new = olds[old_index], news[new_index]
         if old.group is None or old.group != new.group:
-            moved.add(two)
+            moved.add(new_index)
         else:
-            homes.setdefault((new.group, new.titles[:-1]), []).append(two)
-    for places in homes.values():
-        back = {pairs[two]: two for two in sorted(places)}
-        moved |= {back[one] for one in sequences.find_displaced(sorted(back), list(back))}
+            siblings.setdefault((new.group, new.titles[:-1]), []).append(new_index)
+    for indexes in siblings.values():
+        new_by_old = {pairs[new_index]: new_index for new_index in sorted(indexes)}
+        moved |= {
+            new_by_old[old_index]
+            for old_index in sequences.find_displaced(sorted(new_by_old), list(new_by_old))
+        }
     return moved
 
 
 def find_task_spans(tasks: Iterable[ListedTask]) -> tuple[Span, ...]:
-    """Return the bytes of a section that its tasks take, in order."""
-    joined: list[Span] = []
+    """Return the spans of a section that its tasks occupy, in order."""
+    spans: list[Span] = []
     for item in tasks:
-        if not joined or item.task.start >= joined[-1][1]:
-            joined.append((item.task.start, item.task.end))
-    return tuple(joined)
+        if not spans or item.task.start >= spans[-1][1]:
+            spans.append((item.task.start, item.task.end))
+    return tuple(spans)
 
 
-def _describe(task: Task, name: str) -> str:
+def _format_field(task: Task, name: str) -> str:
     value = task.field(name)
     return value + "\n" if value else ""

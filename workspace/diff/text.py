@@ -1,18 +1,12 @@
-"""A text diff: by unit, and by word within a paragraph that has a match.
+"""The difference of two texts: by unit, and by word within a unit that has a match.
 
-Which words of a paragraph differ from those of another version of it.
+Units are paragraphs, list items, rows of tables and lines of code. They are found line by line without a
+parser; the units joined are the text, even if the classification of a line is wrong.
 
-Words, spaces and marks are compared one by one, a code span as a whole, and letters that are written without
-spaces (Chinese, Japanese) each by itself.
+Words, spaces and marks are compared one by one, a code span as one token, and letters of scripts without
+spaces (Chinese, Japanese) one by one. Edits of words are expanded to the surrounding white space for display.
 
-Words that differ, widened to the white space around them, so that marks beside them are read.
-
-The units in which a text is compared: paragraphs, list items, rows of tables, lines of code.
-
-This reads lines as people see them, and need not know all of CommonMark: whatever it takes for a unit, the
-units joined are the text.
-
-Texts as they are compared and shown: LF line ends, no blank lines around them.
+Texts are compared with LF line ends and without blank lines around them.
 """
 
 from __future__ import annotations
@@ -31,30 +25,32 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
-_ALONE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_ALONE}]|[^\W{_ALONE}]+|[^\S\n]+|.", re.DOTALL)
+_SINGLE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_SINGLE_LETTERS}]|[^\W{_SINGLE_LETTERS}]+|[^\S\n]+|.", re.DOTALL)
 _WORD = re.compile(r"\w")
-_MOST = 4000  # tokens of two paragraphs; of more, only what both begin and end with is looked for
-_MIN_SHARED = 1 / 3  # of the longer one's words; where less is kept, they are different texts
+_MAX_TOKENS = 4000  # of two paragraphs; above it only their common beginning and end are matched
+_MIN_SHARED = 1 / 3  # of the words of the longer text; below it they are different texts
 Run = tuple[int, int, int, int]
-"""Tokens [first, last) of one text, and [start, end) of another."""
+"""Tokens [first, last) of the old text, and [start, end) of the new one."""
 
 
 class TextEdit(NamedTuple):
-    """The characters [start, end) of an old text became [new_start, new_end) of the new one."""
+    """An edit: the characters [start, end) of the old text became [new_start, new_end) of the new one."""
 
     start: int
     end: int
     new_start: int
     new_end: int
 
-    def moved(self, by: int, new_by: int) -> TextEdit:
-        """Return the same in texts of which these are parts."""
-        return TextEdit(self.start + by, self.end + by, self.new_start + new_by, self.new_end + new_by)
+    def shift(self, offset: int, new_offset: int) -> TextEdit:
+        """Return the edit with offsets in texts that contain these texts."""
+        return TextEdit(
+            self.start + offset, self.end + offset, self.new_start + new_offset, self.new_end + new_offset
+        )
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return a text in words, spaces and marks, which together are the text."""
+    """Return the words, spaces and marks of a text; joined they are the text."""
     return _TOKEN.findall(text)
 
 
@@ -67,63 +63,70 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
     """Return the edits from one text to another, in order; a single edit if they share too few words."""
     if old == new:
         return ()
-    had, has = split_tokens(old), split_tokens(new)
-    pairs = _pairs(had, has)
-    kept = sum(_weight(had[one]) for one, _ in pairs)
-    starts, news = _starts(had), _starts(has)
-    runs = _join_runs(had, list(_runs(pairs, len(had), len(has))))
-    if kept < _MIN_SHARED * max(sum(map(_weight, had)), sum(map(_weight, has))):
-        runs = [(0, len(had), 0, len(has))]
-    runs = [_trim_run(had, has, run) for run in runs]
-    return tuple(TextEdit(starts[a], starts[b], news[c], news[d]) for a, b, c, d in runs)
+    old_tokens, new_tokens = split_tokens(old), split_tokens(new)
+    pairs = _pair_tokens(old_tokens, new_tokens)
+    shared_weight = sum(_word_length(old_tokens[old_index]) for old_index, _ in pairs)
+    offsets, new_offsets = _measure_offsets(old_tokens), _measure_offsets(new_tokens)
+    runs = _join_runs(old_tokens, list(_find_runs(pairs, len(old_tokens), len(new_tokens))))
+    if shared_weight < _MIN_SHARED * max(
+        sum(map(_word_length, old_tokens)), sum(map(_word_length, new_tokens))
+    ):
+        runs = [(0, len(old_tokens), 0, len(new_tokens))]
+    runs = [_trim_run(old_tokens, new_tokens, run) for run in runs]
+    return tuple(
+        TextEdit(offsets[first], offsets[last], new_offsets[start], new_offsets[end])
+        for first, last, start, end in runs
+    )
 
 
-def _pairs(had: Sequence[str], has: Sequence[str]) -> list[tuple[int, int]]:
-    if len(had) + len(has) <= _MOST:
-        return pair_lines([token.encode() for token in had], [token.encode() for token in has])
-    size = min(len(had), len(has))
-    lead = next((at for at in range(size) if had[at] != has[at]), size)
-    rest = size - lead
-    tail = next((at for at in range(rest) if had[-1 - at] != has[-1 - at]), rest)
-    pairs = [(at, at) for at in range(lead)]
-    return pairs + [(len(had) - at, len(has) - at) for at in range(tail, 0, -1)]
+def _pair_tokens(old_tokens: Sequence[str], new_tokens: Sequence[str]) -> list[tuple[int, int]]:
+    if len(old_tokens) + len(new_tokens) <= _MAX_TOKENS:
+        return pair_lines([token.encode() for token in old_tokens], [token.encode() for token in new_tokens])
+    size = min(len(old_tokens), len(new_tokens))
+    lead = next((index for index in range(size) if old_tokens[index] != new_tokens[index]), size)
+    remaining = size - lead
+    tail = next(
+        (index for index in range(remaining) if old_tokens[-1 - index] != new_tokens[-1 - index]), remaining
+    )
+    pairs = [(index, index) for index in range(lead)]
+    return pairs + [(len(old_tokens) - index, len(new_tokens) - index) for index in range(tail, 0, -1)]
 
 
-def _runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
-    """Yield the stretches of tokens between those that are paired."""
-    row = column = 0
-    for one, other in [*pairs, (size, new_size)]:
-        if one > row or other > column:
-            yield row, one, column, other
-        row, column = one + 1, other + 1
+def _find_runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
+    """Yield the ranges of tokens between those that are paired."""
+    old_start = new_start = 0
+    for old_index, new_index in [*pairs, (size, new_size)]:
+        if old_index > old_start or new_index > new_start:
+            yield old_start, old_index, new_start, new_index
+        old_start, new_start = old_index + 1, new_index + 1
 
 
-def _join_runs(had: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """Return the stretches, of which those with no word between them are one: `a b` became `c d`."""
+def _join_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+    """Return the ranges, joined if there is no word between them: `a b` became `c d`."""
     joined: list[Run] = []
     for run in runs:
-        if joined and not any(map(_WORD.search, had[joined[-1][1] : run[0]])):
+        if joined and not any(map(_WORD.search, old_tokens[joined[-1][1] : run[0]])):
             joined[-1] = joined[-1][0], run[1], joined[-1][2], run[3]
         else:
             joined.append(run)
     return joined
 
 
-def _trim_run(had: Sequence[str], has: Sequence[str], run: Run) -> Run:
-    """Return a stretch without the tokens with which both sides of it begin, or end."""
+def _trim_run(old_tokens: Sequence[str], new_tokens: Sequence[str], run: Run) -> Run:
+    """Return a range without the tokens that both of its sides begin or end with."""
     first, last, start, end = run
-    while first < last and start < end and had[first] == has[start]:
+    while first < last and start < end and old_tokens[first] == new_tokens[start]:
         first, start = first + 1, start + 1
-    while first < last and start < end and had[last - 1] == has[end - 1]:
+    while first < last and start < end and old_tokens[last - 1] == new_tokens[end - 1]:
         last, end = last - 1, end - 1
     return first, last, start, end
 
 
-def _weight(token: str) -> int:
+def _word_length(token: str) -> int:
     return len(token) if _WORD.search(token) else 0
 
 
-def _starts(parts: Sequence[str]) -> list[int]:
+def _measure_offsets(parts: Sequence[str]) -> list[int]:
     starts = [0]
     for part in parts:
         starts.append(starts[-1] + len(part))
@@ -132,13 +135,13 @@ def _starts(parts: Sequence[str]) -> list[int]:
 
 Span = tuple[int, int]
 BLANKS = " \t\r\n"
-"""What a blank line is made of (CommonMark 0.31 §2.1); a no-break space, say, is text that somebody wrote."""
+"""The characters of a blank line (CommonMark 0.31 §2.1); a no-break space, for example, is text."""
 
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 def collapse_blanks(text: str) -> str:
-    """Return a text with one space for each run of blanks, and none around it."""
+    """Return a text with one space for each run of blanks, and none at its ends."""
     return _BLANKS.sub(" ", text).strip(BLANKS)
 
 
@@ -149,9 +152,9 @@ def decode_trimmed(data: bytes) -> str:
     """
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.rstrip(" \t\n").split("\n")
-    first = next((place for place, line in enumerate(lines) if line.strip(" \t")), len(lines))
-    kept = "\n".join(lines[first:])
-    return kept + "\n" if kept else ""
+    first = next((index for index, line in enumerate(lines) if line.strip(" \t")), len(lines))
+    trimmed = "\n".join(lines[first:])
+    return trimmed + "\n" if trimmed else ""
 
 
 def read_source(document: Document, section: Section) -> str:
@@ -165,33 +168,36 @@ def read_raw_heading(document: Document, section: Section) -> bytes:
     return document.data[start : section.body]
 
 
-def read_raw_text(document: Document, section: Section, holes: Iterable[Span] = ()) -> bytes:
-    """Return a section's own bytes without its heading, some spans in order, and the blank lines around them.
+def read_raw_text(document: Document, section: Section, removed: Iterable[Span] = ()) -> bytes:
+    """Return a section's own bytes without its heading, the given spans, and surrounding blank lines.
 
-    What stands above a document's title belongs to its preamble.
+    Text above a document's title belongs to its preamble.
     """
     if not section.is_preamble:
-        return _unpadded(remove_spans(document.data, section.body, section.end, holes))
-    spans = sorted([*holes, (section.heading_start, section.body)])
-    return _unpadded(remove_spans(document.data, section.start, section.end, spans))
+        return _trim_blank_lines(remove_spans(document.data, section.body, section.end, removed))
+    spans = sorted([*removed, (section.heading_start, section.body)])
+    return _trim_blank_lines(remove_spans(document.data, section.start, section.end, spans))
 
 
-def _unpadded(data: bytes) -> bytes:
-    """Return bytes without blank lines around; the first line keeps its indent, which can make it code."""
-    lead = len(data) - len(data.lstrip(BLANK))
-    first = max(data.rfind(b"\n", 0, lead), data.rfind(b"\r", 0, lead)) + 1
-    return data[first:].rstrip(BLANK)
+def _trim_blank_lines(data: bytes) -> bytes:
+    """Return bytes without surrounding blank lines.
+
+    The indent of the first line stays, because it may mark code.
+    """
+    leading_blanks = len(data) - len(data.lstrip(BLANK))
+    line_start = max(data.rfind(b"\n", 0, leading_blanks), data.rfind(b"\r", 0, leading_blanks)) + 1
+    return data[line_start:].rstrip(BLANK)
 
 
-def remove_spans(data: bytes, start: int, end: int, holes: Iterable[Span]) -> bytes:
-    """Return the bytes [start, end) without those of some spans, which are in order and do not overlap."""
-    return b"".join(data[one:other] for one, other in _between(start, end, holes))
+def remove_spans(data: bytes, start: int, end: int, removed: Iterable[Span]) -> bytes:
+    """Return the bytes [start, end) without some spans, which must be sorted and must not overlap."""
+    return b"".join(data[kept_start:kept_end] for kept_start, kept_end in _invert_spans(start, end, removed))
 
 
-def _between(start: int, end: int, holes: Iterable[Span]) -> Iterator[Span]:
-    for one, other in holes:
-        yield start, max(start, one)
-        start = max(start, other)
+def _invert_spans(start: int, end: int, removed: Iterable[Span]) -> Iterator[Span]:
+    for span_start, span_end in removed:
+        yield start, max(start, span_start)
+        start = max(start, span_end)
     yield start, max(start, end)
 
 
@@ -201,7 +207,10 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 
 
 class TextUnit(NamedTuple):
-    """The characters [start, end) of a text. `is_whole`: a line of code or a row, never told word by word."""
+    """A unit: the characters [start, end) of a text; `is_whole` for lines of code and rows of tables.
+
+    A unit with `is_whole` is not compared word by word.
+    """
 
     start: int
     end: int
@@ -210,56 +219,56 @@ class TextUnit(NamedTuple):
 
 
 def split_units(text: str) -> list[TextUnit]:
-    """Return the units of a text, in order, which together are the text."""
-    found: list[TextUnit] = []
+    """Return the units of a text, in order; joined they are the text."""
+    units: list[TextUnit] = []
     fence = ""
-    is_open = False  # whether the next line of words goes on with the unit before it
-    at = 0
-    for line in _lines(text):
-        end = at + len(line)
+    is_open = False  # True if the next line of text continues the last unit
+    start = 0
+    for line in _split_lines(text):
+        end = start + len(line)
         opening = _FENCE.match(line)
         if fence:
-            found.append(TextUnit(at, end, True))
+            units.append(TextUnit(start, end, True))
             if opening and opening[1].startswith(fence) and not opening[2].strip(BLANKS):
                 fence = ""
             is_open = False
         elif opening and ("`" not in opening[2] or opening[1][0] == "~"):
             fence = opening[1]
-            found.append(TextUnit(at, end, True))
+            units.append(TextUnit(start, end, True))
             is_open = False
         elif not line.strip(BLANKS):
-            found.append(TextUnit(at, end, True, True))
+            units.append(TextUnit(start, end, True, True))
             is_open = False
         elif line.lstrip(" \t").startswith("|"):
-            found.append(TextUnit(at, end, True))
+            units.append(TextUnit(start, end, True))
             is_open = False
         elif _HEADING.match(line):
-            found.append(TextUnit(at, end, False))
+            units.append(TextUnit(start, end, False))
             is_open = False
         elif is_open and not _ITEM.match(line):
-            found[-1] = found[-1]._replace(end=end)
+            units[-1] = units[-1]._replace(end=end)
         else:
-            found.append(TextUnit(at, end, False))
+            units.append(TextUnit(start, end, False))
             is_open = True
-        at = end
-    return found
+        start = end
+    return units
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines of a text, which end in LF alone."""
+def _split_lines(text: str) -> list[str]:
+    """Return the lines of a text, split at LF only."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-_LEAST = 1 / 4  # of the words of the longer of two paragraphs, to be versions of one
+_MIN_SIMILARITY = 1 / 4  # of two paragraphs that are versions of one, by words of the longer one
 
 
 class DiffStep(NamedTuple):
-    """The characters [start, end) of the old text became [new_start, new_end) of the new one.
+    """A step: the characters [start, end) of the old text became [new_start, new_end) of the new one.
 
-    `words` are the edits within, in offsets of both texts, where this is one paragraph of which words differ;
-    else whole lines went and came, and there are none.
+    `words` are the edits within one paragraph, as offsets of both texts. It is empty if full lines were
+    removed and added.
     """
 
     start: int
@@ -270,20 +279,25 @@ class DiffStep(NamedTuple):
 
 
 def diff_units(old: str, new: str) -> Iterator[DiffStep]:
-    """Yield what turns one text into another, in order. What no step names is alike in both."""
+    """Yield the steps from one text to another, in order; text outside of all steps is equal in both."""
     olds, news = split_units(old), split_units(new)
-    pairs = pair_lines(_bytes(old, olds), _bytes(new, news))
-    row = column = 0
-    for one, other in [*pairs, (len(olds), len(news))]:
-        if one > row or other > column:
-            yield from _diff_stretch(
-                old, new, olds[row:one], news[column:other], _at(olds, row), _at(news, column)
+    pairs = pair_lines(_encode_units(old, olds), _encode_units(new, news))
+    old_start = new_start = 0
+    for old_index, new_index in [*pairs, (len(olds), len(news))]:
+        if old_index > old_start or new_index > new_start:
+            yield from _diff_range(
+                old,
+                new,
+                olds[old_start:old_index],
+                news[new_start:new_index],
+                _offset_of(olds, old_start),
+                _offset_of(news, new_start),
             )
-        row, column = one + 1, other + 1
+        old_start, new_start = old_index + 1, new_index + 1
 
 
 def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
-    """Return the edits that turn one text into another: applying them, the last first, gives the new text."""
+    """Return the edits from one text to another; applied in reverse order they give the new text."""
     return tuple(
         edit
         for step in diff_units(old, new)
@@ -291,86 +305,89 @@ def diff_texts(old: str, new: str) -> tuple[TextEdit, ...]:
     )
 
 
-def _diff_stretch(
+def _diff_range(
     old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit], start: int, new_start: int
 ) -> Iterator[DiffStep]:
-    """Yield the steps of a stretch whose units all differ: similar paragraphs are matched, others by line."""
-    bounds = [(-1, -1), *_versions(old, new, olds, news), (len(olds), len(news))]
-    for (one, other), (last, new_last) in pairwise(bounds):
-        end = olds[last - 1].end if last > one + 1 else start
-        new_end = news[new_last - 1].end if new_last > other + 1 else new_start
+    """Yield the steps of a range of different units: similar paragraphs are matched, others are not."""
+    bounds = [(-1, -1), *_match_paragraphs(old, new, olds, news), (len(olds), len(news))]
+    for (old_index, new_index), (next_old, next_new) in pairwise(bounds):
+        end = olds[next_old - 1].end if next_old > old_index + 1 else start
+        new_end = news[next_new - 1].end if next_new > new_index + 1 else new_start
         if end > start or new_end > new_start:
             yield DiffStep(start, end, new_start, new_end)
-        if last == len(olds):
+        if next_old == len(olds):
             return
-        before, after = olds[last], news[new_last]
+        before, after = olds[next_old], news[next_new]
         words = diff_words(old[before.start : before.end], new[after.start : after.end])
-        moved = tuple(edit.moved(before.start, after.start) for edit in words)
-        yield DiffStep(before.start, before.end, after.start, after.end, moved)
+        word_edits = tuple(edit.shift(before.start, after.start) for edit in words)
+        yield DiffStep(before.start, before.end, after.start, after.end, word_edits)
         start, new_start = before.end, after.end
 
 
-def _versions(
+def _match_paragraphs(
     old: str, new: str, olds: Sequence[TextUnit], news: Sequence[TextUnit]
 ) -> list[tuple[int, int]]:
-    """Return the paragraphs of a stretch that are versions of one, in the order of both."""
-    had = [at for at, unit in enumerate(olds) if not unit.is_whole]
-    has = [at for at, unit in enumerate(news) if not unit.is_whole]
-    if len(had) == len(has) == 1:
-        return [(had[0], has[0])]
-    words = [Counter(split_words(old[olds[at].start : olds[at].end])) for at in had]
-    words_now = [Counter(split_words(new[news[at].start : news[at].end])) for at in has]
-    found = match_similar(words, words_now, _LEAST)
-    back = {two: one for one, two in sorted(found.items())}
-    return [(had[back[two]], has[two]) for two in find_longest_common_subsequence(list(back), sorted(back))]
+    """Return the indexes of paragraphs that are versions of each other, in the order of both texts."""
+    old_indexes = [index for index, unit in enumerate(olds) if not unit.is_whole]
+    new_indexes = [index for index, unit in enumerate(news) if not unit.is_whole]
+    if len(old_indexes) == len(new_indexes) == 1:
+        return [(old_indexes[0], new_indexes[0])]
+    old_words = [Counter(split_words(old[olds[index].start : olds[index].end])) for index in old_indexes]
+    new_words = [Counter(split_words(new[news[index].start : news[index].end])) for index in new_indexes]
+    matches = match_similar(old_words, new_words, _MIN_SIMILARITY)
+    old_by_new = {new_position: old_position for old_position, new_position in sorted(matches.items())}
+    return [
+        (old_indexes[old_by_new[new_position]], new_indexes[new_position])
+        for new_position in find_longest_common_subsequence(list(old_by_new), sorted(old_by_new))
+    ]
 
 
-def _bytes(text: str, parts: Sequence[TextUnit]) -> list[bytes]:
+def _encode_units(text: str, parts: Sequence[TextUnit]) -> list[bytes]:
     return [text[unit.start : unit.end].encode() for unit in parts]
 
 
-def _at(parts: Sequence[TextUnit], place: int) -> int:
-    """Return where a unit begins; the end of all behind the last one."""
-    if place < len(parts):
-        return parts[place].start
+def _offset_of(parts: Sequence[TextUnit], index: int) -> int:
+    """Return the offset at which a unit begins; the end of the last one for an index after it."""
+    if index < len(parts):
+        return parts[index].start
     return parts[-1].end if parts else 0
 
 
-_FAR = 40  # characters that an edit is widened at most
+_MAX_EXPANSION = 40  # characters on each side of an edit
 
 
 def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[TextEdit]:
-    """Return the edits of a paragraph, each as far as the white space around it; those that meet are one."""
-    found: list[TextEdit] = []
-    floor = step.start
-    for number, edit in enumerate(step.words):
-        ceiling = step.words[number + 1].start if number + 1 < len(step.words) else step.end
-        lead = _lead(before, after, edit, floor)
-        tail = _tail(before, after, edit, ceiling)
-        wide = TextEdit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
-        if found and wide.start <= found[-1].end:
-            found[-1] = TextEdit(found[-1].start, wide.end, found[-1].new_start, wide.new_end)
+    """Return the edits of a paragraph, expanded to the next white space; adjacent ones are joined."""
+    edits: list[TextEdit] = []
+    min_start = step.start
+    for index, edit in enumerate(step.words):
+        max_end = step.words[index + 1].start if index + 1 < len(step.words) else step.end
+        lead = _measure_lead(before, after, edit, min_start)
+        tail = _measure_tail(before, after, edit, max_end)
+        expanded = TextEdit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
+        if edits and expanded.start <= edits[-1].end:
+            edits[-1] = TextEdit(edits[-1].start, expanded.end, edits[-1].new_start, expanded.new_end)
         else:
-            found.append(wide)
-        floor = edit.end
-    return found
+            edits.append(expanded)
+        min_start = edit.end
+    return edits
 
 
-def _lead(before: str, after: str, edit: TextEdit, floor: int) -> int:
+def _measure_lead(before: str, after: str, edit: TextEdit, min_start: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[:1].isspace() for text in (old, new) if text):
         return 0
-    at = edit.start
-    while at > max(floor, edit.start - _FAR) and not before[at - 1].isspace():
-        at -= 1
-    return edit.start - at
+    position = edit.start
+    while position > max(min_start, edit.start - _MAX_EXPANSION) and not before[position - 1].isspace():
+        position -= 1
+    return edit.start - position
 
 
-def _tail(before: str, after: str, edit: TextEdit, ceiling: int) -> int:
+def _measure_tail(before: str, after: str, edit: TextEdit, max_end: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[-1:].isspace() for text in (old, new) if text):
         return 0
-    at = edit.end
-    while at < min(ceiling, edit.end + _FAR) and not before[at].isspace():
-        at += 1
-    return at - edit.end
+    position = edit.end
+    while position < min(max_end, edit.end + _MAX_EXPANSION) and not before[position].isspace():
+        position += 1
+    return position - edit.end

@@ -1,12 +1,8 @@
 """The changes between two commits by document: added, removed, renamed, edited.
 
-A section that left one document for another is known by its text and its name, and told in both.
-
-Sections that left one document for another one, of several that changed together.
-
-A section is the one of its text and its name, if both versions have only one of these among what went and
-what came; those below it came with it. Where links lead is left out of the text, since a move writes them
-anew.
+A section that moved to another document is matched by its text and its name, if each version has only one
+such section among those that were removed or added. Its subsections move with it. Destinations of links are
+ignored in the text, because a move rewrites them. The change is reported in both documents.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.diff.changes import DocumentChange, DocumentKind
 from workspace.diff.documents import Comparison, compare_matched_sections
 from workspace.diff.renames import Renames
-from workspace.diff.sections import DESTINATION, is_same_name
+from workspace.diff.sections import DESTINATION, have_same_name
 from workspace.document.section_text import read_comparable_text
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import changed_documents
@@ -32,14 +28,18 @@ if TYPE_CHECKING:
 
 
 class CrossDocumentMoves(NamedTuple):
-    """The changes of a document's sections that moved away (by their old positions) and that arrived."""
+    """The changes of sections that moved to or from a document.
 
-    gone: dict[int, list[SectionChange]]
-    come: dict[int, list[SectionChange]]
+    `removed` are those that departed, by their old positions, `added` those that arrived, by their new
+    positions.
+    """
+
+    removed: dict[int, list[SectionChange]]
+    added: dict[int, list[SectionChange]]
 
 
-class _Found(NamedTuple):
-    """A section of a version of one of the documents, by the number of that document."""
+class _SectionOfDocument(NamedTuple):
+    """A section of a version of one of the documents, with the index of that document."""
 
     number: int
     version: DocumentVersion
@@ -47,23 +47,30 @@ class _Found(NamedTuple):
 
 
 def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> list[CrossDocumentMoves]:
-    """Return what crossed between documents, for each of them; none for one that could not be read."""
-    told = [CrossDocumentMoves({}, {}) for _ in comparisons]
-    for (one, other), pairs in _match_across_documents(comparisons).items():
-        old, new = comparisons[one], comparisons[other]
+    """Return the moves between documents, for each of them; empty for documents that could not be read."""
+    moves = [CrossDocumentMoves({}, {}) for _ in comparisons]
+    for (old_index, new_index), pairs in _match_across_documents(comparisons).items():
+        old, new = comparisons[old_index], comparisons[new_index]
         if old is None or new is None or old.old is None or new.new is None:
             continue
-        was, is_now = old.old.document.sections, new.new.document.sections
-        # What came along with the section that it stands below has not moved by itself.
-        moved = {two for two, at in pairs.items() if pairs.get(_above(is_now[two])) != _above(was[at])}
+        old_sections, new_sections = old.old.document.sections, new.new.document.sections
+        # A section that moved together with its parent has not moved by itself.
+        moved = {
+            new_position
+            for new_position, old_position in pairs.items()
+            if pairs.get(_parent_position(new_sections[new_position]))
+            != _parent_position(old_sections[old_position])
+        }
         changes = compare_matched_sections(old.old, new.new, pairs, moved)
-        for two, at in pairs.items():
-            told[other].come[two] = changes.get(two, [])
-            told[one].gone[at] = changes.get(two, [])[:1] if two in moved else []
-    return told
+        for new_position, old_position in pairs.items():
+            moves[new_index].added[new_position] = changes.get(new_position, [])
+            moves[old_index].removed[old_position] = (
+                changes.get(new_position, [])[:1] if new_position in moved else []
+            )
+    return moves
 
 
-def _above(section: Section) -> int:
+def _parent_position(section: Section) -> int:
     return -1 if section.parent is None else section.parent
 
 
@@ -71,85 +78,91 @@ def _match_across_documents(
     comparisons: Sequence[Comparison | None],
 ) -> dict[tuple[int, int], dict[int, int]]:
     """Return the old positions of moved sections by their new ones, for each pair of documents."""
-    went, came = _by_text(_list_removed(comparisons)), _by_text(_list_added(comparisons))
-    crossed: dict[tuple[int, int], dict[int, int]] = {}
-    taken: set[tuple[int, int]] = set()
-    for text, olds in went.items():
-        news = came.get(text, ())
+    removed_by_text, added_by_text = (
+        _group_by_text(_list_removed(comparisons)),
+        _group_by_text(_list_added(comparisons)),
+    )
+    moves: dict[tuple[int, int], dict[int, int]] = {}
+    matched: set[tuple[int, int]] = set()
+    for text, olds in removed_by_text.items():
+        news = added_by_text.get(text, ())
         if len(olds) != 1 or len(news) != 1:
             continue
         old, new = olds[0], news[0]
-        if old.number != new.number and is_same_name(old.section, new.section):
-            pairs = crossed.setdefault((old.number, new.number), {})
+        if old.number != new.number and have_same_name(old.section, new.section):
+            pairs = moves.setdefault((old.number, new.number), {})
             pairs[new.section.position] = old.section.position
-            taken |= {(old.number, old.section.position)}
-    for (one, other), pairs in crossed.items():
-        _add_those_below(comparisons[one], comparisons[other], one, pairs, taken)
-    return crossed
+            matched |= {(old.number, old.section.position)}
+    for (old_index, new_index), pairs in moves.items():
+        _add_subsections(comparisons[old_index], comparisons[new_index], old_index, pairs, matched)
+    return moves
 
 
-def _add_those_below(
+def _add_subsections(
     old: Comparison | None,
     new: Comparison | None,
     number: int,
     pairs: dict[int, int],
-    taken: set[tuple[int, int]],
+    matched: set[tuple[int, int]],
 ) -> None:
-    """Pair the only subsections of one name below sections that are paired."""
+    """Pair subsections of paired sections by a unique name."""
     if old is None or new is None or old.old is None or new.new is None:
         return
-    before, after = old.old.document, new.new.document
-    gone = {item.position for item in old.gone}
-    come = {item.position for item in new.come}
-    waiting = list(pairs.items())
-    known = {*pairs.values()}
-    while waiting:
-        two, one = waiting.pop()
-        below: dict[str, list[Section]] = {}
-        for item in before.children(before.sections[one]):
-            below.setdefault(item.slug, []).append(item)
-        for item in after.children(after.sections[two]):
-            same = below.pop(item.slug, [])
-            if len(same) != 1 or item.position in pairs or item.position not in come:
+    old_document, new_document = old.old.document, new.new.document
+    removed_positions = {item.position for item in old.removed}
+    added_positions = {item.position for item in new.added}
+    queue = list(pairs.items())
+    paired = {*pairs.values()}
+    while queue:
+        new_parent, old_parent = queue.pop()
+        children_by_slug: dict[str, list[Section]] = {}
+        for item in old_document.children(old_document.sections[old_parent]):
+            children_by_slug.setdefault(item.slug, []).append(item)
+        for item in new_document.children(new_document.sections[new_parent]):
+            namesakes = children_by_slug.pop(item.slug, [])
+            if len(namesakes) != 1 or item.position in pairs or item.position not in added_positions:
                 continue
-            at = same[0].position
-            if at in gone and at not in known and (number, at) not in taken:
-                pairs[item.position] = at
-                known.add(at)
-                taken.add((number, at))
-                waiting.append((item.position, at))
+            old_position = namesakes[0].position
+            if (
+                old_position in removed_positions
+                and old_position not in paired
+                and (number, old_position) not in matched
+            ):
+                pairs[item.position] = old_position
+                paired.add(old_position)
+                matched.add((number, old_position))
+                queue.append((item.position, old_position))
 
 
-def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
+def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
     for number, item in enumerate(comparisons):
         if item and item.old:
-            yield from (_Found(number, item.old, section) for section in item.gone)
+            yield from (_SectionOfDocument(number, item.old, section) for section in item.removed)
 
 
-def _list_added(comparisons: Sequence[Comparison | None]) -> Iterator[_Found]:
+def _list_added(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
     for number, item in enumerate(comparisons):
         if item and item.new:
-            yield from (_Found(number, item.new, section) for section in item.come)
+            yield from (_SectionOfDocument(number, item.new, section) for section in item.added)
 
 
-def _by_text(found: Iterator[_Found]) -> dict[bytes, list[_Found]]:
-    texts: dict[bytes, list[_Found]] = {}
-    for item in found:
+def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_SectionOfDocument]]:
+    sections_by_text: dict[bytes, list[_SectionOfDocument]] = {}
+    for item in sections:
         text = DESTINATION.sub(b"", read_comparable_text(item.version.document, item.section))
         if text and not item.section.is_preamble:
-            texts.setdefault(text, []).append(item)
-    return texts
+            sections_by_text.setdefault(text, []).append(item)
+    return sections_by_text
 
 
-_TOGETHER = (
-    200  # documents that are held to find sections that moved between them; of more, each is told alone
-)
+# Above this number, moves between documents are not detected, because all documents are held in memory.
+_MAX_DOCUMENTS = 200
 
-_COMPARED = 1_000_000  # pairs of documents that went and came; of more, only the same bytes are the same one
+_MAX_PAIRS = 1_000_000  # of removed and added documents; above it only equal bytes match
 
 
 class _Pair(NamedTuple):
-    """The paths of a document before and after; None where it is not there."""
+    """The paths of a document before and after; None if it does not exist there."""
 
     old: str | None
     new: str | None
@@ -163,86 +176,90 @@ class _OpenedDocument(NamedTuple):
 
 
 def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
-    """Yield what happened to the documents between two snapshots of one repository, in order of their paths.
+    """Yield the changes of the documents between two snapshots of one repository, in order of their paths.
 
-    Sections are followed from one document to another where at most 200 documents differ. Documents that
-    cannot be read (too large, pointers) are told without their sections.
+    Moves of sections between documents are detected if at most 200 documents differ. Documents that cannot be
+    read (too large, pointers) have no sections in the result.
     """
     pairs = _pair_paths(old, new)
-    if len(pairs) > _TOGETHER:
+    if len(pairs) > _MAX_DOCUMENTS:
         for pair in pairs:
-            yield _describe(_open(pair, old, new), CrossDocumentMoves({}, {}))
+            yield _make_change(_compare_pair(pair, old, new), CrossDocumentMoves({}, {}))
         return
-    opened = [_open(pair, old, new) for pair in pairs]
-    found = detect_cross_document_moves([item.comparison for item in opened])
-    for item, crossed in zip(opened, found, strict=True):
-        yield _describe(item, crossed)
+    opened = [_compare_pair(pair, old, new) for pair in pairs]
+    moves = detect_cross_document_moves([item.comparison for item in opened])
+    for item, document_moves in zip(opened, moves, strict=True):
+        yield _make_change(item, document_moves)
 
 
 def compare_document(old: Document | None, new: Document | None) -> DocumentChange | None:
     """Return the change of one document, of which one version may be missing; None if the bytes are equal."""
     if old is not None and new is not None and (old.data, old.path) == (new.data, new.path):
         return None
-    last = new or old
-    if last is None:
+    existing = new or old
+    if existing is None:
         return None
     pair = _Pair(old.path if old else None, new.path if new else None)
-    return _describe(
-        _OpenedDocument(pair, Comparison(old, new), last.title, None), CrossDocumentMoves({}, {})
+    return _make_change(
+        _OpenedDocument(pair, Comparison(old, new), existing.title, None), CrossDocumentMoves({}, {})
     )
 
 
 def _pair_paths(old: Snapshot, new: Snapshot) -> list[_Pair]:
     changes = list(changed_documents(old, new))
-    gone = {path: blob for path, blob, other in changes if blob is not None and other is None}
-    come = {path: blob for path, other, blob in changes if blob is not None and other is None}
-    renamed = _find_renamed(old, new, gone, come) if gone and come else {}
-    stayed = {before: after for after, before in renamed.items()}
+    removed = {path: blob for path, blob, new_blob in changes if blob is not None and new_blob is None}
+    added = {path: blob for path, new_blob, blob in changes if blob is not None and new_blob is None}
+    renamed = _find_renamed(old, new, removed, added) if removed and added else {}
+    new_paths = {before: after for after, before in renamed.items()}
     pairs = [
-        _Pair(renamed.get(path) if one is None else path, None if other is None else path)
-        for path, one, other in changes
-        if path not in stayed
+        _Pair(renamed.get(path) if old_blob is None else path, None if new_blob is None else path)
+        for path, old_blob, new_blob in changes
+        if path not in new_paths
     ]
     return sorted(pairs, key=lambda pair: pair.new or pair.old or "")
 
 
 def _find_renamed(
-    old: Snapshot, new: Snapshot, gone: Mapping[str, str], come: Mapping[str, str]
+    old: Snapshot, new: Snapshot, removed: Mapping[str, str], added: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the old path of each document that has another one now; where two claim it, neither had it."""
+    """Return the old path of each renamed document; a new path with several candidates is left out."""
     if old.tree is None or new.tree is None:
         return {}
-    if len(gone) * len(come) > _COMPARED:
-        claims = _same_bytes(gone, come)
+    if len(removed) * len(added) > _MAX_PAIRS:
+        candidates = _match_equal_bytes(removed, added)
     else:
         renames = Renames(new.git, old.tree, new.tree, new.config.is_document)
-        claims = [(path, now) for path in gone if (now := renames.of(path)) is not None and now in come]
-    targets: dict[str, list[str]] = {}
-    for path, now in claims:
-        targets.setdefault(now, []).append(path)
-    return {now: paths[0] for now, paths in targets.items() if len(paths) == 1}
+        candidates = [
+            (path, new_path)
+            for path in removed
+            if (new_path := renames.find_new_path(path)) is not None and new_path in added
+        ]
+    old_paths: dict[str, list[str]] = {}
+    for path, new_path in candidates:
+        old_paths.setdefault(new_path, []).append(path)
+    return {new_path: paths[0] for new_path, paths in old_paths.items() if len(paths) == 1}
 
 
-def _same_bytes(gone: Mapping[str, str], come: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Return documents whose bytes went once and came once."""
-    places: dict[str, list[str]] = {}
-    for now, blob in come.items():
-        places.setdefault(blob, []).append(now)
-    found = [(path, places.get(blob, ())) for path, blob in gone.items()]
-    return [(path, now[0]) for path, now in found if len(now) == 1]
+def _match_equal_bytes(removed: Mapping[str, str], added: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Return the paths of documents whose bytes were removed once and added once."""
+    paths_by_blob: dict[str, list[str]] = {}
+    for new_paths, blob in added.items():
+        paths_by_blob.setdefault(blob, []).append(new_paths)
+    candidates = [(path, paths_by_blob.get(blob, ())) for path, blob in removed.items()]
+    return [(path, new_paths[0]) for path, new_paths in candidates if len(new_paths) == 1]
 
 
-def _open(pair: _Pair, old: Snapshot, new: Snapshot) -> _OpenedDocument:
+def _compare_pair(pair: _Pair, old: Snapshot, new: Snapshot) -> _OpenedDocument:
     try:
         before = old.document(pair.old) if pair.old is not None else None
         after = new.document(pair.new) if pair.new is not None else None
     except WorkspaceError as error:
         return _OpenedDocument(pair, None, pair.new or pair.old or "", error.code)
-    last = after or before
-    return _OpenedDocument(pair, Comparison(before, after), last.title if last else "", None)
+    existing = after or before
+    return _OpenedDocument(pair, Comparison(before, after), existing.title if existing else "", None)
 
 
-def _describe(item: _OpenedDocument, crossed: CrossDocumentMoves) -> DocumentChange:
+def _make_change(item: _OpenedDocument, moves: CrossDocumentMoves) -> DocumentChange:
     old, new = item.pair
     kind = (
         DocumentKind.ADDED
@@ -253,5 +270,5 @@ def _describe(item: _OpenedDocument, crossed: CrossDocumentMoves) -> DocumentCha
         if old != new
         else DocumentKind.CHANGED
     )
-    changes = tuple(item.comparison.changes(crossed.come, crossed.gone)) if item.comparison else ()
+    changes = tuple(item.comparison.changes(moves.added, moves.removed)) if item.comparison else ()
     return DocumentChange(kind, old, new or old or "", item.title, changes, item.unread)

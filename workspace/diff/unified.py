@@ -1,4 +1,4 @@
-"""The difference of two versions of a text as a unified diff (POSIX `diff -u`), within a bound."""
+"""The difference of two versions of a text as a unified diff (POSIX `diff -u`), of limited length."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CONTEXT = 3
-"""Lines that are shown before and after each difference."""
+"""The number of lines shown before and after each difference."""
 
-_CUT = "… {} more lines"
+_OMITTED_LINES = "… {} more lines"
 _NO_END = "\\ No newline at end of file"
 
 Span = tuple[int, int, int, int]
@@ -26,30 +26,33 @@ def format_section_diff(
     old_line: int = 1,
     new_line: int = 1,
     context: int = CONTEXT,
-    most: int = 100_000,
+    max_chars: int = 100_000,
 ) -> str:
-    """Return the hunks between two versions, at most `most` characters of them; "" where they are alike.
+    """Return the hunks between two versions, at most `max_chars` characters of them; "" if they are equal.
 
-    `old_line` and `new_line` are the lines of their documents on which they begin. None stands for nothing.
-    Bytes that are not UTF-8 are shown as U+FFFD. What is cut off is counted in the last line.
+    `old_line` and `new_line` are the lines of their documents on which they begin. None stands for a missing
+    version. Bytes that are not UTF-8 are displayed as U+FFFD. The last line states how many lines are
+    omitted.
     """
     old, new = split_lines(before or b""), split_lines(after or b"")
     lines = [
-        line for hunk in _hunks(old, new, context) for line in _truncate(old, new, hunk, old_line, new_line)
+        line
+        for hunk in _group_hunks(old, new, context)
+        for line in _format_hunk(old, new, hunk, old_line, new_line)
     ]
     size = 0
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         size += len(line) + 1
-        if size > most:
-            lines = [*lines[:at], _CUT.format(f"{len(lines) - at:,}")]
+        if size > max_chars:
+            lines = [*lines[:index], _OMITTED_LINES.format(f"{len(lines) - index:,}")]
             break
     return "\n".join(lines)
 
 
-def _hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
-    """Return the differences as spans (first, last, start, end) of lines; near ones are one hunk."""
+def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
+    """Yield the differences as spans (first, last, start, end) of lines, with close ones in one hunk."""
     hunk: list[Span] = []
-    for span in _spans(old, new):
+    for span in _find_spans(old, new):
         if hunk and span[0] - hunk[-1][1] > 2 * context:
             yield _add_context(hunk, len(old), context)
             hunk = []
@@ -58,16 +61,16 @@ def _hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator
         yield _add_context(hunk, len(old), context)
 
 
-def _spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
-    row = column = 0
-    for one, other in [*pair_lines(old, new), (len(old), len(new))]:
-        if one > row or other > column:
-            yield row, one, column, other
-        row, column = one + 1, other + 1
+def _find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
+    old_start = new_start = 0
+    for old_line, new_line in [*pair_lines(old, new), (len(old), len(new))]:
+        if old_line > old_start or new_line > new_start:
+            yield old_start, old_line, new_start, new_line
+        old_start, new_start = old_line + 1, new_line + 1
 
 
 def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
-    """Return a hunk that begins and ends with spans of no lines, which stand for the context around it."""
+    """Return a hunk with empty spans at both ends, which mark the context around it."""
     first, start = hunk[0][0], hunk[0][2]
     lead = min(context, first, start)
     last, end = hunk[-1][1], hunk[-1][3]
@@ -79,31 +82,31 @@ def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
     ]
 
 
-def _truncate(
+def _format_hunk(
     old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[Span], old_line: int, new_line: int
 ) -> Iterator[str]:
     first, start = hunk[0][0], hunk[0][2]
     last, end = hunk[-1][1], hunk[-1][3]
-    yield f"@@ -{_range(first, last, old_line)} +{_range(start, end, new_line)} @@"
-    at = first
-    for one, other, begin, stop in hunk:
-        for line in old[at:one]:
-            yield from _line(" ", line)
-        for line in old[one:other]:
-            yield from _line("-", line)
-        for line in new[begin:stop]:
-            yield from _line("+", line)
-        at = other
+    yield f"@@ -{_format_range(first, last, old_line)} +{_format_range(start, end, new_line)} @@"
+    position = first
+    for span_start, span_end, new_start, new_end in hunk:
+        for line in old[position:span_start]:
+            yield from _format_line(" ", line)
+        for line in old[span_start:span_end]:
+            yield from _format_line("-", line)
+        for line in new[new_start:new_end]:
+            yield from _format_line("+", line)
+        position = span_end
 
 
-def _range(first: int, last: int, line: int) -> str:
-    """Return lines as `diff -u` counts them: an empty range names the line before it."""
+def _format_range(first: int, last: int, line: int) -> str:
+    """Return a range of lines as `diff -u` writes it: an empty range names the line before it."""
     count = last - first
     begin = first + line - (count == 0)
     return f"{begin}" if count == 1 else f"{begin},{count}"
 
 
-def _line(mark: str, line: bytes) -> Iterator[str]:
+def _format_line(mark: str, line: bytes) -> Iterator[str]:
     text = line.rstrip(b"\r\n")
     yield mark + text.decode("utf-8", "replace")
     if len(text) == len(line):

@@ -1,7 +1,7 @@
 """The document model: bytes in, spans out.
 
-A document is parsed, never rendered: every value here points back at the bytes it was read from, so that an
-edit can replace just these.
+A document is parsed, never rendered. Every value refers to the bytes from which it was read, so that an edit
+can replace exactly these bytes.
 """
 
 from __future__ import annotations
@@ -51,33 +51,33 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, path: str = "") -> Document:
-        """Read a document. Bytes that are not UTF-8 are read as U+FFFD, and stay as they are.
+        """Parse a document. Bytes that are not UTF-8 are read as U+FFFD, and preserved in the data.
 
-        Fails for nothing but size: raises LimitExceeded for too many lines or blocks.
+        The only error is LimitExceeded, for too many lines or blocks.
         """
-        # Imported here because a server answers its first questions without reading a document.
+        # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.headings import scan_layout
 
         if len(data) > MAX_LINES:  # a line has at least the byte that ends it
             check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scan_layout(data)
         if layout is None:
-            return cls.by_parser(data, path)
+            return cls.parse_fully(data, path)
         if may_have_too_many_blocks(data, layout.lines):
-            return cls.by_parser(data, path)
-        return cls._laid_out(data, path, layout)
+            return cls.parse_fully(data, path)
+        return cls._from_layout(data, path, layout)
 
     @classmethod
-    def by_parser(cls, data: bytes, path: str = "") -> Document:
-        """Read a document as `parse` does, without the scanner."""
+    def parse_fully(cls, data: bytes, path: str = "") -> Document:
+        """Parse a document without the scanner; the result equals that of `parse`."""
         from workspace.document.headings import parse_layout
 
         lines = Lines(data)
         outline = _outline(lines)
-        return cls._laid_out(data, path, parse_layout(lines, outline), (lines, outline))
+        return cls._from_layout(data, path, parse_layout(lines, outline), (lines, outline))
 
     @classmethod
-    def _laid_out(
+    def _from_layout(
         cls, data: bytes, path: str, layout: DocumentLayout, parsed: tuple[Lines, BlockOutline] | None = None
     ) -> Document:
         metadata, error = {}, None
@@ -103,19 +103,19 @@ class Document:
 
     @cached_property
     def lines(self) -> Lines:
-        """The offsets of its lines."""
+        """The offsets of the document's lines."""
         return self._parsed[0] if self._parsed else Lines(self.data)
 
     @cached_property
     def outline(self) -> BlockOutline:
-        """Its blocks as the parser finds them: what tells of its lists."""
+        """The document's headings and list items, as the parser reads them."""
         return self._parsed[1] if self._parsed else _outline(self.lines)
 
-    def derive(self, make: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function makes of the document, computed once: a document never changes."""
-        key = (make, args, *kwargs.items())
+    def derive(self, compute: Callable[Concatenate[Document, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of a function of the document, computed once because a document is immutable."""
+        key = (compute, args, *kwargs.items())
         if key not in self._derived:
-            self._derived[key] = make(self, *args, **kwargs)
+            self._derived[key] = compute(self, *args, **kwargs)
         return cast("T", self._derived[key])
 
     @property
@@ -125,7 +125,7 @@ class Document:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The document's tags, from its front matter: a list, or words parted by commas."""
+        """The document's tags, from its front matter: a list, or text separated by commas."""
         value = self.front_matter.get("tags")
         if isinstance(value, str):
             value = value.split(",")
@@ -136,13 +136,13 @@ class Document:
 
     @cached_property
     def heading_count(self) -> int:
-        """The number of its headings, the title included."""
+        """The number of headings, including the title."""
         return sum(section.has_heading for section in self.sections)
 
     def may_nest_deeper(self, levels: int) -> bool:
-        """Return True if lists and quotations may stand inside each other more than so many levels deep.
+        """Return True if lists and quotations may be nested more than `levels` deep.
 
-        Only if a line begins with more marks and columns than that: each level takes one at least.
+        Each level needs at least one mark or column at the start of a line, so the estimate counts these.
         """
         return (
             re.search(rb"^[ >*+\-0-9.)]{%d}" % (levels + 1), self.data.expandtabs(4), re.MULTILINE)
@@ -156,12 +156,12 @@ class Document:
 
     @property
     def preamble(self) -> Section | None:
-        """The title and what stands before the first section, if there is either."""
+        """The title and the text before the first section, or None without both."""
         return next((section for section in self.sections if section.is_preamble), None)
 
     @property
     def form(self) -> AnchorForm | None:
-        """The form in which most of the document's anchors are written; None if it has none."""
+        """The most frequent form of the document's anchors, or None without anchors."""
         forms = Counter(section.form for section in self.sections if section.form)
         return forms.most_common(1)[0][0] if forms else None
 
@@ -170,18 +170,18 @@ class Document:
         return {section.key: section for section in self.sections}
 
     def section_by_key(self, key: str) -> Section | None:
-        """Return the section that the index knows by this key."""
+        """Return the section with this key, or None."""
         return self._by_key.get(key)
 
     @cached_property
     def _by_address(self) -> Mapping[str, tuple[Section, ...]]:
-        found: dict[str, list[Section]] = {}
+        by_address: dict[str, list[Section]] = {}
         for section in self.sections:
-            found.setdefault(section.address, []).append(section)
-        return {address: tuple(sections) for address, sections in found.items()}
+            by_address.setdefault(section.address, []).append(section)
+        return {address: tuple(sections) for address, sections in by_address.items()}
 
     def sections_by_address(self, address: str) -> tuple[Section, ...]:
-        """Return the sections of an address: more than one where headings carry the same anchor."""
+        """Return the sections with this address: several if headings have the same anchor."""
         return self._by_address.get(address, ())
 
     @cached_property
@@ -194,14 +194,14 @@ class Document:
 
     @cached_property
     def _children(self) -> Mapping[int | None, tuple[Section, ...]]:
-        found: dict[int | None, list[Section]] = {}
+        children: dict[int | None, list[Section]] = {}
         for section in self.sections:
             if not section.is_preamble:
-                found.setdefault(section.parent, []).append(section)
-        return {parent: tuple(sections) for parent, sections in found.items()}
+                children.setdefault(section.parent, []).append(section)
+        return {parent: tuple(sections) for parent, sections in children.items()}
 
     def children(self, section: Section | None) -> tuple[Section, ...]:
-        """Return the sections directly below one; of None, the top ones (the preamble is not one of them)."""
+        """Return the sections directly below a section; for None, the top sections without the preamble."""
         return self._children.get(None if section is None else section.position, ())
 
     @cached_property
@@ -209,20 +209,20 @@ class Document:
         return [section.start for section in self.sections]
 
     def section_at(self, offset: int) -> Section | None:
-        """Return the section in whose own text a byte stands; None for one before the first."""
+        """Return the section whose own text contains a byte, or None before the first section."""
         position = bisect_right(self._section_starts, offset) - 1
         return self.sections[position] if position >= 0 else None
 
     def descendants(self, section: Section) -> tuple[Section, ...]:
-        """Return every section below one, in order."""
+        """Return every section below a section, in order."""
         return self.sections[section.position + 1 : bisect_left(self._section_starts, section.tree_end)]
 
     def breadcrumb(self, section: Section) -> tuple[str, ...]:
-        """Return the titles from the top section down to this one; the document's title is not part of it."""
+        """Return the titles from the top section to this one, without the document's title."""
         return build_breadcrumb(self.sections, section)
 
     def source(self, section: Section) -> bytes:
-        """Return a section's own text, its heading included."""
+        """Return a section's own text with its heading."""
         return self.data[section.start : section.end]
 
     def text(self, start: int, end: int) -> str:
@@ -231,11 +231,11 @@ class Document:
 
     @cached_property
     def all_tasks(self) -> tuple[Task, ...]:
-        """Every task of the document, in order; numbered within its section."""
+        """Every task of the document, in order, numbered within its section."""
         return read_tasks(self.lines, self.outline.items, self._section_starts)
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
-        """Return the tasks in a section's own text, each before its sub-tasks."""
+        """Return the tasks in a section's own text; each task comes before its sub-tasks."""
         first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
         return self.all_tasks[first:last]
 

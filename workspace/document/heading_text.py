@@ -1,4 +1,4 @@
-"""Headings written anew: at another level, with an anchor or another one; their words stay."""
+"""Rewrite headings with another level or anchor, and the same title."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def rewrite_heading(
     anchor: str | None = None,
     form: AnchorForm = AnchorForm.BRACES,
     names: Mapping[str, str] | None = None,
-    within: Iterable[Splice] = (),
+    title_splices: Iterable[Splice] = (),
 ) -> list[Splice]:
-    """Return the splices that put a section's heading at a level and give it an `anchor`, where it has none.
+    """Return the splices that set the level of a section's heading, and add an `anchor`.
 
-    `names` are anchors that it carries and what they are called instead. A heading with an underline keeps
-    it at levels 1 and 2, and gets #s below; closing #s follow where they were as many as the opening ones.
-    `within` are splices of its words, which are among the answer.
+    `names` maps anchors of the heading to their new names. A heading with an underline keeps it at levels 1
+    and 2, and gets #s at deeper levels. Closing #s change if their number was that of the opening ones.
+    `title_splices` are splices of the title, which are part of the result.
     Raises InvalidAddress for an anchor that cannot be written.
     """
     heading = section.heading
@@ -47,111 +47,113 @@ def rewrite_heading(
     if anchor is not None and not anchors.is_valid_name(anchor):
         raise InvalidAddress(
             f"the address '{anchor}' cannot be written as an anchor",
-            fix="Give the heading an anchor by hand first.",
+            fix=f"Write an anchor into the heading '{section.title}' by hand first.",
         )
-    splices = [*within, *_renamed(document, section, names or {})]
+    splices = [*title_splices, *_rename_anchors(document, section, names or {})]
     start, end = find_inline_span(document.lines, heading.block)
     if start >= end:
-        return [*splices, *_wordless(document, heading, level, anchor, form)]
+        return [*splices, *_rewrite_empty(document, heading, level, anchor, form)]
     if anchor is not None:
         splices.append(insert_anchor(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
-        return [*splices, *_other_marks(document, heading, level, end)]
+        return [*splices, *_change_marks(document, heading, level, end)]
     first = heading.heading_start
-    within = [splice for splice in splices if splice.start >= first]
+    inner = [splice for splice in splices if splice.start >= first]
     underline = document.lines.offset(heading.block.end - 1)
-    stop = underline + len(document.lines.raw(heading.block.end - 1))
+    stop = underline + len(document.lines.line_bytes(heading.block.end - 1))
     above = [splice for splice in splices if splice.start < first]
     if level in _UNDERLINED:
-        text_above = _spliced(document.data, first, underline, within)
+        title = _apply_within(document.data, first, underline, inner)
         marks = document.data[underline:stop].replace(_UNDERLINED[section.level], _UNDERLINED[level])
-        return [*above, Splice(first, stop, text_above + marks)]
-    words = _on_one_line(_spliced(document.data, start, end, within))
-    return [*above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", words))]
+        return [*above, Splice(first, stop, title + marks)]
+    title = _join_lines(_apply_within(document.data, start, end, inner))
+    return [*above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title))]
 
 
 def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
-    """Return the splice that puts an anchor into a heading that has words, in its attribute list if any."""
+    """Return the splice that adds an anchor to a heading with a title, in its attribute list if any."""
     start, end = find_inline_span(document.lines, heading.block)
-    behind, text = anchors.plan_anchor_insertion(heading.block.source, name, form)
+    tail, text = anchors.plan_anchor_insertion(heading.block.source, name, form)
     if form is AnchorForm.HTML:
         return Splice(start, start, text.encode())
-    place = end - len(behind.encode())
-    if document.data[place:end] != behind.encode():  # bytes that are not UTF-8
-        place, text = end, anchors.plan_anchor_insertion("", name, form)[1]
-    return Splice(place, place, text.encode())
+    position = end - len(tail.encode())
+    if document.data[position:end] != tail.encode():  # bytes that are not UTF-8
+        position, text = end, anchors.plan_anchor_insertion("", name, form)[1]
+    return Splice(position, position, text.encode())
 
 
-def _on_one_line(words: bytes) -> bytes:
-    """Return words of several lines on one, without the backslash of a hard line break (CommonMark §6.7)."""
-    *lines, last = (line.strip(b" \t") for line in LINE_END_BYTES.split(words))
+def _join_lines(title: bytes) -> bytes:
+    """Return a title of several lines as one line, without hard line breaks (CommonMark §6.7)."""
+    *lines, last = (line.strip(b" \t") for line in LINE_END_BYTES.split(title))
     odd = [(len(line) - len(line.rstrip(b"\\"))) % 2 for line in lines]
     return b" ".join([*(line[: len(line) - cut] for line, cut in zip(lines, odd, strict=True)), last])
 
 
-def _other_marks(document: Document, heading: AnchoredHeading, level: int, words_end: int) -> list[Splice]:
-    """Another number of #s, before the words and, where they were as many, behind them (CommonMark §4.2)."""
-    line = document.lines.raw(heading.block.line)
+def _change_marks(document: Document, heading: AnchoredHeading, level: int, title_end: int) -> list[Splice]:
+    """Return the splices that change the number of opening and equal closing #s (CommonMark §4.2)."""
+    line = document.lines.line_bytes(heading.block.line)
     start, old = heading.heading_start, heading.block.level
     indent = len(line) - len(line.lstrip(b" "))
     splices = [Splice(start, start + indent + old, line[:indent] + b"#" * level)]
     text = line.rstrip(b" \t")
     closing = len(text) - len(text.rstrip(b"#"))
-    if closing == old and start + len(text) - closing >= words_end:
+    if closing == old and start + len(text) - closing >= title_end:
         splices.append(Splice(start + len(text) - closing, start + len(text), b"#" * level))
     return splices
 
 
-def _wordless(
+def _rewrite_empty(
     document: Document, heading: AnchoredHeading, level: int, anchor: str | None, form: AnchorForm
 ) -> list[Splice]:
-    """Return a heading of marks alone (CommonMark §4.2)."""
+    """Return the splices that rewrite a heading without a title (CommonMark §4.2)."""
     start = heading.heading_start
     if anchor is None:
-        return _other_marks(document, heading, level, start + len(document.lines.raw(heading.block.line)))
-    end = start + len(document.lines.raw(heading.block.line))
-    written = f"{'#' * level} {anchors.write_heading('', anchor, form)}"
-    return [Splice(start, end, written.encode())]
+        return _change_marks(
+            document, heading, level, start + len(document.lines.line_bytes(heading.block.line))
+        )
+    end = start + len(document.lines.line_bytes(heading.block.line))
+    text = f"{'#' * level} {anchors.write_heading('', anchor, form)}"
+    return [Splice(start, end, text.encode())]
 
 
-def _renamed(document: Document, section: Section, names: Mapping[str, str]) -> list[Splice]:
-    """Return the splices that rename anchors of a heading, in it and on the lines next to it."""
+def _rename_anchors(document: Document, section: Section, names: Mapping[str, str]) -> list[Splice]:
+    """Return the splices that rename anchors in a heading and on the lines next to it."""
     heading = section.heading
     if heading is None or not names:
         return []
-    found: list[Splice] = []
+    splices: list[Splice] = []
     text = document.data[section.start : section.body]
-    for start, end in _listed_names(document, heading):
+    for start, end in _find_listed_names(document, heading):
         new = names.get(document.text(start, end))
         if new is not None:
-            found.append(Splice(start, end, new.encode()))
+            splices.append(Splice(start, end, new.encode()))
     for name, new in names.items():
         pattern = re.escape(name.encode())
-        tagged = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
-        spans = (item.span("name") for item in tagged)
-        found += (Splice(section.start + a, section.start + b, new.encode()) for a, b in spans)
-    return found
+        tags = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
+        spans = (item.span("name") for item in tags)
+        splices += (Splice(section.start + start, section.start + end, new.encode()) for start, end in spans)
+    return splices
 
 
-def _listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
-    """Return the bytes [start, end) of each id in a heading's attribute lists, in angles, and below it."""
+def _find_listed_names(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
+    """Yield the bytes [start, end) of each id in a heading's lists and angle brackets, and below it."""
     _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source
     for first, last in anchors.find_name_spans(source):
         yield end - len(source[first:].encode()), end - len(source[last:].encode())
-    place = heading.below_start
-    for line in document.data[place : heading.body].splitlines(keepends=True):
+    position = heading.below_start
+    for line in document.data[position : heading.body].splitlines(keepends=True):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
-        found = read_attribute_line(text)
-        for name in found.names if found else ():
-            first = place + len(text[: name.start].encode())
+        attributes = read_attribute_line(text)
+        for name in attributes.names if attributes else ():
+            first = position + len(text[: name.start].encode())
             yield first, first + len(name.name.encode())
-        place += len(line)
+        position += len(line)
 
 
-def _spliced(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:
-    """Return the bytes [start, end) of a text after splices within them."""
+def _apply_within(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:
+    """Return the bytes [start, end) of a text after the splices in this span."""
     shifted = [Splice(item.start - start, item.end - start, item.replacement) for item in splices]
     return apply_splices(data[start:end], shifted)

@@ -1,10 +1,8 @@
-"""Headings as sections begin with them: their words, and the anchors in them or on the lines next to them.
+"""Headings with their anchors, and the layout of a document.
 
-HTML anchors stand on the lines just above a heading, attribute lists of kramdown (`{: #id}`) just below it.
-
-Where a document's parts lie: its front matter and its headings, in bytes and in lines.
-
-The scanner finds them where it can, and the parser elsewhere; what they find is the same.
+An anchor can be in the heading, as HTML on the lines just above it, or as a kramdown attribute list
+(`{: #id}`) just below it. The layout is the spans of the front matter and the headings, in bytes and in
+lines. The scanner reads the layout if it can, else the parser does; their results are equal.
 """
 
 from __future__ import annotations
@@ -26,18 +24,18 @@ if TYPE_CHECKING:
     from workspace.markdown.outline import BlockOutline, Heading
     from workspace.markdown.scanner import ScannedHeadings
 
-# More lines of attributes below one heading are nobody's.
+# Further lines of attributes below one heading are ignored.
 _MAX_BELOW = 4
 _BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
 class AnchoredHeading(NamedTuple):
-    """A heading, its words and anchors, its title as a reader sees it, and the slug of that.
+    """A heading with its text and anchors, its title as plain text, and the slug of the title.
 
-    `first_line`, counted from 0, is the first that holds its anchors. Offsets are bytes: `start` is where
-    that line begins, `heading_start` where its own does, `below_start` is behind its own lines, and `body`
-    behind the attribute lists below them, whose ids are `below`.
+    `first_line`, counted from 0, is the first line with its anchors. Offsets are bytes: `start` is the start
+    of that line, and `heading_start` that of the heading's own line. `below_start` is the end of its own
+    lines. `body` is the end of the attribute lists below them, whose ids are `below`.
     """
 
     block: Heading
@@ -54,9 +52,9 @@ class AnchoredHeading(NamedTuple):
 
     @property
     def anchor(self) -> str | None:
-        """The explicit anchor: in the heading, else the nearest to it. `_preamble` is not to be taken."""
-        near = () if self.text.name else self.below or self.above
-        name = self.text.name or (near[-1] if near else None)
+        """The explicit anchor in the heading, else the nearest one. `_preamble` is reserved and ignored."""
+        nearby = () if self.text.name else self.below or self.above
+        name = self.text.name or (nearby[-1] if nearby else None)
         return None if name == PREAMBLE else name
 
     @property
@@ -64,12 +62,12 @@ class AnchoredHeading(NamedTuple):
         """The form of the anchor."""
         if self.text.form or not (self.above or self.below):
             return self.text.form
-        # What kramdown reads in a heading itself is `{#id}`.
+        # In a heading itself, kramdown reads `{#id}`.
         return AnchorForm.BRACES if self.below else AnchorForm.HTML
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """The further names that it answers to."""
+        """The other anchors of the heading."""
         own = (self.text.name,) if self.text.name else ()
         names = dict.fromkeys((*self.text.aliases, *self.above, *self.below, *own))
         return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
@@ -77,7 +75,7 @@ class AnchoredHeading(NamedTuple):
 
 def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> list[AnchoredHeading]:
     """Return the headings of a text with their anchors, except those in lists and above `first_line`."""
-    found: list[AnchoredHeading] = []
+    headings: list[AnchoredHeading] = []
     floor = first_line
     items = iter(outline.items)
     item = next(items, None)
@@ -88,106 +86,107 @@ def read_headings(lines: Lines, outline: BlockOutline, first_line: int = 0) -> l
         first, above = find_anchors_above(lines, heading.line, floor)
         floor = heading.end
         span = lines.offset(heading.line), lines.offset(heading.end)
-        found.append(parse_anchored_heading(heading, above, first, lines.offset(first), span))
-    return add_lists_below(lines.data, found)
+        headings.append(parse_anchored_heading(heading, above, first, lines.offset(first), span))
+    return add_lists_below(lines.data, headings)
 
 
 def parse_anchored_heading(
     heading: Heading, above: tuple[str, ...], first: int, start: int, span: tuple[int, int]
 ) -> AnchoredHeading:
-    """Return a heading with the anchors above it, which begin on the line `first` at `start`."""
+    """Return a heading with the anchors above it, which begin on line `first` at offset `start`."""
     text = anchors.read_heading(heading.source)
-    title = to_plain_text(text.words)
+    title = to_plain_text(text.title)
     slug = make_heading_slug(title)
     return AnchoredHeading(heading, text, above, first, title, slug, start, *span, (), span[1])
 
 
 def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
-    """Return headings with the attribute lists on the lines below them, each at most as far as the next."""
+    """Return headings with the attribute lists on the lines between each heading and the next one."""
     if not headings or b"{:" not in data:
         return headings
     ends = [*(heading.start for heading in headings[1:]), len(data)]
-    return [_with_lists_below(data, heading, end) for heading, end in zip(headings, ends, strict=True)]
+    return [_add_lists_below(data, heading, end) for heading, end in zip(headings, ends, strict=True)]
 
 
-def _with_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> AnchoredHeading:
+def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> AnchoredHeading:
     names: list[str] = []
-    place = heading.body
+    position = heading.body
     for _ in range(_MAX_BELOW):
-        line = _BELOW.match(data, place, end)
-        found = read_attribute_line(line[1].decode("utf-8", "replace")) if line else None
-        if line is None or found is None:
+        line = _BELOW.match(data, position, end)
+        attributes = read_attribute_line(line[1].decode("utf-8", "replace")) if line else None
+        if line is None or attributes is None:
             break
-        names += (name.name for name in found.names)
-        place = line.end()
-    return heading if place == heading.body else heading._replace(below=tuple(names), body=place)
+        names += (name.name for name in attributes.names)
+        position = line.end()
+    return heading if position == heading.body else heading._replace(below=tuple(names), body=position)
 
 
 def find_anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
-    """Return the first line of the HTML anchors above a heading, and their names from the top down.
+    """Return the first line of the HTML anchors above a heading, and their names from top to bottom.
 
-    One blank line may stand between them and the heading.
+    One blank line may separate them from the heading.
     """
     line = heading - 1
-    if line >= floor and not lines.raw(line).strip(BLANK):
+    if line >= floor and not lines.line_bytes(line).strip(BLANK):
         line -= 1
-    found: list[tuple[str, ...]] = []
+    line_names: list[tuple[str, ...]] = []
     first = heading
-    while line >= floor and b"<" in (raw := lines.raw(line)):
+    while line >= floor and b"<" in (raw := lines.line_bytes(line)):
         text = raw.decode("utf-8", "replace")
         if not anchors.is_anchor_line(text):
             break
-        found.append(anchors.find_html_names(text))
+        line_names.append(anchors.find_html_names(text))
         first, line = line, line - 1
-    return first, tuple(name for names in reversed(found) for name in names)
+    return first, tuple(name for names in reversed(line_names) for name in names)
 
 
 def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
-    """Return the bytes [start, end) of a heading's inline Markdown: no marks, no closing #s, no underline."""
+    """Return the bytes [start, end) of a heading's inline Markdown, without #s and underline."""
     start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
     if heading.is_setext:
-        text = lines.data[start : lines.offset(last)] + lines.raw(last)
+        text = lines.data[start : lines.offset(last)] + lines.line_bytes(last)
         return start + len(text) - len(text.lstrip(b" \t")), start + len(text.rstrip(b" \t"))
-    text = lines.raw(heading.line)
+    text = lines.line_bytes(heading.line)
     mark = _ATX_MARK.match(text)
     begin = mark.end() if mark else 0
-    words = text[begin:].rstrip(b" \t")
-    kept = words.rstrip(b"#")
-    # CommonMark §4.2: closing #s stand behind a space, or alone.
-    if not kept or kept.endswith((b" ", b"\t")):
-        words = kept.rstrip(b" \t")
-    return start + begin, start + begin + len(words)
+    inline = text[begin:].rstrip(b" \t")
+    stripped = inline.rstrip(b"#")
+    # CommonMark §4.2: closing #s follow a space, or are the full text.
+    if not stripped or stripped.endswith((b" ", b"\t")):
+        inline = stripped.rstrip(b" \t")
+    return start + begin, start + begin + len(inline)
 
 
-def replace_words(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
-    """Return the bytes [start, end) that say a heading's words, and what says others.
+def replace_inline(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
+    """Return the bytes [start, end) of a heading's inline Markdown, and their replacement.
 
-    Where an underline would not make a heading of the words (`- a list`, `> a quote`), or where none stand
-    yet, the whole heading is written anew with #s.
+    The full heading is rewritten with #s if it is empty, or if an underline would not make the new text a
+    heading (`- a list`, `> a quote`).
     """
     start, end = find_inline_span(lines, heading)
-    if start < end and (not heading.is_setext or _underlines(inline)):
+    if start < end and (not heading.is_setext or _can_be_setext(inline)):
         return start, end, inline.encode()
     first = lines.offset(heading.line)
     last = heading.end - 1
-    end = lines.offset(last) + len(lines.raw(last))
+    end = lines.offset(last) + len(lines.line_bytes(last))
     return first, end, f"{'#' * heading.level} {inline}".encode()
 
 
-def _underlines(inline: str) -> bool:
-    found = read_outline(f"{inline}\n===").headings
-    return len(found) == 1 and found[0].is_setext and found[0].source == inline
+def _can_be_setext(inline: str) -> bool:
+    headings = read_outline(f"{inline}\n===").headings
+    return len(headings) == 1 and headings[0].is_setext and headings[0].source == inline
 
 
-# Two line ends, and what people leave between them.
+# Two line ends, and some white space between them.
 _BLANK_ABOVE = 8
 _ENDS_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 
 
 class DocumentLayout(NamedTuple):
-    """`front_matter` is the span of bytes between its two marks, `front_matter_lines` counts its lines.
+    """The spans of a document's front matter and headings.
 
-    `body` is the byte after the front matter, `lines` the number of lines of the whole document.
+    `front_matter` is the span of bytes between the two marks, and `front_matter_lines` counts its lines.
+    `body` is the byte after the front matter. `lines` is the number of lines of the document.
     """
 
     front_matter: tuple[int, int]
@@ -198,16 +197,18 @@ class DocumentLayout(NamedTuple):
 
 
 def scan_layout(data: bytes) -> DocumentLayout | None:
-    """Return the layout as the scanner sees it; None where only the parser can tell."""
-    found = scan(data)
-    headings = _headings(data, found) if found else None
-    if found is None or headings is None:
+    """Return the layout as the scanner reads it, or None if the document needs a full parse."""
+    scanned = scan(data)
+    headings = _add_anchors(data, scanned) if scanned else None
+    if scanned is None or headings is None:
         return None
-    return DocumentLayout(found.front_matter, found.front_matter_lines, found.body, found.lines, headings)
+    return DocumentLayout(
+        scanned.front_matter, scanned.front_matter_lines, scanned.body, scanned.lines, headings
+    )
 
 
 def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
-    """Return the layout as the parser sees it."""
+    """Return the layout as the parser reads it."""
     marks = outline.front_matter_lines
     return DocumentLayout(
         front_matter=(lines.offset(1), lines.offset(marks - 1)) if marks else (0, 0),
@@ -218,10 +219,10 @@ def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
     )
 
 
-def _headings(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading] | None:
-    """Return the scanner's headings with their anchors; None where those above one may stand in a list."""
-    found: list[AnchoredHeading] = []
-    floor, behind = scanned.front_matter_lines, scanned.body
+def _add_anchors(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading] | None:
+    """Return the scanner's headings with their anchors, or None if an anchor line may be in a list."""
+    headings: list[AnchoredHeading] = []
+    floor, position = scanned.front_matter_lines, scanned.body
     lines: Lines | None = None
     has_tags = b"<a" in data or b"<A" in data
     for heading, span in zip(scanned.headings, scanned.spans, strict=True):
@@ -231,11 +232,11 @@ def _headings(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading] | 
             lines = lines or Lines(data)
             first, above = find_anchors_above(lines, heading.line, floor)
             start = lines.offset(first)
-            if above and may_hold_list(data, behind, start):
+            if above and may_hold_list(data, position, start):
                 return None
-        found.append(parse_anchored_heading(heading, above, first, start, span))
-        floor, behind = heading.end, span[1]
-    return add_lists_below(data, found)
+        headings.append(parse_anchored_heading(heading, above, first, start, span))
+        floor, position = heading.end, span[1]
+    return add_lists_below(data, headings)
 
 
 def _may_be_anchored_above(data: bytes, start: int) -> bool:

@@ -1,4 +1,4 @@
-"""The text of a section, as it is compared: without its heading and the blank lines around it."""
+"""The text of a section for comparisons: without its heading and the blank lines around it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def read_own_text(document: Document, section: Section) -> bytes:
     return document.data[section.body : section.end].strip(BLANK)
 
 
-def read_whole_text(document: Document, section: Section) -> bytes:
-    """Return a section's text and that of all below it, without its heading."""
+def read_full_text(document: Document, section: Section) -> bytes:
+    """Return the text of a section and its subsections, without the section's heading."""
     return document.data[section.body : section.tree_end].strip(BLANK)
 
 
 def read_comparable_text(document: Document, section: Section) -> bytes:
-    """Return a section's own text; where that is empty, its whole text."""
-    return read_own_text(document, section) or read_whole_text(document, section)
+    """Return a section's own text, or its full text if the own text is empty."""
+    return read_own_text(document, section) or read_full_text(document, section)
 
 
 def compute_digest(document: Document, section: Section) -> bytes | None:
-    """Return the SHA-256 of a section's own text; None where it says nothing."""
+    """Return the SHA-256 of a section's own text, or None if the text is empty."""
     text = read_own_text(document, section)
     if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
         text = above + b"\n\n" + text
@@ -38,7 +38,7 @@ def compute_digest(document: Document, section: Section) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """A section as it can be shown: its address, its own source with the heading, and its text's digest."""
+    """A section to show: its address, its own source with the heading, and the digest of its text."""
 
     slug: str
     source: str
@@ -46,7 +46,7 @@ class SectionText:
 
 
 def read_section_text(document: Document, section: Section) -> SectionText:
-    """Return a section's own text, as it stands."""
+    """Return a section's own text in its current state."""
     return SectionText(
         section.key, document.text(section.start, section.end), compute_digest(document, section)
     )

@@ -1,8 +1,8 @@
-"""Sections: the parts of a document that have an address, and how they get it.
+"""Sections: the parts of a document with an address.
 
-The address rule in short: an explicit anchor is the address, whole; else it is the parent's address, a slash
-and the heading's slug, numbered among siblings. The first H1 is the title: it stands in `_preamble`, not in
-any address.
+An explicit anchor is the full address. Otherwise the address is the parent's address, a slash and the
+heading's slug, numbered among siblings. The first H1 is the title: it belongs to `_preamble`, and to no other
+address.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 class Section(NamedTuple):
     """A section of a document, or its preamble (level 0, address `_preamble`), which may have no heading.
 
-    Offsets are bytes: [start, end) is the section's own text with its heading (and HTML anchors on lines just
-    above it), [body, end) the same without them, [start, tree_end) also holds its subsections; a preamble has
-    none, though it stands before them all.
-    `heading_start` is where the heading's own line begins. Lines count from 1 and are inclusive; `line` is
-    the heading's. `key` is the address made unique in the file: where several headings have one address, it
-    is `errors~1`, `errors~2`, and `errors` alone names none of them.
+    Offsets are bytes. [start, end) is the section's own text with its heading and the HTML anchors on lines
+    just above it. [body, end) is the same without heading and anchors. [start, tree_end) includes the
+    subsections; a preamble has none.
+    `heading_start` is the start of the heading's own line. Lines count from 1 and are inclusive; `line` is
+    the heading's line. `key` is the address made unique in the file. If several headings have one address,
+    the keys are `errors~1`, `errors~2`, and `errors` alone is ambiguous.
     """
 
     position: int
@@ -58,22 +58,22 @@ class Section(NamedTuple):
 
     @property
     def has_heading(self) -> bool:
-        """Return True if a heading begins it; only a preamble may have none."""
+        """Return True if the section begins with a heading; only a preamble may have none."""
         return self.heading is not None
 
     @property
     def anchor(self) -> str | None:
-        """Its explicit anchor. The title's is an alias of `_preamble`."""
+        """The explicit anchor. The title's anchor is an alias of `_preamble`."""
         return self.heading.anchor if self.heading else None
 
     @property
     def form(self) -> AnchorForm | None:
-        """The form of its anchor."""
+        """The form of the anchor."""
         return self.heading.form if self.heading else None
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Further names that it answers to."""
+        """The other anchors of the heading."""
         return self.heading.aliases if self.heading else ()
 
 
@@ -82,8 +82,8 @@ def build_sections(
 ) -> tuple[tuple[Section, ...], str | None]:
     """Return the sections of a document in order, and its title: the first H1, else front matter's.
 
-    The preamble comes first, but for one case: the first H1 is the preamble wherever it stands, unless text
-    before the first heading is the preamble already; then that H1 still gives the title, and is a section.
+    The first H1 is the preamble, even after other headings. But if there is text before the first heading,
+    that text is the preamble; the H1 is then a section, and still gives the title.
     """
     headings, body = layout.headings, layout.body
     levels = [heading.block.level for heading in headings]
@@ -96,32 +96,34 @@ def build_sections(
             named = headings[h1]._replace(title=title, slug=make_heading_slug(title))
             headings = [*headings[:h1], named, *headings[h1 + 1 :]]
     elif has_text or (h1 is None and metadata_title):
-        headings = [_without_words(title or "", layout), *headings]
+        headings = [_make_empty_heading(title or "", layout), *headings]
         levels.insert(0, 0)
     starts = [heading.start for heading in headings]
     if levels and levels[0] == 0:
         starts[0] = body
-    return _sections(headings, levels, starts, len(data), layout.lines), title
+    return _make_sections(headings, levels, starts, len(data), layout.lines), title
 
 
-def _without_words(title: str, layout: DocumentLayout) -> AnchoredHeading:
-    """Return what stands for the heading of a preamble that has none: one of level 0, and of no bytes."""
+def _make_empty_heading(title: str, layout: DocumentLayout) -> AnchoredHeading:
+    """Return a heading of level 0 and of no bytes, for a preamble without a heading."""
     line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
     return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
 
 
-def _sections(
+def _make_sections(
     headings: Sequence[AnchoredHeading], levels: Sequence[int], starts: Sequence[int], size: int, lines: int
 ) -> tuple[Section, ...]:
-    """Return the sections that begin with these headings. Each ends where the next one begins."""
+    """Return the sections of these headings. Each section ends at the start of the next one."""
     parents, tree_ends = find_parents_and_ends(levels, starts, size)
     names = [(heading.anchor, heading.slug) for heading in headings]
-    # `## Errors { .wide }` had another address in version 0.1.0, and takes that of no `## Errors` below it.
-    late = {
-        place for place, (anchor, _) in enumerate(names) if anchor is None and headings[place].text.suffix
+    # `## Errors { .wide }` had another address in 0.1.0. So a later `## Errors` keeps its unnumbered address.
+    last = {
+        position
+        for position, (anchor, _) in enumerate(names)
+        if anchor is None and headings[position].text.suffix
     }
-    addresses = assign_addresses(names, levels, parents, late)
+    addresses = assign_addresses(names, levels, parents, last)
     keys = assign_keys(addresses)
     ends = (*starts[1:], size)
     end_lines = (*(heading.first_line for heading in headings[1:]), lines)
@@ -154,9 +156,9 @@ def _sections(
 def find_parents_and_ends(
     levels: Sequence[int], starts: Sequence[int], size: int
 ) -> tuple[list[int | None], list[int]]:
-    """Return the parent of each section, and where what stands below it ends, `size` being the end of all.
+    """Return the parent of each section, and the end of its subtree. `size` is the end of the document.
 
-    A preamble (level 0) closes all before it, and nothing stands below it.
+    A preamble (level 0) closes all sections before it, and has no subsections.
     """
     parents: list[int | None] = []
     tree_ends = [size] * len(levels)
@@ -176,49 +178,53 @@ def assign_addresses(
     names: Sequence[tuple[str | None, str]],
     levels: Sequence[int],
     parents: Sequence[int | None],
-    late: Collection[int] = (),
+    numbered_last: Collection[int] = (),
 ) -> list[str]:
-    """Return the address of each section, by its anchor and its slug.
+    """Return the address of each section, from its anchor and its slug.
 
-    Explicit anchors as they are; else the parent's address and the slug, numbered among siblings. Those at
-    the `late` positions are numbered behind their siblings.
+    An explicit anchor is the address. Otherwise it is the parent's address and the slug, numbered among
+    siblings. Sections at the positions `numbered_last` are numbered after their siblings.
     """
     anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
     explicit = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, UniqueNames] = {}
     addresses = [PREAMBLE] * len(names)
-    for position in _numbering_order(parents, late) if late else range(len(names)):
+    for position in _numbering_order(parents, numbered_last) if numbered_last else range(len(names)):
         anchor, parent = anchors[position], parents[position]
         if anchor:
             addresses[position] = anchor
         elif levels[position]:
-            given = siblings.get(parent)
-            if given is None:
-                given = siblings[parent] = UniqueNames("-", 1, explicit)
+            unique = siblings.get(parent)
+            if unique is None:
+                unique = siblings[parent] = UniqueNames("-", 1, explicit)
             slug = names[position][1]
-            addresses[position] = given.give(slug if parent is None else f"{addresses[parent]}/{slug}")
+            addresses[position] = unique.make_unique(
+                slug if parent is None else f"{addresses[parent]}/{slug}"
+            )
     return addresses
 
 
-def _numbering_order(parents: Sequence[int | None], late: Collection[int]) -> list[int]:
-    """Return positions so that parents come before their children, and those that are late last."""
+def _numbering_order(parents: Sequence[int | None], numbered_last: Collection[int]) -> list[int]:
+    """Return positions in an order with parents before children, and `numbered_last` after siblings."""
     depths: list[int] = []
     for parent in parents:
         depths.append(0 if parent is None else depths[parent] + 1)
-    return sorted(range(len(parents)), key=lambda position: (depths[position], position in late, position))
+    return sorted(
+        range(len(parents)), key=lambda position: (depths[position], position in numbered_last, position)
+    )
 
 
 def assign_keys(addresses: list[str]) -> list[str]:
-    """Return the addresses, made unique where several sections have the same."""
+    """Return the addresses, made unique if several sections have the same address."""
     if len(set(addresses)) == len(addresses):
         return addresses
     counts = Counter(addresses)
     numbered = UniqueNames("~", 1, counts)
-    return [address if counts[address] == 1 else numbered.give(address) for address in addresses]
+    return [address if counts[address] == 1 else numbered.make_unique(address) for address in addresses]
 
 
 def build_breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str, ...]:
-    """Return the titles from the top section down to this one, without the document's own title."""
+    """Return the titles from the top section to this one, without the document's title."""
     titles = [section.title]
     while section.parent is not None:
         section = sections[section.parent]
@@ -227,5 +233,5 @@ def build_breadcrumb(sections: Sequence[Section], section: Section) -> tuple[str
 
 
 def derive_title(path: str) -> str:
-    """Return the title of a document that states none: the name of its file."""
+    """Return the title of a document without a title: the stem of its file name."""
     return PurePosixPath(path).stem or "Untitled"

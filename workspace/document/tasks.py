@@ -1,4 +1,4 @@
-"""Tasks: list items with a checkbox, and what their sub-items say of them.
+"""Tasks: list items with a checkbox, and the fields in their sub-items.
 
     - [x] Define API schemas
       - Criteria: OpenAPI 3.0 compatible
@@ -29,11 +29,11 @@ _BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BULLET = re.compile(rb"[ \t]*[-*+][ \t]+")
 
 TASK_FIELDS = ("criteria", "assignee", "note", "completed")
-"""The names of the sub-items that belong to a task, in the order in which they are shown."""
+"""The names of a task's fields, in display order."""
 
 _NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
 FIELD_LINE = r"[-*+][ \t]+" + _NAME
-"""A pattern for the beginning of such a sub-item, whose case does not matter."""
+"""A pattern for the start of the line of a field, to match without case."""
 
 _FIELD = re.compile(_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 _COLON = re.compile(rb":[*_]{0,2}[ \t]*")
@@ -43,7 +43,7 @@ _COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 class TaskField:
     """A sub-item such as `- Criteria: …`. [start, end) are the bytes of its lines.
 
-    [value_start, value_end) are those of the value, which may go over several lines.
+    [value_start, value_end) are the bytes of its value, which may have several lines.
     """
 
     name: str
@@ -58,8 +58,8 @@ class TaskField:
 class Task:
     """A checkbox. [start, end) are the bytes of its lines; `box` is the byte between the brackets.
 
-    [title_start, title_end) are the bytes of its title, which may go over several lines.
-    `fields_at` is where a further sub-item goes, and `field_prefix` is what its line begins with.
+    [title_start, title_end) are the bytes of its title, which may have several lines.
+    `fields_end` is the position for a new field, and `field_prefix` is the start of its line.
     """
 
     index: str
@@ -73,17 +73,17 @@ class Task:
     line: int
     depth: int
     fields: tuple[TaskField, ...]
-    fields_at: int
+    fields_end: int
     field_prefix: bytes
 
     def field(self, name: str) -> str | None:
-        """Return what a sub-item of `TASK_FIELDS` says; of several, the last."""
+        """Return the value of a field in `TASK_FIELDS`; of several equal fields, the last."""
         values = [item.value for item in self.fields if item.name == name]
         return values[-1] if values else None
 
 
 def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence[int]) -> tuple[Task, ...]:
-    """Return the tasks among a document's list items, numbered within the section in which each stands."""
+    """Return the tasks among a document's list items, numbered within their section."""
     children: dict[int, list[int]] = {}
     for position, item in enumerate(items):
         if item.parent is not None:
@@ -94,8 +94,8 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
     for position, item in enumerate(items):
         prefix = "" if item.parent is None else prefixes.get(item.parent, "")
         prefixes[position] = prefix
-        found = _BOX.match(item.source)
-        if not found:
+        match = _BOX.match(item.source)
+        if not match:
             continue
         start = lines.offset(item.line)
         section = bisect_right(section_starts, start)
@@ -104,83 +104,85 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         index = f"{prefix}{number}"
         prefixes[position] = index + "."
         below = [items[child] for child in children.get(position, ())]
-        fields = tuple(_fields(lines, below))
-        begin = _field_prefix(lines, item, below[0] if below else None)
-        box = lines.offset(item.paragraph) + lines.raw(item.paragraph).index(b"[") + 1
+        fields = tuple(_read_fields(lines, below))
+        field_prefix = _read_field_prefix(lines, item, below[0] if below else None)
+        box = lines.offset(item.paragraph) + lines.line_bytes(item.paragraph).index(b"[") + 1
         tasks.append(
             Task(
                 index=index,
-                title=to_plain_text(item.source[found.end() :]),
-                is_done=found[1] != " ",
+                title=to_plain_text(item.source[match.end() :]),
+                is_done=match[1] != " ",
                 start=start,
                 end=lines.offset(_last_line(lines, item)),
                 box=box,
-                title_start=_first_word(lines.data, box + 2),
+                title_start=_skip_blanks(lines.data, box + 2),
                 title_end=_paragraph_end(lines, item),
                 line=item.line + 1,
                 depth=index.count("."),
                 fields=fields,
-                fields_at=fields[-1].end if fields else lines.offset(_fields_line(lines, item, begin)),
-                field_prefix=begin,
+                fields_end=fields[-1].end
+                if fields
+                else lines.offset(_find_fields_line(lines, item, field_prefix)),
+                field_prefix=field_prefix,
             )
         )
     return tuple(tasks)
 
 
-def _field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
-    """Return the prefix of a sub-item's line: that of existing ones, else a dash below the task's text."""
-    found = _BULLET.match(lines.raw(sibling.line)) if sibling else None
-    if found:
-        return found.group()
-    before, _, _ = lines.raw(item.paragraph).partition(b"[")
+def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
+    """Return the prefix of a field's line: that of an existing one, else a dash below the task's text."""
+    match = _BULLET.match(lines.line_bytes(sibling.line)) if sibling else None
+    if match:
+        return match.group()
+    before, _, _ = lines.line_bytes(item.paragraph).partition(b"[")
     return re.sub(rb"[^\t]", b" ", before) + b"- "
 
 
-def _fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
-    """Return the line for the first sub-item: below the task's text, unless it would absorb what follows."""
+def _find_fields_line(lines: Lines, item: ListItem, prefix: bytes) -> int:
+    """Return the line for the first field: below the task's text, unless it would absorb the next lines."""
     last = _last_line(lines, item)
-    below = (lines.raw(line) for line in range(item.paragraph_end, last))
-    following = next((line for line in below if line.strip(BLANK)), b"")
-    indent = following[: len(following) - len(following.lstrip(b" \t"))]
+    below = (lines.line_bytes(line) for line in range(item.paragraph_end, last))
+    next_line = next((line for line in below if line.strip(BLANK)), b"")
+    indent = next_line[: len(next_line) - len(next_line.lstrip(b" \t"))]
     return last if len(indent.expandtabs(4)) >= len(prefix.expandtabs(4)) else item.paragraph_end
 
 
-def _fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
+def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
     fields: list[TaskField] = []
     for item in items:
-        found = _FIELD.match(item.source)
-        if found:
+        match = _FIELD.match(item.source)
+        if match:
             span = lines.offset(item.line), lines.offset(_last_line(lines, item))
             end = _paragraph_end(lines, item)
             value = min(_value_start(lines.data, lines.offset(item.paragraph)), end)
-            fields.append(TaskField(found[1].lower(), " ".join(found[2].split()), *span, value, end))
+            fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value, end))
     return fields
 
 
 def _value_start(data: bytes, line: int) -> int:
-    """Return where the value of a field begins.
+    """Return the start of the value of a field.
 
-    Only marks stand before its name, and none of them is a colon.
+    Only marks precede its name, and no mark is a colon.
     """
-    found = _COLON.search(data, line)
-    return found.end() if found else line
+    match = _COLON.search(data, line)
+    return match.end() if match else line
 
 
-def _first_word(data: bytes, place: int) -> int:
-    while data[place : place + 1] in (b" ", b"\t"):
-        place += 1
-    return place
+def _skip_blanks(data: bytes, position: int) -> int:
+    while data[position : position + 1] in (b" ", b"\t"):
+        position += 1
+    return position
 
 
 def _paragraph_end(lines: Lines, item: ListItem) -> int:
-    """Return the byte after the last one of an item's first paragraph that is not blank."""
+    """Return the end of an item's first paragraph without its trailing white space."""
     start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
     return start + len(lines.data[start:end].rstrip(BLANK))
 
 
 def _last_line(lines: Lines, item: ListItem) -> int:
-    """Return the line after an item's last one; blank lines after it are not its own."""
+    """Return the line after an item's last line that is not blank."""
     line = item.end
-    while line > item.line + 1 and not lines.raw(line - 1).strip(BLANK):
+    while line > item.line + 1 and not lines.line_bytes(line - 1).strip(BLANK):
         line -= 1
     return line

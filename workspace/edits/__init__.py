@@ -1,24 +1,24 @@
-"""The operations, one file each. To add one, write its file and name it here.
+"""The operations on documents. To add one, write its class and list it here.
 
-EDIT_OPERATIONS are those that `edit_document` offers, in the order in which a client sees them, with the
-fields that `tools/documents/edit_operations.py` tells of; RewriteText is what a form sends.
+EDIT_OPERATIONS are the operations of the tool `edit_document`, in the order in which a client sees them.
+`tools/documents/edit_operations.py` describes their fields. RewriteText is the operation of the web form.
 
-content.py            content that a caller brings
-documents.py          create_document: a new document from a type's skeleton and the content that is there …
-metadata.py           set_metadata: keys of a document's front matter set, changed inside, or taken out
-moved_definitions.py  definitions of references and footnotes that a moved text needs, leaves behind, or …
-operation.py          what an operation is: something that a caller asks for, applied to documents in memory
-reinsertion.py        an old version of a section put into a document
-restore.py            restore_document: a whole document as it was at another commit, byte for byte
-section_place.py      where a section goes: below which parent, beside which sibling, and at which level
-sections.py           add_section: a new heading, with its anchor, at the end of its parent or beside a …
-task_text.py          where a task goes: after the last one of a section, below another task, or before one
-tasks.py              add_task: a further checkbox in a section, or below another task
-text.py               update_content: a section's own text replaced, its subsections left alone unless …
-transplant.py         a section with all below it taken to another place
-undo.py               what one commit did taken back document by document, in an overlay
-undo_rows.py          what a commit did to a row of units taken back, where others may have changed the …
-undo_text.py          the text of a document without what one commit did to it, made of the bytes of three …
+content.py            check the content and titles of a call, and add anchors to headings
+documents.py          create, move and remove documents
+metadata.py           set keys and tags of front matter
+moved_definitions.py  link and footnote definitions of moved text
+operation.py          the base classes of operations, and their outcome
+reinsertion.py        insert an old version of a section into a document
+restore.py            restore documents and sections, and undo commits
+section_place.py      the target position of a section, and its level
+sections.py           add, remove, rename and move sections
+task_text.py          the lines of tasks, and the target position of a task
+tasks.py              add, complete, reopen, remove, update and move tasks
+text.py               update, append, replace and rewrite text
+transplant.py         move a section with its subsections
+undo.py               the undo of one commit, document by document
+undo_rows.py          the revert of one commit in a row of units
+undo_text.py          the revert of one commit in the text of a document
 """
 
 from workspace.edits.documents import CreateDocument, MoveDocument, RemoveDocument

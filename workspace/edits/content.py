@@ -1,4 +1,4 @@
-"""Content that a caller brings: checked, taken off its own heading, and its headings given anchors."""
+"""Check the content and titles of a call, and add anchors to the headings of content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import read_headings, replace_words
+from workspace.document.headings import read_headings, replace_inline
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
@@ -28,39 +28,39 @@ DEEP_LEVEL = 4
 MAX_TITLE = 300
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-# UTF-8 has no form for a surrogate; a whole pair that was read as JSON is one character by now.
+# UTF-8 cannot encode a lone surrogate. A pair of surrogates was decoded as one character of the JSON.
 _UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
-_SHOWN_HINTS = 3
-_SHOWN = 100
+_MAX_HINTS = 3
+_MAX_SHOWN_CHARACTERS = 100
 
 
 class InvalidContent(WorkspaceError):
-    """A text that cannot be put in: empty, with a NUL or lone surrogate, or with a fence left open."""
+    """An error: content is empty, has a NUL or a lone surrogate, or ends in an open code fence."""
 
     code = "INVALID_CONTENT"
 
 
 class InvalidTitle(WorkspaceError):
-    """A title that cannot be a heading: empty, of several lines, too long, or with an anchor in it."""
+    """An error: a title is empty, too long, of several lines, or has an anchor."""
 
     code = "INVALID_TITLE"
 
 
 class LevelConflict(WorkspaceError):
-    """A heading that does not fit below its section. `line` counts in the content, from 1."""
+    """An error: a heading of content has a wrong level. `line` is its line in the content, from 1."""
 
     code = "LEVEL_CONFLICT"
 
 
 class SectionExists(WorkspaceError):
-    """A section of this title, or with this anchor, is already there. `slug` is its address."""
+    """An error: a section with this title or anchor exists. `slug` is its address."""
 
     code = "SECTION_EXISTS"
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content ready to be put in: LF line ends, no blank lines around it, anchors; what it adds."""
+    """Prepared content with LF line endings and anchors, the addresses of its sections, and hints."""
 
     text: str
     addresses: tuple[str, ...]
@@ -68,23 +68,23 @@ class Content:
 
 
 def check_text(text: str, field: str) -> str:
-    """Return a text with LF line ends.
+    """Return a text with LF line endings.
 
-    Raises InvalidContent for a NUL or a lone surrogate, and says where it is.
+    Raises InvalidContent with line and column for a NUL or a lone surrogate.
     """
-    found = _UNWRITABLE.search(text)
-    if found is None:
+    match = _UNWRITABLE.search(text)
+    if match is None:
         return decode_with_newlines(text)
-    before = LINE_END.split(text[: found.start()])
+    before = LINE_END.split(text[: match.start()])
     line, column = len(before), len(before[-1]) + 1
     name, reader = (
         ("NUL character", "Markdown")
-        if found.group() == "\0"
+        if match.group() == "\0"
         else ("lone surrogate (half a character)", "UTF-8")
     )
     raise InvalidContent(
-        f"'{field}' holds a {name}, which {reader} cannot carry: line {line}, column {column}",
-        fix="Leave it out, or send the whole character." if reader == "UTF-8" else "Leave it out.",
+        f"'{field}' has a {name} at line {line}, column {column}, which {reader} does not allow",
+        fix=f"Remove the {name}, or send the full character." if reader == "UTF-8" else f"Remove the {name}.",
         field=field,
         line=line,
         column=column,
@@ -92,7 +92,7 @@ def check_text(text: str, field: str) -> str:
 
 
 def strip_blank_lines(text: str) -> str:
-    """Return a text without the blank lines at its beginning and end; indentation stays."""
+    """Return a text without leading and trailing blank lines; indentation is preserved."""
     lines = text.split("\n")
     while lines and not lines[0].strip(" \t"):
         lines.pop(0)
@@ -102,53 +102,56 @@ def strip_blank_lines(text: str) -> str:
 
 
 def check_title(title: str, field: str = "title") -> str:
-    """Return a title on one line, without heading marks around it. Raises InvalidTitle or InvalidContent."""
+    """Return a title of one line, without leading #s. Raises InvalidTitle or InvalidContent."""
     text = check_text(title, field).strip()
     text = re.sub(r"^#{1,6}[ \t]+", "", text)
     if not text:
-        raise InvalidTitle(f"'{field}' is empty", fix="Give it at least one word.")
+        raise InvalidTitle(f"'{field}' is empty", fix=f"Set '{field}' to at least one word.")
     if _CONTROL.search(text):
-        raise InvalidTitle(f"'{field}' holds a line break or control character", fix="Write it on one line.")
+        raise InvalidTitle(
+            f"'{field}' has a line break or control character", fix=f"Write '{field}' on one line."
+        )
     if len(text) > MAX_TITLE:
         raise InvalidTitle(
-            f"'{field}' is over {MAX_TITLE} characters", fix="Shorten it; put the rest in the content."
+            f"'{field}' has {len(text):,} characters (limit {MAX_TITLE})",
+            fix=f"Shorten '{field}', and write the remaining text into the content.",
         )
-    read = anchors.read_heading(text)
-    if read.name is not None:
+    heading = anchors.read_heading(text)
+    if heading.name is not None:
         raise InvalidTitle(
-            f"'{field}' holds an anchor",
-            fix="Leave the anchor out; it is written for you and returned as the slug.",
+            f"'{field}' has an anchor ({heading.name})",
+            fix="Remove the anchor; Docyard writes one and returns it as the slug.",
         )
-    if read.suffix:
+    if heading.suffix:
         raise InvalidTitle(
-            f"'{field}' ends in an attribute list ({read.suffix.strip()[:_SHOWN]})",
-            fix="Leave the list out: a heading keeps the attributes that it has.",
+            f"'{field}' ends in an attribute list ({heading.suffix.strip()[:_MAX_SHOWN_CHARACTERS]})",
+            fix="Remove the attribute list; the heading keeps its own attributes.",
         )
     if not to_plain_text(text):
-        raise InvalidTitle(f"'{field}' shows no text to a reader", fix="Give it at least one word.")
+        raise InvalidTitle(f"'{field}' has no visible text", fix=f"Set '{field}' to at least one word.")
     return text
 
 
 def parse_content_outline(text: str, field: str) -> BlockOutline:
-    """Return the headings and lists of a content.
+    """Return the headings and lists of content.
 
-    Raises InvalidContent if it would take in what stands after it.
+    Raises InvalidContent if it ends in an open block, which would absorb the next text.
     """
     outline = markdown_outline.read_closed_outline(text)
     if outline is None:
         raise InvalidContent(
-            f"'{field}' ends inside a code fence, comment or HTML block that is still open",
-            fix="Close it: end the content with the same fence (```), or with -->.",
+            f"'{field}' ends inside an open code fence, comment or HTML block",
+            fix="Close the block: end the content with the same fence (```), or with -->.",
         )
     return outline
 
 
-def collect_anchor_names(document: Document, without: Iterable[Section] = ()) -> set[str]:
-    """Return every name that an anchor may collide with, except those of the excluded sections."""
-    left_out = {section.position for section in without}
+def collect_anchor_names(document: Document, excluded: Iterable[Section] = ()) -> set[str]:
+    """Return every name that a new anchor must not have, except names of the excluded sections."""
+    positions = {section.position for section in excluded}
     names = {PREAMBLE}
     for section in document.sections:
-        if section.position not in left_out:
+        if section.position not in positions:
             names.update((section.address, section.key, *section.aliases))
             if section.anchor:
                 names.add(section.anchor)
@@ -156,14 +159,14 @@ def collect_anchor_names(document: Document, without: Iterable[Section] = ()) ->
 
 
 def derive_address(parent: str | None, title: str) -> str:
-    """Return the address that a section of this title has below a parent, if nothing else has it."""
+    """Return the address of a section with this title below a parent, without a number."""
     slug = make_heading_slug(to_plain_text(title))
     return f"{parent}/{slug}" if parent else slug
 
 
 def find_free_address(parent: str | None, title: str, taken: set[str]) -> str:
-    """Return an address below a parent that nothing else has: its slug, numbered if need be."""
-    return UniqueNames("-", 1, taken).give(derive_address(parent, title))
+    """Return an unused address below a parent: the slug of the title, with a number if necessary."""
+    return UniqueNames("-", 1, taken).make_unique(derive_address(parent, title))
 
 
 def format_heading(level: int, title: str, address: str, form: AnchorForm) -> str:
@@ -172,7 +175,7 @@ def format_heading(level: int, title: str, address: str, form: AnchorForm) -> st
 
 
 def drop_own_heading(text: str, section: Section, document: Document) -> str:
-    """Return content without the section's own heading (and what stands above it), if it begins with that."""
+    """Return content without the section's own heading and anchors, if the content begins with them."""
     before = strip_blank_lines(decode_with_newlines(document.text(section.start, section.body)))
     if before and (text == before or text.startswith(before + "\n")):
         return strip_blank_lines(text[len(before) :])
@@ -180,14 +183,14 @@ def drop_own_heading(text: str, section: Section, document: Document) -> str:
 
 
 def strip_heading(text: str, title: str, level: int) -> str:
-    """Return content without its first line, where that is a heading of this title.
+    """Return content without its first heading, if that has this title and at most this level.
 
-    A deeper one is a subsection.
+    A deeper heading begins a subsection.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
-        first = to_plain_text(anchors.read_heading(headings[0].source).words)
-        # A title such as `C #`, given as a heading, loses its last mark (CommonMark §4.2).
+        first = to_plain_text(anchors.read_heading(headings[0].source).title)
+        # A title such as `C #` loses its last mark if it is written as a heading (CommonMark §4.2).
         if first.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
     return text
@@ -205,10 +208,10 @@ def prepare_content(
     reserved: Iterable[str] = (),
     field: str = "content",
 ) -> Content:
-    """Return each heading of a content an anchor, below a section of this level and address.
+    """Add an anchor to each heading of content below a section of this level and address.
 
-    `below` is that section where it is already there: its children (less those replaced) may not be named
-    again.
+    `below` is that section, if it exists. The content must not repeat the titles of its subsections, except
+    for those in `replaced`.
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())
@@ -218,11 +221,11 @@ def prepare_content(
     taken = collect_anchor_names(document, replaced) | set(reserved)
     _reserve_anchors(headings, taken)
     names = UniqueNames("-", 1, taken)
-    left_out = {section.position for section in replaced}
+    replaced_positions = {section.position for section in replaced}
     children = {
         child.title.casefold(): child.address
         for child in (document.children(None if below.is_preamble else below) if below else ())
-        if child.position not in left_out
+        if child.position not in replaced_positions
     }
     open_sections: list[tuple[int, str | None]] = [(level, address)]
     parts: list[bytes] = []
@@ -236,59 +239,59 @@ def prepare_content(
         existing = children.get(heading.title.casefold()) if len(open_sections) == 1 else None
         if existing:
             raise SectionExists(
-                f"line {heading.block.line + 1} of the content names a subsection that is already there",
-                fix=f"Update '{existing}' by itself, or set include_subsections to replace them all.",
+                f"line {heading.block.line + 1} of the content has the title of the subsection '{existing}'",
+                fix=f"Update '{existing}' separately, or set include_subsections to replace all subsections.",
                 slug=existing,
             )
         name = heading.anchor
         if name is None:
-            name = names.give(derive_address(open_sections[-1][1], heading.title))
-            words = (
+            name = names.make_unique(derive_address(open_sections[-1][1], heading.title))
+            title = (
                 " ".join(heading.block.source.split("\n"))
                 if heading.block.is_setext
                 else heading.block.source
             )
-            start, end, written = replace_words(
-                lines, heading.block, anchors.write_heading(words, name, form)
+            start, end, inline = replace_inline(
+                lines, heading.block, anchors.write_heading(title, name, form)
             )
-            parts += (lines.data[position:start], written)
+            parts += (lines.data[position:start], inline)
             position = end
         added.append(name)
         open_sections.append((heading.block.level, name))
         if heading.block.level > DEEP_LEVEL:
             hints.append(format_deep_hint(name, heading.block.level))
     parts.append(lines.data[position:])
-    return Content(b"".join(parts).decode(), tuple(added), tuple(hints[:_SHOWN_HINTS]))
+    return Content(b"".join(parts).decode(), tuple(added), tuple(hints[:_MAX_HINTS]))
 
 
 def format_deep_hint(address: str, level: int) -> str:
-    """Return what is said of a section that stands deeper than H4."""
+    """Return the hint for a section that is deeper than H4."""
     return f"'{address}' is an H{level}; three levels (H2 to H4) are easier to read."
 
 
 def _reserve_anchors(headings: list[AnchoredHeading], taken: set[str]) -> None:
-    """Take the names that the content's headings bring. Raises SectionExists for one that is taken."""
+    """Add the anchors of the content's headings to `taken`. Raises SectionExists for one that is in use."""
     for heading in headings:
-        brought = {heading.text.name, heading.anchor, *heading.aliases} - {None}
-        for name in brought & taken:
+        names = {heading.text.name, heading.anchor, *heading.aliases} - {None}
+        for name in names & taken:
             raise SectionExists(
-                f"line {heading.block.line + 1} of the content carries an anchor that is taken already",
-                fix="Leave the anchor out; one is written for you.",
+                f"line {heading.block.line + 1} of the content has the anchor '{name}', which is in use",
+                fix="Remove the anchor; Docyard writes one.",
                 slug=name,
             )
-        taken.update(name for name in brought if name)
+        taken.update(name for name in names if name)
 
 
 def _check_level(heading: AnchoredHeading, level: int, address: str | None) -> None:
     if heading.block.level > level:
         return
     line = heading.block.line + 1
-    place = f"the section '{address}' is itself an H{level}" if address else "only sections may stand here"
+    reason = f"the section '{address}' is itself an H{level}" if address else "only sections are allowed here"
     deeper = "#" * min(level + 1, MAX_LEVEL)
     raise LevelConflict(
-        f"line {line} of the content is an H{heading.block.level}, and {place}",
-        fix=f"Nest it with {deeper} (H{level + 1}), or add a section beside this one with add_section."
+        f"line {line} of the content is an H{heading.block.level}, and {reason}",
+        fix=f"Write the heading with {deeper} (H{level + 1}), or add a sibling section with add_section."
         if level < MAX_LEVEL
-        else "Headings end at H6; use bold text or a list.",
+        else "H6 is the deepest heading; use bold text or a list.",
         line=line,
     )

@@ -1,8 +1,6 @@
-"""set_metadata: keys of a document's front matter set, changed inside, or taken out.
+"""Operations on a document's front matter, which preserve every other byte of the block.
 
-tag_document: the tags in a document's front matter added to, taken from, or replaced.
-
-Set keys of a document's front matter, and leave every other byte of the block as it is.
+`set_metadata` sets, changes and removes keys. `tag_document` adds, removes and replaces tags.
 """
 
 from __future__ import annotations
@@ -20,7 +18,13 @@ from workspace.edits.operation import DocumentOperation
 from workspace.errors import WorkspaceError
 from workspace.frontmatter import reader
 from workspace.frontmatter.editor import REMOVED, set_keys
-from workspace.frontmatter.reader import MAX_BITS, MAX_FRONT_MATTER, MAX_NESTING, InvalidFrontMatter, are_same
+from workspace.frontmatter.reader import (
+    MAX_BITS,
+    MAX_FRONT_MATTER,
+    MAX_NESTING,
+    InvalidFrontMatter,
+    are_equal_typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,15 +33,15 @@ if TYPE_CHECKING:
 
 
 def set_front_matter_keys(
-    document: Document, values: Mapping[str, object], *, is_whole: bool = False
+    document: Document, values: Mapping[str, object], *, rewrite_values: bool = False
 ) -> Splice:
-    """Set keys, or take them out where the value is `frontmatter.REMOVED`; `is_whole` writes values anew.
+    """Set keys, or remove those with the value REMOVED; `rewrite_values` rewrites full values.
 
-    Front matter that holds nothing any more goes altogether, with the blank line after it.
-    Raises InvalidFrontMatter where the block that is there is no mapping.
+    If no key remains, the front matter is removed with the blank line after it.
+    Raises InvalidFrontMatter if the front matter is not a mapping.
     """
     ending = document.ending.decode()
-    return _rewrite(document, lambda source: set_keys(source, values, ending, is_whole=is_whole))
+    return _rewrite(document, lambda source: set_keys(source, values, ending, rewrite_values=rewrite_values))
 
 
 def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
@@ -56,30 +60,30 @@ def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
         source = data[start:end].decode()
     except UnicodeDecodeError as error:
         raise InvalidFrontMatter("the front matter is not UTF-8", fix="Save the file as UTF-8.") from error
-    written = rewrite(source)
+    result = rewrite(source)
     after = document.front_matter_lines
-    if written or not source or lines.raw(after).startswith(b"---"):
-        return Splice(start, end, written.encode())
-    blank = after < len(lines) and not lines.raw(after).strip(b" \t")
+    if result or not source or lines.line_bytes(after).startswith(b"---"):
+        return Splice(start, end, result.encode())
+    blank = after < len(lines) and not lines.line_bytes(after).strip(b" \t")
     return Splice(first, lines.offset(after + blank), b"")
 
 
-# YAML 1.1 §9.1.1: a simple key is on one line, and PyYAML writes a longer one over two.
+# YAML 1.1 §9.1.1: a simple key is on one line, but PyYAML writes a longer key on two.
 MAX_KEY = 120
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class InvalidMetadata(WorkspaceError):
-    """Metadata that front matter cannot hold: a key of two lines, a number that is none, too much nesting."""
+    """An error: front matter cannot store the metadata, because of its keys, numbers, size or nesting."""
 
     code = "INVALID_METADATA"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetMetadata(DocumentOperation):
-    """Sets keys of the front matter; null removes one. Other keys, comments and their order stay.
+    """An update of front matter keys; null removes a key. Other keys, comments and the order are preserved.
 
-    Inside a list or mapping only what differs is changed. A date given as text stays a date where one stood.
+    In a list or mapping only different items change. Text that replaces a date is written as a date.
     """
 
     name: ClassVar[str] = "set_metadata"
@@ -89,45 +93,47 @@ class SetMetadata(DocumentOperation):
     metadata: Mapping[str, object]
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where all is so already. Raises InvalidMetadata, InvalidFrontMatter."""
+        """Return the edit; without splices if nothing changes. Raises InvalidMetadata, InvalidFrontMatter."""
         _check(self.metadata)
         if document.front_matter_error:
             raise document.front_matter_error
-        known = document.front_matter
-        wanted: dict[str, object] = {}
+        old = document.front_matter
+        updates: dict[str, object] = {}
         for key, value in self.metadata.items():
-            meant = reader.coerce_value(known.get(key), value)
+            new_value = reader.coerce_value(old.get(key), value)
             if value is None:
-                if key in known:
-                    wanted[key] = REMOVED
-            elif key not in known or not are_same(known[key], meant):
-                wanted[key] = meant
-        removed = [key for key, value in wanted.items() if value is REMOVED]
-        answer: dict[str, object] = {
-            "keys_set": [key for key in wanted if key not in removed],
+                if key in old:
+                    updates[key] = REMOVED
+            elif key not in old or not are_equal_typed(old[key], new_value):
+                updates[key] = new_value
+        removed = [key for key, value in updates.items() if value is REMOVED]
+        result: dict[str, object] = {
+            "keys_set": [key for key in updates if key not in removed],
             "keys_removed": removed,
         }
         hints: tuple[str, ...] = ()
         if "title" in self.metadata and _has_h1(document):
             hints = ("the document's title is its H1; rename_section with _preamble changes that",)
-        if not wanted:
-            return Edit((), answer, f"Set metadata of {self.file}", hints)
-        splice = set_front_matter_keys(document, wanted)
+        if not updates:
+            return Edit((), result, f"Set metadata of {self.file}", hints)
+        splice = set_front_matter_keys(document, updates)
         position = document.preamble.position if document.preamble else None
-        summary = f"Set {', '.join(sorted(wanted))[:200]} of {self.file}"
-        return Edit((splice,), answer, summary, hints, renamed=position, is_front_matter=True)
+        summary = f"Set {', '.join(sorted(updates))[:200]} of {self.file}"
+        return Edit((splice,), result, summary, hints, renamed=position, may_change_front_matter=True)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
-        read = changed.front_matter
+        new = changed.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
-            known = document.front_matter.get(key)
-            is_set = value is None or (key in read and are_same(read[key], reader.coerce_value(known, value)))
-            if not is_set or (value is None and key in read):
+            old_value = document.front_matter.get(key)
+            is_set = value is None or (
+                key in new and are_equal_typed(new[key], reader.coerce_value(old_value, value))
+            )
+            if not is_set or (value is None and key in new):
                 raise StructureChanged(
-                    f"after this edit the front matter of {document.path} would not read as was asked",
-                    fix="Give plain words as keys, and texts without lines of dashes as values.",
+                    f"after this edit '{key}' of {document.path} would not have the requested value",
+                    fix="Use plain words as keys, and texts without lines of dashes as values.",
                 )
         return changed, edit
 
@@ -138,14 +144,18 @@ def _has_h1(document: Document) -> bool:
 
 
 def _check(metadata: Mapping[str, object]) -> None:
-    """Raise InvalidMetadata or InvalidContent for what front matter cannot hold."""
+    """Raise InvalidMetadata or InvalidContent for metadata that front matter cannot store."""
     if not metadata:
         raise InvalidMetadata(
             "'metadata' is empty",
-            fix='Give keys and values, such as {"status": "draft"}; null removes a key.',
+            fix='Set keys to values, such as {"status": "draft"}; null removes a key.',
         )
-    if sum(_size(value, 0) + len(key) for key, value in metadata.items()) > MAX_FRONT_MATTER:
-        raise InvalidMetadata("'metadata' is over 64 KiB", fix="Put long texts into the document's sections.")
+    size = sum(_measure(value, 0) + len(key) for key, value in metadata.items())
+    if size > MAX_FRONT_MATTER:
+        raise InvalidMetadata(
+            f"'metadata' has {size:,} characters (limit {MAX_FRONT_MATTER:,})",
+            fix="Write long texts into the document's sections.",
+        )
     for key in metadata:
         _check_key(key)
 
@@ -155,21 +165,24 @@ def _check_key(key: object) -> None:
         check_text(key, "metadata")
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or _CONTROL.search(key):
         raise InvalidMetadata(
-            "a key of the metadata is empty, over 120 characters, or holds a line break or control character",
+            f"the key {str(key)[:MAX_KEY]!r} of the metadata must have 1 to {MAX_KEY} characters, "
+            "without line breaks and control characters",
             fix='Use short words as keys: {"status": "draft"}.',
         )
 
 
-def _size(value: object, depth: int) -> int:
-    """Return about how many characters a value takes; checks all that is in it."""
+def _measure(value: object, depth: int) -> int:
+    """Return the approximate number of characters of a value, after a check of all its parts."""
     if depth >= MAX_NESTING:
-        raise InvalidMetadata("the metadata is nested too deeply", fix="Keep its values flat.")
+        raise InvalidMetadata(
+            f"the metadata is nested too deeply (limit {MAX_NESTING} levels)", fix="Make its values flat."
+        )
     if isinstance(value, dict):
         for key in value:
             _check_key(key)
-        return sum(len(key) + _size(item, depth + 1) for key, item in value.items())
+        return sum(len(key) + _measure(item, depth + 1) for key, item in value.items())
     if isinstance(value, list):
-        return sum(1 + _size(item, depth + 1) for item in value)
+        return sum(1 + _measure(item, depth + 1) for item in value)
     if isinstance(value, str):
         check_text(value, "metadata")
         return len(value)
@@ -180,8 +193,8 @@ def _size(value: object, depth: int) -> int:
     if isinstance(value, float) and math.isfinite(value):
         return 20
     raise InvalidMetadata(
-        "the metadata holds a number that front matter cannot carry",
-        fix="Give it as text, in quotes.",
+        "the metadata has a number that front matter cannot store",
+        fix="Send the number as text, in quotes.",
     )
 
 
@@ -191,14 +204,14 @@ _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2
 
 
 class InvalidTag(WorkspaceError):
-    """A tag that is empty, too long, or holds a comma or an invisible character."""
+    """An error: a tag is empty, too long, or has a comma or an invisible character."""
 
     code = "INVALID_TAG"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagDocument(DocumentOperation):
-    """Adds tags; with `remove` takes them away, with `replace` leaves these and no others."""
+    """An update of tags: add them, `remove` them, or `replace` all tags by them."""
 
     name: ClassVar[str] = "tag_document"
 
@@ -208,56 +221,66 @@ class TagDocument(DocumentOperation):
     replace: bool = False
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where the tags are these already. Raises InvalidTag, InvalidFrontMatter."""
-        given = normalise_tags(self.tags)
+        """Return the edit; without splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
+        requested = normalise_tags(self.tags)
         if self.remove and self.replace:
-            raise InvalidTag("'remove' and 'replace' are both set", fix="Set one of them.")
-        lowered = {tag.casefold() for tag in given}
+            raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")
+        lowered = {tag.casefold() for tag in requested}
         if self.replace:
-            tags = given
+            tags = requested
         elif self.remove:
             tags = tuple(tag for tag in document.tags if tag.casefold() not in lowered)
         else:
             known = {tag.casefold() for tag in document.tags}
-            tags = (*document.tags, *(tag for tag in given if tag.casefold() not in known))
+            tags = (*document.tags, *(tag for tag in requested if tag.casefold() not in known))
         if len(tags) > MAX_TAGS:
-            raise InvalidTag(f"a document carries at most {MAX_TAGS} tags", fix="Remove some first.")
-        answer: dict[str, object] = {"tags_applied": list(given), "total_tags": len(tags), "tags": list(tags)}
+            raise InvalidTag(
+                f"the document would have {len(tags)} tags (limit {MAX_TAGS})", fix="Remove some tags first."
+            )
+        result: dict[str, object] = {
+            "tags_applied": list(requested),
+            "total_tags": len(tags),
+            "tags": list(tags),
+        }
         if self.remove:
-            answer = {"tags_removed": list(given), **answer, "tags_applied": []}
+            result = {"tags_removed": list(requested), **result, "tags_applied": []}
         if tags == document.tags:
-            return Edit((), answer, f"Tag {self.file}")
+            return Edit((), result, f"Tag {self.file}")
         if not self.replace:
-            _check_words(document)
+            _check_existing_tags(document)
         value = list(tags) if tags else REMOVED
-        splice = set_front_matter_keys(document, {"tags": value}, is_whole=True)
-        return Edit((splice,), answer, f"Tag {self.file}: {', '.join(tags)}", is_front_matter=True)
+        splice = set_front_matter_keys(document, {"tags": value}, rewrite_values=True)
+        return Edit((splice,), result, f"Tag {self.file}: {', '.join(tags)}", may_change_front_matter=True)
 
 
-def _check_words(document: Document) -> None:
-    """Raise InvalidFrontMatter where the tags that are there would be lost: they are not all words."""
+def _check_existing_tags(document: Document) -> None:
+    """Raise InvalidFrontMatter if an existing tag would be lost because it is not a word."""
     value = document.front_matter.get("tags")
     items = value if isinstance(value, list) else [] if value is None or isinstance(value, str) else [value]
     if any(item is not None and not isinstance(item, (str, int, float, date)) for item in items) or any(
         isinstance(item, bool) for item in items
     ):
         raise InvalidFrontMatter(
-            "the tags in the front matter are not all words",
-            fix='Write them as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true), '
+            f"the tags in the front matter of {document.path} must all be words",
+            fix='Write the tags as a list of words (`tags: [backend, "on"]`; YAML reads a bare `on` as true) '
             "or set replace.",
         )
 
 
 def normalise_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Tags trimmed, inner white space folded, repeats (whatever their case) left out. Raises InvalidTag."""
+    """Return tags without surrounding and repeated white space, and without duplicates in any case.
+
+    Raises InvalidTag.
+    """
     if not tags:
-        raise InvalidTag("'tags' is empty", fix='Give at least one, such as "tags": ["backend"].')
+        raise InvalidTag("'tags' is empty", fix='Set at least one tag, such as "tags": ["backend"].')
     normal: dict[str, str] = {}
     for tag in tags:
         text = " ".join(check_text(tag, "tags").split())
         if not text or len(text) > MAX_TAG or "," in text or _INVISIBLE.search(text):
             raise InvalidTag(
-                "a tag is empty, over 128 characters, or holds a comma or an invisible character",
+                f"the tag {text[:MAX_TAG]!r} must have 1 to {MAX_TAG} characters, "
+                "without commas and invisible characters",
                 fix='Use short words, one for each tag: ["backend", "search"].',
             )
         normal.setdefault(text.casefold(), text)

@@ -12,7 +12,7 @@ from workspace.document.addresses import read_fragment, resolve_section, resolve
 from workspace.document.splices import Edit, StructureChanged, Style, apply_edit
 from workspace.edits.content import InvalidTitle
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.links.survival import OffsetMap, match_same_headings
+from workspace.links.offset_map import OffsetMap, match_same_headings
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -27,135 +27,134 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 RemovedTexts = tuple["Document", "Sequence[Section]"]
-"""Sections of a document whose own text goes away; the first is the one that was named."""
+"""A document, and its sections whose own text is removed; the first is the target of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an operation: the path, the fields of its answer, the commit line, and hints.
+    """The result of an operation: the path, the fields of the response, the commit summary, and hints.
 
-    `survival` is what it kept of the documents that it touched, by which links are mended; None where it kept
-    nothing that a link could mean. `doubts` are links that it wrote and that led nowhere then.
+    `offset_map` maps offsets before the operation to offsets after it, to update links; None without text
+    that a link can target. `link_warnings` are the links that the operation wrote and that were broken then.
     """
 
     path: str
-    answer: Mapping[str, object]
+    result: Mapping[str, object]
     summary: str
     is_change: bool
     hints: tuple[str, ...] = ()
-    survival: OffsetMap | None = None
-    doubts: Sequence[LinkWarning] = ()
+    offset_map: OffsetMap | None = None
+    link_warnings: Sequence[LinkWarning] = ()
 
 
 class Operation:
-    """Something that changes documents in memory, or raises a WorkspaceError."""
+    """A change of documents in memory. It raises a WorkspaceError if the change is not possible."""
 
     __slots__ = ()
 
     name: ClassVar[str]
-    # Whether its answer says how many links were written anew, even if none were.
-    tells_links: ClassVar[bool] = False
+    # True if the response always has the number of updated links, even if it is 0.
+    reports_links: ClassVar[bool] = False
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Change the overlay and says what was done."""
+        """Change the overlay, and return the result."""
         raise NotImplementedError
 
-    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts that this operation takes away, so that its caller must have seen them."""
+    def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+        """Return the texts that this operation removes, which the caller must have read."""
         return ()
 
     def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """Return the same operation, its addresses as they are now; `past` is what they were meant for.
+        """Return the operation with its addresses mapped from the earlier states `past` to `overlay`.
 
-        `base` is the one among them that the caller names.
+        `base` is the snapshot of `base_commit`, if one of the states is on it.
         """
         return self
 
 
 class DocumentOperation(Operation):
-    """An operation on one document: a pure edit of its bytes, checked and laid over the snapshot."""
+    """An operation on one document: a pure edit of its bytes, checked and put into the overlay."""
 
     __slots__ = ()
 
-    # The fields that decide for this operation where a call does not name one.
+    # The fields that imply this operation in a call without an operation name.
     implied_by: ClassVar[frozenset[str]] = frozenset()
     # The fields that hold addresses of sections or tasks.
     addresses: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
-    # Whether `slug` names a task, or a section; None where it may be either.
+    # True if `slug` is the address of a task, False for a section, None for both.
     names_task: ClassVar[bool | None] = False
     file: str
 
     def list_overwritten(self, document: Document) -> Sequence[Section]:
-        """Return the sections whose own text this operation takes away, the one that it names first."""
+        """Return the sections whose own text this operation removes, beginning with its target."""
         return ()
 
-    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return what `list_overwritten` names. Raises what `edit` does."""
+    def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+        """Return the texts of the sections in `list_overwritten`. Raises the errors of `edit`."""
         document = overlay.document(check_path(self.file))
         sections = self.list_overwritten(document)
         return [(document, sections)] if sections else ()
 
     def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """Return the same operation, its addresses as they are now.
+        """Return the operation with its addresses mapped to the overlay.
 
-        Raises DocumentNotFound, and what `carry` and, for a document of `base`, `check_not_newer` do:
-        SectionNotFound, TaskNotFound, Conflict.
+        Raises DocumentNotFound, SectionNotFound, TaskNotFound and Conflict.
         """
         path = check_path(self.file)
         document = overlay.document(path)
-        given = {name: getattr(self, name, None) for name in self.addresses}
-        carried: dict[str, str] = {}
+        addresses = {name: getattr(self, name, None) for name in self.addresses}
+        mapped: dict[str, str] = {}
         for state in past:
             try:
-                known = state.document(path)
+                old = state.document(path)
             except (DocumentNotFound, LimitExceeded, InvalidConfig):
                 continue
-            for name, address in given.items():
-                if isinstance(address, str) and address and name not in carried:
-                    meant = map_address(known, document, address)
-                    if meant is not None:
-                        carried[name] = meant
+            for name, address in addresses.items():
+                if isinstance(address, str) and address and name not in mapped:
+                    new_address = map_address(old, document, address)
+                    if new_address is not None:
+                        mapped[name] = new_address
                     elif state.snapshot is base:
                         _check_not_newer(overlay.snapshot, path, address)
-        return cast("Self", dataclasses.replace(cast("Any", self), **carried)) if carried else self
+        return cast("Self", dataclasses.replace(cast("Any", self), **mapped)) if mapped else self
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit that this operation makes. Pure: it reads the document and changes nothing."""
+        """Return the edit of this operation. A pure function of the document."""
         raise NotImplementedError
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         edit = self.edit(document, style)
         if not edit.splices:
             return document, edit
         changed = apply_edit(document, edit)
-        _check_answer(changed, edit)
+        _check_result(changed, edit)
         return changed, edit
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lay the edited document over the snapshot. Raises what `revise` does, and LimitExceeded."""
+        """Put the edited document into the overlay. Raises the errors of `revise`, and LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
         changed, edit = self.revise(document, style)
         if changed.data == document.data:
-            return Outcome(path, edit.answer, edit.summary, False, edit.hints)
+            return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(changed)
         renamed = match_same_headings(document, changed, edit.splices)
-        survival = OffsetMap.of_splices(document, edit.splices, renamed=renamed)
-        return Outcome(path, edit.answer, edit.summary, True, edit.hints, survival)
+        offset_map = OffsetMap.of_splices(document, edit.splices, renamed=renamed)
+        return Outcome(path, edit.result, edit.summary, True, edit.hints, offset_map)
 
 
 def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
-    with suppress(DocumentNotFound):  # then this batch made the document, and what is in it
+    with suppress(DocumentNotFound):  # then this batch created the document and its sections
         check_not_newer(tip.document(path), address)
 
 
-def _check_answer(document: Document, edit: Edit) -> None:
-    """Raise an error if the answer names what cannot be found again."""
-    if "removed" in edit.answer:
+def _check_result(document: Document, edit: Edit) -> None:
+    """Raise an error if an address in the result does not resolve in the document."""
+    if "removed" in edit.result:
         return
-    added = edit.answer.get("subsections")
-    names = [edit.answer.get("slug"), edit.answer.get("task"), *(added if isinstance(added, list) else ())]
+    added = edit.result.get("subsections")
+    names = [edit.result.get("slug"), edit.result.get("task"), *(added if isinstance(added, list) else ())]
     for name in names:
         if not isinstance(name, str):
             continue
@@ -166,12 +165,13 @@ def _check_answer(document: Document, edit: Edit) -> None:
                 resolve_task(document, name)
         except WorkspaceError as error:
             raise StructureChanged(
-                f"after this edit '{name}' would not be found in {document.path}",
+                f"after this edit '{name}' would not exist in {document.path}",
                 fix="Close every code fence (```) and comment (<!-- -->) in the content and before it.",
                 section=name,
             ) from error
-    title = edit.answer.get("title")
-    if isinstance(title, str) and resolve_section(document, str(edit.answer["slug"])).title != title:
+    title = edit.result.get("title")
+    if isinstance(title, str) and resolve_section(document, str(edit.result["slug"])).title != title:
         raise InvalidTitle(
-            "the title does not read as a heading", fix="Leave out Markdown marks at its ends."
+            f"the title {title!r} would not be read as a heading",
+            fix="Remove the Markdown marks at the ends of the title.",
         )

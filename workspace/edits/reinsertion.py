@@ -28,7 +28,7 @@ from workspace.document.splices import (
     insert_block,
 )
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
-from workspace.edits.section_place import find_place
+from workspace.edits.section_place import find_target_position
 from workspace.edits.transplant import (
     convert_line_endings,
     cut_section,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits.section_place import SectionPlace
+    from workspace.edits.section_place import TargetPosition
     from workspace.git.ancestry import Node
     from workspace.git.reader import GitReader
     from workspace.history.moves import SectionPosition
@@ -118,7 +118,7 @@ def reinsert_section(
     raise _misread(then)
 
 
-def find_removed_place(document: Document, old: Document, then: Section) -> SectionPlace:
+def find_removed_place(document: Document, old: Document, then: Section) -> TargetPosition:
     """Return where a section goes that is gone: after the nearest sibling before it that is still there.
 
     Else before the nearest one after it, else at the end of its parent. Raises ParentGone.
@@ -140,14 +140,14 @@ def find_removed_place(document: Document, old: Document, then: Section) -> Sect
             twin = match.successor(other)
             if twin and not twin.is_preamble and twin.parent == (above.position if above else None):
                 before, after = (None, twin.key) if field == "after" else (twin.key, None)
-                return find_place(document, key, before, after, None)
-    return find_place(document, key, None, None, None)
+                return find_target_position(document, key, before, after, None)
+    return find_target_position(document, key, None, None, None)
 
 
 def _splice(
     document: Document,
     now: Section | None,
-    place: SectionPlace | None,
+    place: TargetPosition | None,
     old: Document,
     then: Section,
     inner: list[Splice],

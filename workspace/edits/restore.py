@@ -14,7 +14,7 @@ from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
 from workspace.errors import ConcurrentChange, HintKind, SuggestionSource, WorkspaceError
-from workspace.links.survival import OffsetMap
+from workspace.links.offset_map import OffsetMap
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -80,7 +80,7 @@ class RestoreDocument(Operation):
             hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
         return Outcome(path, answer, summary, True, hints, _map_offsets(now, restored))
 
-    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+    def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the document that do not come back."""
         path = check_path(self.file)
         now = overlay.find(path)
@@ -190,7 +190,7 @@ class RestoreSection(DocumentOperation):
         """
         # Imported here because a server answers its first questions without restoring anything.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
-        from workspace.links.survival import OffsetMap, match_same_headings
+        from workspace.links.offset_map import OffsetMap, match_same_headings
 
         document, now, old, then = self._found(overlay)
         put = reinsert_section(document, now, old, then, document.form or style.form)
@@ -207,10 +207,10 @@ class RestoreSection(DocumentOperation):
             answer["subsections"] = below
         overlay.put(put.document)
         renamed = match_same_headings(document, put.document, put.splices)
-        survival = OffsetMap.of_splices(document, put.splices, renamed=renamed)
-        return Outcome(path, answer, summary, True, survival=survival)
+        offset_map = OffsetMap.of_splices(document, put.splices, renamed=renamed)
+        return Outcome(path, answer, summary, True, offset_map=offset_map)
 
-    def taken(self, overlay: Overlay) -> Sequence[RemovedTexts]:
+    def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the section and all below it, less the texts that come back."""
         document, now, old, then = self._found(overlay)
         if now is None:

@@ -1,10 +1,8 @@
-"""add_section: a new heading, with its anchor, at the end of its parent or beside a sibling.
+"""Operations that add, remove, rename and move sections.
 
-remove_section: a section taken out together with its subsections.
-
-rename_section: another title at the same address.
-
-move_section: a section with all below it put in another place, of its document or of another.
+`add_section` writes a heading with its anchor, at the end of a parent or next to a sibling. `remove_section`
+removes a section with its subsections. `rename_section` changes the title and keeps the address.
+`move_section` moves a section with its subsections, within its document or to another.
 """
 
 from __future__ import annotations
@@ -15,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
-from workspace.document.headings import replace_words
-from workspace.document.section_text import read_whole_text
+from workspace.document.headings import replace_inline
+from workspace.document.section_text import read_full_text
 from workspace.document.splices import Edit, Splice, Style, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
     DEEP_LEVEL,
@@ -35,7 +33,7 @@ from workspace.edits.content import (
 )
 from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_named_place, find_place
+from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
 from workspace.edits.text import UpdateContent
 from workspace.errors import HintKind, SuggestionSource
 from workspace.links.link import display_destination
@@ -62,10 +60,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSection(DocumentOperation):
-    """Adds a section at the end of `parent_slug` (or of the document), or before or after a sibling.
+    """The addition of a section at the end of `parent_slug` (or of the document), or next to a sibling.
 
-    An empty section of the same title in the same place is answered with `created: false` and takes the
-    content.
+    If an empty section with the same title is already there, it gets the content, and the result has
+    `created: false`.
     """
 
     name: ClassVar[str] = "add_section"
@@ -84,13 +82,13 @@ class AddSection(DocumentOperation):
         Raises InvalidTitle, SectionNotFound, SectionExists, LevelConflict, InvalidAddress.
         """
         title = check_title(self.title)
-        offset, parent, sibling, _ = find_named_place(document, self.parent_slug, self.before, self.after)
-        existing = self._twin(document, parent, title)
+        offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)
+        existing = self._find_existing(document, parent, title)
         if existing:
             return self._fill(document, existing, style)
-        level = self._level(document, parent, sibling)
-        above = parent.address if parent else None
-        address = find_free_address(above, title, collect_anchor_names(document))
+        level = self._choose_level(document, parent, sibling)
+        parent_address = parent.address if parent else None
+        address = find_free_address(parent_address, title, collect_anchor_names(document))
         form = document.form or style.form
         content = strip_heading(
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
@@ -100,50 +98,50 @@ class AddSection(DocumentOperation):
         )
         heading = format_heading(level, title, address, form)
         text = f"{heading}\n\n{prepared.text}" if prepared.text else heading
-        answer: dict[str, object] = {"slug": address, "created": True}
+        result: dict[str, object] = {"slug": address, "created": True}
         if prepared.addresses:
-            answer["subsections"] = list(prepared.addresses)
+            result["subsections"] = list(prepared.addresses)
         hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
         splice = insert_block(document, offset, text)
-        return Edit((splice,), answer, f"Add section {address} to {self.file}", hints)
+        return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
-    def _twin(self, document: Document, parent: Section | None, title: str) -> Section | None:
-        """Return the empty section of the same title in the same place. Raises an error if it has text."""
+    def _find_existing(self, document: Document, parent: Section | None, title: str) -> Section | None:
+        """Return the empty section with this title below the parent. Raises SectionExists if it has text."""
         for child in document.children(parent):
             if child.title.casefold() == title.casefold():
-                if not read_whole_text(document, child):
+                if not read_full_text(document, child):
                     return child
                 raise SectionExists(
-                    f"{document.path} already has the section '{child.address}', and it is not empty",
+                    f"{document.path} already has the section '{child.address}', which is not empty",
                     fix=f"Use update_content or append_content with slug '{child.address}'.",
                     slug=child.address,
                 )
         return None
 
     def _fill(self, document: Document, section: Section, style: Style) -> Edit:
-        answer: dict[str, object] = {"slug": section.key, "created": False}
+        result: dict[str, object] = {"slug": section.key, "created": False}
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
-            return Edit((), answer, f"Keep section {section.key} of {self.file}")
-        filled = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
-        return Edit(filled.splices, {**filled.answer, **answer}, filled.summary, filled.hints)
+            return Edit((), result, f"Keep section {section.key} of {self.file}")
+        update = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, style)
+        return Edit(update.splices, {**update.result, **result}, update.summary, update.hints)
 
-    def _level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
+    def _choose_level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
         if sibling:
             return sibling.level
-        beside = [child.level for child in document.children(parent)]
-        level = min(beside) if beside else (parent.level + 1 if parent else TOP_LEVEL)
+        sibling_levels = [child.level for child in document.children(parent)]
+        level = min(sibling_levels) if sibling_levels else (parent.level + 1 if parent else TOP_LEVEL)
         if level > MAX_LEVEL:
             raise LevelConflict(
-                f"a section in '{parent.address if parent else ''}' would be deeper than H6",
-                fix="Add it higher up, or write it as bold text or a list.",
+                f"a section in '{parent.address if parent else ''}' would be deeper than H{MAX_LEVEL}",
+                fix="Choose a parent at a higher level, or write bold text or a list instead.",
             )
         return level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveSection(DocumentOperation):
-    """Removes a section and all that stands below it."""
+    """The removal of a section with its subsections."""
 
     name: ClassVar[str] = "remove_section"
 
@@ -151,7 +149,7 @@ class RemoveSection(DocumentOperation):
     slug: str
 
     def list_overwritten(self, document: Document) -> Sequence[Section]:
-        """Return the section, and all below it."""
+        """Return the section and its subsections."""
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
 
@@ -160,61 +158,61 @@ class RemoveSection(DocumentOperation):
         section = resolve_section(document, self.slug)
         if section.is_preamble:
             raise InvalidAddress(
-                "the preamble cannot be removed: it holds the document's title",
-                fix="Empty it with update_content, or remove the whole document with {path}.",
+                "the preamble cannot be removed, because it has the document's title",
+                fix="Empty the preamble with update_content, or remove the document with {path}.",
             )
         splice = remove_block(document, section.start, section.tree_end)
         below = [item.address for item in document.descendants(section)]
-        answer: dict[str, object] = {"removed": "section", "slug": section.address}
+        result: dict[str, object] = {"removed": "section", "slug": section.address}
         if below:
-            answer["subsections"] = below
-        return Edit((splice,), answer, f"Remove section {section.address} from {self.file}")
+            result["subsections"] = below
+        return Edit((splice,), result, f"Remove section {section.address} from {self.file}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameSection(DocumentOperation):
-    """Gives a section another title. Its address stays: where it had no anchor, it gets its address as one.
+    """The change of a section's title. A section without an anchor gets one, so the address does not change.
 
-    With `_preamble` the document's own title is renamed.
+    With `_preamble`, the title of the document changes.
     """
 
     name: ClassVar[str] = "rename_section"
     implied_by: ClassVar[frozenset[str]] = frozenset({"new_title"})
-    tells_links: ClassVar[bool] = True
+    reports_links: ClassVar[bool] = True
 
     file: str
     slug: str
     new_title: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where that is the title.
+        """Return the edit; without splices if nothing changes.
 
         Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
         """
         title = check_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
-            return self._title(document, title, style)
+            return self._set_document_title(document, title, style)
         section = resolve_section(document, self.slug)
-        answer = {"slug": section.key, "title": to_plain_text(title)}
+        result = {"slug": section.key, "title": to_plain_text(title)}
         summary = f"Rename {section.key} of {self.file}"
         if section.title == to_plain_text(title):
-            return Edit((), answer, summary)
+            return Edit((), result, summary)
         if section.heading is None:
-            return self._title(document, title, style)
-        inline = _inline(section, section.heading, title, document.form or style.form)
-        splice = Splice(*replace_words(document.lines, section.heading.block, inline))
+            return self._set_document_title(document, title, style)
+        inline = _format_inline(section, section.heading, title, document.form or style.form)
+        splice = Splice(*replace_inline(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
-        return Edit((splice,), answer, summary, hints, renamed=section.position)
+        return Edit((splice,), result, summary, hints, renamed=section.position)
 
-    def _title(self, document: Document, title: str, style: Style) -> Edit:
-        """Return the title of a document without a title heading: from its front matter, else as an H1."""
+    def _set_document_title(self, document: Document, title: str, style: Style) -> Edit:
+        """Return the edit of a document's title without a heading: in its front matter, else as a new H1."""
         preamble = document.preamble
-        answer = {"slug": PREAMBLE, "title": to_plain_text(title)}
+        result = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
         if "title" in document.front_matter:
-            splice = set_front_matter_keys(document, {"title": title}, is_whole=True)
+            splice = set_front_matter_keys(document, {"title": title}, rewrite_values=True)
             position = preamble.position if preamble else None
-            return Edit((splice,), answer, summary, renamed=position, is_front_matter=True)
+            return Edit((splice,), result, summary, renamed=position, may_change_front_matter=True)
         address = find_free_address(None, title, collect_anchor_names(document))
         line = format_heading(1, title, address, document.form or style.form)
         if preamble and document.source(preamble).strip(BLANK):
@@ -223,36 +221,37 @@ class RenameSection(DocumentOperation):
         else:
             offset = document.sections[0].start if document.sections else len(document.data)
             splice = insert_block(document, offset, line)
-        return Edit((splice,), answer, summary)
+        return Edit((splice,), result, summary)
 
 
-def _inline(section: Section, heading: AnchoredHeading, title: str, form: AnchorForm) -> str:
-    """Return the heading's new inline Markdown: the anchors it has, else its address as one."""
+def _format_inline(section: Section, heading: AnchoredHeading, title: str, form: AnchorForm) -> str:
+    """Return the heading's new inline Markdown with its anchors, or with its address as an anchor."""
     if heading.anchor is not None or section.is_preamble:
-        return heading.text.with_words(title)
+        return heading.text.with_title(title)
     if not anchors.is_valid_name(section.address):
         raise InvalidAddress(
             f"the address '{section.address}' cannot be written as an anchor",
-            fix="Give the heading an anchor by hand first.",
+            fix=f"Write an anchor into the heading '{section.title}' by hand first.",
         )
     return anchors.write_heading(title, section.address, form)
 
 
-_SHOWN = 3
-_CLOSE = 0.8  # of two file names: a slip of the keyboard, and not another document
+_MAX_SHOWN = 3
+_MIN_NAME_SIMILARITY = 0.8  # of a file name with a typing error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveSection(DocumentOperation):
-    """Puts a section at the end of `parent_slug` (or of the document), or before or after a sibling.
+    """The move of a section to the end of `parent_slug` (or of the document), or next to a sibling.
 
-    `to_file` is another document, if it goes there; it may be a whole address (`guide.md#setup`). Levels
-    follow the new parent. The address stays where it is free: a section without an anchor gets it as one.
+    `to_file` is the target document, if it is another one; it may be a full address (`guide.md#setup`).
+    Levels depend on the new parent. The address does not change if it is unused in the target: a section
+    without an anchor gets one.
     """
 
     name: ClassVar[str] = "move_section"
     implied_by: ClassVar[frozenset[str]] = frozenset({"to_file"})
-    tells_links: ClassVar[bool] = True
+    reports_links: ClassVar[bool] = True
 
     file: str
     slug: str
@@ -262,12 +261,12 @@ class MoveSection(DocumentOperation):
     after: str | None = None
 
     def apply(self, overlay: Overlay, style: Style) -> Outcome:
-        """Lay the changed documents over the snapshot; nothing where the section stands there already.
+        """Put the changed documents into the overlay; no change if the section is already there.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
         LevelConflict, StructureChanged, LimitExceeded.
         """
-        # Imported here because a server answers its first questions without moving anything.
+        # Imported late, because a server can answer its first calls without it.
         from workspace.edits.transplant import is_in_place, move_section
 
         path = check_path(self.file)
@@ -275,55 +274,55 @@ class MoveSection(DocumentOperation):
         section = resolve_section(source, self.slug)
         if section.is_preamble:
             raise InvalidMove(
-                "the preamble cannot be moved: it holds the document's title",
-                fix="Move the whole document with move_document, or name a section.",
+                "the preamble cannot be moved, because it has the document's title",
+                fix="Move the document with move_document, or set 'slug' to a section.",
             )
-        to_path, parent_slug = self._destination(overlay)
-        target = source if to_path == path else _target(overlay, to_path)
-        place = find_place(
+        to_path, parent_slug = self._resolve_target(overlay)
+        target = source if to_path == path else _read_target(overlay, to_path)
+        position = find_target_position(
             target, parent_slug, self.before, self.after, section if target is source else None
         )
-        if is_in_place(source, section, target, place) and place.level == section.level:
-            answer = {"slug": section.key, "file": path, "level": section.level}
-            hint = f"'{section.key}' stands there already"
-            return Outcome(path, answer, f"Keep {section.key} of {path}", False, (hint,))
+        if is_in_place(source, section, target, position) and position.level == section.level:
+            result = {"slug": section.key, "file": path, "level": section.level}
+            hint = f"'{section.key}' is already there"
+            return Outcome(path, result, f"Keep {section.key} of {path}", False, (hint,))
         forms = (source.form or style.form, target.form or style.form)
-        moved = move_section(source, section, target, place, forms, overlay.snapshot.config.links)
+        moved = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
         overlay.put(moved.source)
         if target is not source:
             overlay.put(moved.target)
-        where = f" to {to_path}" if target is not source else ""
+        destination = f" to {to_path}" if target is not source else ""
         return Outcome(
             to_path,
             {
                 "slug": moved.section.key,
                 "file": to_path,
                 "was": {"file": path, "slug": section.key},
-                **_details(moved),
+                **_describe_move(moved),
             },
-            f"Move section {section.key} of {path}{where}",
+            f"Move section {section.key} of {path}{destination}",
             is_change=True,
-            hints=_hints(moved, section.key),
-            survival=moved.survival,
+            hints=_make_hints(moved, section.key),
+            offset_map=moved.offset_map,
         )
 
     def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """Return the same move, its addresses as they are now: each in the document in which it stands."""
-        to_path, parent_slug = self._destination(overlay)
-        section = _Named(file=self.file, slug=self.slug).map_addresses(past, overlay, base)
-        place = _Named(file=to_path, parent_slug=parent_slug, before=self.before, after=self.after)
-        beside = place.map_addresses(past, overlay, base)
+        """Return the move with its addresses mapped, each in its own document."""
+        to_path, parent_slug = self._resolve_target(overlay)
+        section = _Addresses(file=self.file, slug=self.slug).map_addresses(past, overlay, base)
+        addresses = _Addresses(file=to_path, parent_slug=parent_slug, before=self.before, after=self.after)
+        target = addresses.map_addresses(past, overlay, base)
         return replace(
             self,
             slug=section.slug,
             to_file=None if self.to_file is None else to_path,
-            parent_slug=beside.parent_slug,
-            before=beside.before,
-            after=beside.after,
+            parent_slug=target.parent_slug,
+            before=target.before,
+            after=target.after,
         )
 
-    def _destination(self, overlay: Overlay) -> tuple[str, str | None]:
-        """Return the document that it goes to, and the parent there.
+    def _resolve_target(self, overlay: Overlay) -> tuple[str, str | None]:
+        """Return the path of the target document, and the parent there.
 
         Raises InvalidAddress for two parents.
         """
@@ -334,15 +333,15 @@ class MoveSection(DocumentOperation):
         path, fragment = split_address(self.to_file, {*overlay.snapshot.documents, *overlay.laid})
         if fragment and self.parent_slug and fragment != self.parent_slug:
             raise InvalidAddress(
-                "'to_file' names one section and 'parent_slug' another",
-                fix="Put the path into 'to_file' and the new parent into 'parent_slug'.",
+                f"'to_file' has the section '{fragment}', but 'parent_slug' is '{self.parent_slug}'",
+                fix="Set 'to_file' to the path, and 'parent_slug' to the new parent.",
             )
         return check_path(path), self.parent_slug or fragment or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Named(DocumentOperation):
-    """Addresses in one document that are to be carried."""
+class _Addresses(DocumentOperation):
+    """The addresses of a move in one document, to map them."""
 
     name: ClassVar[str] = "move_section"
 
@@ -353,8 +352,8 @@ class _Named(DocumentOperation):
     after: str | None = None
 
 
-def _details(moved: MovedSection) -> dict[str, object]:
-    """Return the fields of an answer that say what became of the section."""
+def _describe_move(moved: MovedSection) -> dict[str, object]:
+    """Return the fields of the result that describe the moved section."""
     below = [item.key for item in moved.target.descendants(moved.section)]
     details: dict[str, object] = {"level": moved.section.level}
     if below:
@@ -364,24 +363,24 @@ def _details(moved: MovedSection) -> dict[str, object]:
     return details
 
 
-def _hints(moved: MovedSection, was: str) -> tuple[str, ...]:
+def _make_hints(moved: MovedSection, old_key: str) -> tuple[str, ...]:
     section = moved.section
     hints = (
-        [f"'{was}' is taken in {moved.target.path}, so it is '{section.key}' there"]
-        if section.key != was
+        [f"the address '{old_key}' is in use in {moved.target.path}, so the new address is '{section.key}'"]
+        if section.key != old_key
         else []
     )
-    for label in moved.linked[:_SHOWN]:
+    for label in moved.linked[:_MAX_SHOWN]:
         hints.append(
-            f"'[{display_destination(label)}]' in it is a link now: {moved.target.path} defines that label"
+            f"'[{display_destination(label)}]' becomes a link, because {moved.target.path} defines that label"
         )
     if section.level > DEEP_LEVEL:
         hints.append(format_deep_hint(section.key, section.level))
     return tuple(hints)
 
 
-def _target(overlay: Overlay, path: str) -> Document:
-    """Return the document that a section moves to. Raises DocumentNotFound, which says how to create it."""
+def _read_target(overlay: Overlay, path: str) -> Document:
+    """Return the target document of a move. Raises DocumentNotFound with a fix that creates it."""
     try:
         return overlay.document(path)
     except NotADocument:
@@ -390,12 +389,14 @@ def _target(overlay: Overlay, path: str) -> Document:
         if error.code != DocumentNotFound.code or overlay.snapshot.entry(path) is not None:
             raise
         stem = PurePosixPath(path).stem
-        names = {PurePosixPath(known).stem: known for known in overlay.snapshot.documents}
-        close = [names[name] for name in get_close_matches(stem, names, n=_SHOWN, cutoff=_CLOSE)]
-        meant = f"Did you mean '{close[0]}'? Else create" if close else "Create"
+        paths = {PurePosixPath(known).stem: known for known in overlay.snapshot.documents}
+        similar = [
+            paths[name] for name in get_close_matches(stem, paths, n=_MAX_SHOWN, cutoff=_MIN_NAME_SIMILARITY)
+        ]
+        advice = f"Did you mean '{similar[0]}'? Else create" if similar else "Create"
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
-            fix=f"{meant} that document, then send the call again.",
+            fix=f"{advice} that document, then send the call again.",
             among=SuggestionSource(HintKind.MISSING, path),
-            candidates=close,
+            candidates=similar,
         ) from error

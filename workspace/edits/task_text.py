@@ -1,13 +1,11 @@
-"""The target of a task: at the end of a section, below another task, or before one.
+"""The lines of tasks and their fields, and the target position of a task.
 
-It takes the indentation and the marker of the tasks that it comes to stand beside.
+A task is inserted at the end of a section, below another task, or before one, with the indentation and the
+marker of its siblings. The lines of a task with its sub-items are removed, and written with another
+indentation. Fields are added to a task, and removed from it.
 
-The lines of a task with all that stands below it: taken out, and set to another indentation.
-
-The sub-items of a task: written below it, and taken out again.
-
-A line takes the line ending before it along rather than the one behind it, so that a file without a final
-newline keeps having none.
+Lines are inserted and removed with the line ending before them, not after them. So a file without a final
+newline does not get one.
 """
 
 from __future__ import annotations
@@ -52,34 +50,35 @@ _CHECKBOX = re.compile(r"^(?:[-*+][ \t]+)?\[[ xX]\](?:[ \t]+|$)")
 
 
 def check_task_title(title: str) -> str:
-    """Return a task's title on one line, without a box before it. Raises InvalidTitle, InvalidContent."""
+    """Return a task's title on one line, without a checkbox. Raises InvalidTitle, InvalidContent."""
     text = _CHECKBOX.sub("", check_title(title))
     if not text.strip():
-        raise InvalidTitle("'title' is empty", fix="Say what is to be done.")
+        raise InvalidTitle("'title' is empty", fix="Set 'title' to the text of the task.")
     return text
 
 
 def check_field_value(name: str, value: str) -> str:
-    """Return what a sub-item says, on one line; empty for one that says nothing. Raises InvalidContent."""
+    """Return the value of a field on one line. Raises InvalidContent."""
     return " ".join(check_text(value, name.lower()).split())
 
 
 def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
-    """Return further sub-items of a task, after those it has."""
+    """Return the splice that adds fields to a task, after its existing fields."""
     return add_lines(
         document, task, "\n".join(f"{task.field_prefix.decode()}{name}: {value}" for name, value in fields)
     )
 
 
 def add_lines(document: Document, task: Task, lines: str) -> Splice:
-    """Return further lines below a task, after the sub-items it has; they bring their own indentation."""
-    place = find_content_end(document.data, task.fields_at)
+    """Return the splice that adds indented lines below a task, after its fields."""
+    position = find_content_end(document.data, task.fields_end)
     text = document.ending + encode_with_ending(lines, document.ending)
-    return Splice(place, place, text + find_needed_blank_line(document, "- x", place, task.fields_at))
+    blank_line = find_needed_blank_line(document, "- x", position, task.fields_end)
+    return Splice(position, position, text + blank_line)
 
 
 def remove_fields(document: Document, task: Task, name: str) -> list[Splice]:
-    """Return every sub-item of this name taken out."""
+    """Return the splices that remove every field with this name."""
     return [
         Splice(find_content_end(document.data, item.start), find_content_end(document.data, item.end), b"")
         for item in task.fields
@@ -88,7 +87,7 @@ def remove_fields(document: Document, task: Task, name: str) -> list[Splice]:
 
 
 def replace_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
-    """Return the value of the last sub-item of this name replaced, which is the one that counts."""
+    """Return the splices that replace the value of the last field with this name, which is the valid one."""
     item = next(item for item in reversed(task.fields) if item.name == name)
     if item.value == value:
         return []
@@ -97,210 +96,215 @@ def replace_field(document: Document, task: Task, name: str, value: str) -> list
 
 
 # CommonMark §5.2: the number of a list item has at most nine digits.
-_LAST_NUMBER = 999_999_999
+_MAX_ITEM_NUMBER = 999_999_999
 _MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
-class TaskPlace(NamedTuple):
-    """A place for a task: its section, the task above it, and its place among those beside it."""
+class TaskPosition(NamedTuple):
+    """A position for a task: its section, its parent task, and its index among its siblings."""
 
     section: Section
     parent: Task | None
-    beside: tuple[Task, ...]
-    place: int
+    siblings: tuple[Task, ...]
+    sibling_index: int
 
     @property
     def address(self) -> str:
-        """The address that a task has there."""
+        """The address of a task at this position."""
         prefix = f"{self.parent.index}." if self.parent else ""
-        return f"{self.section.key}[{prefix}{self.place}]"
+        return f"{self.section.key}[{prefix}{self.sibling_index}]"
 
     @property
-    def answer(self) -> dict[str, object]:
-        """The fields of the answer of an edit that put a task there."""
-        return {"slug": self.section.key, "task_index": self.place, "task": self.address}
+    def result(self) -> dict[str, object]:
+        """The result fields of an edit that inserts a task at this position."""
+        return {"slug": self.section.key, "task_index": self.sibling_index, "task": self.address}
 
     def splice(
-        self, document: Document, written: Callable[[bytes, bytes], str], marker: bytes = b"- "
+        self, document: Document, format_text: Callable[[bytes, bytes], str], marker: bytes = b"- "
     ) -> Splice:
-        """Put a task there: `written` gives its text for a marker and for what sub-items begin with.
+        """Return the splice that inserts a task at this position.
 
-        `marker` is for a list that the task begins.
+        `format_text` returns its text for a marker and for the prefix of fields. `marker` is used if the task
+        begins a new list.
         """
-        if self.place < len(self.beside):
-            task = self.beside[self.place]
-            text = written(*_marks(document, task, following=False))
-            between = document.ending * (2 if _is_loose(document, self.beside) else 1)
-            return Splice(task.start, task.start, encode_with_ending(text, document.ending) + between)
-        if self.beside:
-            return self._after(document, written(*_marks(document, self.beside[-1], following=True)))
+        if self.sibling_index < len(self.siblings):
+            task = self.siblings[self.sibling_index]
+            text = format_text(*_read_marks(document, task, is_next=False))
+            gap = document.ending * (2 if _is_loose(document, self.siblings) else 1)
+            return Splice(task.start, task.start, encode_with_ending(text, document.ending) + gap)
+        if self.siblings:
+            text = format_text(*_read_marks(document, self.siblings[-1], is_next=True))
+            return self._append(document, text)
         if self.parent:
-            below = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
-            return add_lines(document, self.parent, written(self.parent.field_prefix, below))
-        return insert_block(document, self.section.end, written(marker, b"  - "))
+            prefix = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
+            return add_lines(document, self.parent, format_text(self.parent.field_prefix, prefix))
+        return insert_block(document, self.section.end, format_text(marker, b"  - "))
 
-    def _after(self, document: Document, text: str) -> Splice:
-        """Return the splice after the last task, with a blank line if the list has such."""
-        last = self.beside[-1]
-        place = last.end
-        while place > last.start and document.data[place - 1 : place] in (b"\n", b"\r"):
-            place -= 1
-        gap = document.ending * (2 if _is_loose(document, self.beside) else 1)
-        return Splice(place, place, gap + encode_with_ending(text, document.ending))
+    def _append(self, document: Document, text: str) -> Splice:
+        """Return the splice after the last sibling, with a blank line if the list has blank lines."""
+        last = self.siblings[-1]
+        position = last.end
+        while position > last.start and document.data[position - 1 : position] in (b"\n", b"\r"):
+            position -= 1
+        gap = document.ending * (2 if _is_loose(document, self.siblings) else 1)
+        return Splice(position, position, gap + encode_with_ending(text, document.ending))
 
 
-def find_place_in(document: Document, slug: str, before: str | None) -> TaskPlace:
-    """Return the place in a section or below a task: at its end, or before one of its tasks.
+def find_position_in(document: Document, slug: str, before: str | None) -> TaskPosition:
+    """Return the position in a section or below a task: at its end, or before one of its tasks.
 
     Raises SectionNotFound, TaskNotFound, InvalidAddress.
     """
-    section, parent = _owner(document, slug)
+    section, parent = _resolve_parent(document, slug)
     prefix = f"{parent.index}." if parent else ""
     depth = parent.depth + 1 if parent else 0
     tasks = tuple(
         task for task in document.tasks(section) if task.depth == depth and task.index.startswith(prefix)
     )
     if not before:
-        return TaskPlace(section, parent, tasks, len(tasks))
-    owner, task = resolve_task(document, before)
-    if owner.position != section.position or task not in tasks:
+        return TaskPosition(section, parent, tasks, len(tasks))
+    task_section, task = resolve_task(document, before)
+    if task_section.position != section.position or task not in tasks:
         raise InvalidAddress(
-            f"'{before}' is no task directly in '{slug}'",
-            fix="Name one of its own tasks, or for 'slug' what that task stands in.",
+            f"'{before}' is not a task directly in '{slug}'",
+            fix=f"Set 'before' to a task directly in '{slug}', or 'slug' to the parent of '{before}'.",
             tasks=[format_task_address(section, task) for task in tasks[:20]],
         )
-    return TaskPlace(section, parent, tasks, tasks.index(task))
+    return TaskPosition(section, parent, tasks, tasks.index(task))
 
 
-def find_place_before(document: Document, section: Section, task: Task) -> TaskPlace:
-    """Return the place where a task stands, which is before it."""
-    above, _, index = task.index.rpartition(".")
-    owner = f"{section.key}[{above}]" if above else section.key
-    return find_place_in(document, owner, None)._replace(place=int(index))
+def find_position_before(document: Document, section: Section, task: Task) -> TaskPosition:
+    """Return the position directly before a task."""
+    parent_index, _, index = task.index.rpartition(".")
+    parent = f"{section.key}[{parent_index}]" if parent_index else section.key
+    return find_position_in(document, parent, None)._replace(sibling_index=int(index))
 
 
-def build_task_answer(section: Section, task: Task) -> dict[str, object]:
-    """Return the answer's fields for a task: its section, its index among its siblings, and its address."""
+def build_task_result(section: Section, task: Task) -> dict[str, object]:
+    """Return the result fields for a task: its section, its index among its siblings, and its address."""
     index = int(task.index.rpartition(".")[2])
     return {"slug": section.key, "task_index": index, "task": format_task_address(section, task)}
 
 
-def _owner(document: Document, slug: str) -> tuple[Section, Task | None]:
-    """Return the section, and the task that is to have a sub-task."""
+def _resolve_parent(document: Document, slug: str) -> tuple[Section, Task | None]:
+    """Return the section of a slug, and the task of a slug that is the address of a task."""
     if read_fragment(slug).task is None:
         return resolve_section(document, slug), None
     return resolve_task(document, slug)
 
 
 def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
-    """Return True if a blank line stands between the last two tasks."""
+    """Return True if a blank line separates the last two tasks."""
     if len(tasks) < 2:
         return False
     between = document.data[tasks[-2].end : tasks[-1].start]
     return not between.strip() and (b"\n" in between or b"\r" in between)
 
 
-def _marks(document: Document, beside: Task, *, following: bool) -> tuple[bytes, bytes]:
-    """Return what a task beside another begins with up to its box, and what the lines of its sub-items do."""
-    line = document.data[beside.start : beside.box]
-    found = _MARKER.match(line)
-    if found is None:
+def _read_marks(document: Document, sibling: Task, *, is_next: bool) -> tuple[bytes, bytes]:
+    """Return the start of the line of a new sibling up to its box, and the prefix of its fields.
+
+    `is_next` is True for a task after the sibling, whose number in an ordered list is one higher.
+    """
+    line = document.data[sibling.start : sibling.box]
+    match = _MARKER.match(line)
+    if match is None:
         return b"- ", b"  - "
-    marker, prefix = line[:-1], beside.field_prefix
-    if digits := found["marker"][:-1]:
-        number = min(int(digits) + following, _LAST_NUMBER)
-        marker = line[: found.start("marker")] + b"%d" % number + line[found.end("marker") - 1 : -1]
-        # The fields stand below the text, and a number of one more digit moves that.
+    marker, prefix = line[:-1], sibling.field_prefix
+    if digits := match["marker"][:-1]:
+        number = min(int(digits) + is_next, _MAX_ITEM_NUMBER)
+        marker = line[: match.start("marker")] + b"%d" % number + line[match.end("marker") - 1 : -1]
+        # Fields are indented like the text, which moves if the number has one more digit.
         prefix = re.sub(rb"[^\t]", b" ", marker) + b"- "
     return marker, prefix
 
 
-# CommonMark 0.31 §2.2: tabs stand at every fourth column where they make up a block's structure.
-_TAB = 4
-_OWN_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % LIST_MARKER_BYTES)
+# CommonMark 0.31 §2.2: in a block's structure, tab stops are at every fourth column.
+_TAB_WIDTH = 4
+_TASK_LINE = re.compile(rb"(?P<indent>[ \t]*)(?P<marker>%b)(?P<gap>[ \t]+)\[" % LIST_MARKER_BYTES)
 
 
-def check_own_lines(document: Document, section: Section, task: Task) -> None:
-    """Raise InvalidAddress for a task whose first line is not its own: `- - [ ] a` begins two items."""
-    if _OWN_LINE.match(document.data, task.start, task.box) is None:
+def check_separate_line(document: Document, section: Section, task: Task) -> None:
+    """Raise InvalidAddress for a task that shares its line with another item, as in `- - [ ] a`."""
+    if _TASK_LINE.match(document.data, task.start, task.box) is None:
         raise InvalidAddress(
             f"the task '{format_task_address(section, task)}' shares its line with another list item",
-            fix="Rewrite its list with update_content.",
+            fix=f"Rewrite the list in '{section.key}' with update_content.",
         )
 
 
 def cut_task(document: Document, task: Task) -> Splice:
-    """Take a task's lines out, and the blank lines before it if more follow after it."""
+    """Return the splice that removes a task's lines, and the blank lines before it if more follow."""
     data = document.data
-    place = find_text_end(data, 0, task.start)
-    if not data[:place].removeprefix(BOM):
+    position = find_text_end(data, 0, task.start)
+    if not data[:position].removeprefix(BOM):
         return Splice(task.start, find_text_start(data, task.end, len(data)), b"")
-    following = data[task.end : document.lines.offset(document.lines.line_at(task.end) + 1)]
-    if task.end < len(data) and following.strip(BLANK):
+    next_line = data[task.end : document.lines.offset(document.lines.line_at(task.end) + 1)]
+    if task.end < len(data) and next_line.strip(BLANK):
         return Splice(task.start, task.end, b"")
-    return Splice(place, find_content_end(data, task.end), b"")
+    return Splice(position, find_content_end(data, task.end), b"")
 
 
-def read_own_marker(document: Document, task: Task) -> bytes:
-    """Return a task's marker with the space behind it, without its indentation."""
-    found = _OWN_LINE.match(document.data, task.start, task.box)
-    return found["marker"] + found["gap"] if found else b"- "
+def read_task_marker(document: Document, task: Task) -> bytes:
+    """Return a task's marker with the space after it, without its indentation."""
+    match = _TASK_LINE.match(document.data, task.start, task.box)
+    return match["marker"] + match["gap"] if match else b"- "
 
 
 def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
-    """Return a task's lines with LF line ends, as they read behind another marker and its indentation.
+    """Return a task's lines with LF line endings, after another marker with its indentation.
 
-    Raises InvalidContent where they are not UTF-8.
+    Raises InvalidContent if the lines are not UTF-8.
     """
     lines = LINE_END_BYTES.split(document.data[task.start : find_content_end(document.data, task.end)])
     box = task.box - 1 - task.start
-    was, now = _columns(lines[0][:box]), _columns(marker)
-    same = was == now and b"\t" not in lines[0][:box] + marker
-    rest = lines[1:] if same else [_shift_line(line, was, now) for line in lines[1:]]
+    old, new = _count_columns(lines[0][:box]), _count_columns(marker)
+    is_unchanged = old == new and b"\t" not in lines[0][:box] + marker
+    later_lines = lines[1:] if is_unchanged else [_shift_line(line, old, new) for line in lines[1:]]
     try:
-        return b"\n".join([marker + lines[0][box:], *rest]).decode()
+        return b"\n".join([marker + lines[0][box:], *later_lines]).decode()
     except UnicodeDecodeError as error:
-        raise InvalidContent("the task is not UTF-8", fix="Save the file as UTF-8.") from error
+        raise InvalidContent(
+            f"the task in line {task.line} of {document.path} is not UTF-8",
+            fix=f"Save {document.path} as UTF-8.",
+        ) from error
 
 
-def _shift_line(line: bytes, was: int, now: int) -> bytes:
-    """Return a line at another indentation; a line that had too little gets just enough."""
-    words = line.lstrip(b" \t")
-    columns = max(0, _columns(line[: len(line) - len(words)]) - was)
-    return b" " * (now + columns if words or columns else 0) + words
+def _shift_line(line: bytes, old: int, new: int) -> bytes:
+    """Return a line with its indentation changed from `old` to `new` columns, and at least `new`."""
+    text = line.lstrip(b" \t")
+    columns = max(0, _count_columns(line[: len(line) - len(text)]) - old)
+    return b" " * (new + columns if text or columns else 0) + text
 
 
-def _columns(text: bytes) -> int:
-    return len(text.expandtabs(_TAB))
+def _count_columns(text: bytes) -> int:
+    return len(text.expandtabs(_TAB_WIDTH))
 
 
-def check_tasks(old: Document, taken: Task | None, new: Document, edit: Edit) -> None:
-    """Compare the tasks that an edit did not take out or put in, and what it put in with what it wrote.
-
-    Raises StructureChanged.
-    """
-    name = edit.answer.get("task")
-    put = resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.answer else None
-    before, gone = _split_tasks(old, taken)
-    after, there = _split_tasks(new, put)
-    written = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
+def check_tasks(old: Document, removed: Task | None, new: Document, edit: Edit) -> None:
+    """Raise StructureChanged if an edit changed other tasks, or if its new task does not have its text."""
+    name = edit.result.get("task")
+    added = resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.result else None
+    old_others, old_tasks = _split_tasks(old, removed)
+    new_others, new_tasks = _split_tasks(new, added)
+    inserted = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
     if (
-        before != after
-        or (taken and put and gone != there)
-        or (put and new.data[put.start : put.end].strip(BLANK) != written)
+        old_others != new_others
+        or (removed and added and old_tasks != new_tasks)
+        or (added and new.data[added.start : added.end].strip(BLANK) != inserted)
     ):
         raise StructureChanged(
             f"this edit would also change other tasks of {old.path}",
-            fix="Close every code fence and comment in the list, or rewrite it with update_content.",
+            fix="Close every code fence and comment in the list, or rewrite the list with update_content.",
         )
 
 
 def _split_tasks(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
-    """Return what all tasks say but one and those below it; and what that one and those below it say."""
+    """Return the contents of all other tasks, and those of a task with its sub-tasks."""
     inside: list[object] = []
     outside: list[object] = []
     for item in document.all_tasks:
         is_inside = task is not None and task.start <= item.start < task.end
-        words = (item.title, item.is_done, [(field.name, field.value) for field in item.fields])
-        (inside if is_inside else outside).append(words)
+        content = (item.title, item.is_done, [(field.name, field.value) for field in item.fields])
+        (inside if is_inside else outside).append(content)
     return outside, inside

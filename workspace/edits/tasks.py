@@ -1,14 +1,8 @@
-"""add_task: a further checkbox in a section, or below another task.
+"""Operations that add, complete, reopen, remove, update and move tasks.
 
-complete_task: the box ticked, the day and a note written below it.
-
-reopen_task: the box unticked, and its day of completion taken out.
-
-remove_task: a task taken out, with all that stands below it.
-
-update_task: the words of a task, and of the sub-items that say more of it.
-
-move_task: a task put elsewhere in its document, with all that stands below it.
+`complete_task` checks the box, and writes the date and a note below it. `reopen_task` clears the box, and
+removes the date. `update_task` changes the title and the fields. `remove_task` and `move_task` include the
+sub-items of the task.
 """
 
 from __future__ import annotations
@@ -21,18 +15,18 @@ from workspace.document.splices import Edit, Splice, StructureChanged, Style, ap
 from workspace.edits.content import InvalidContent, check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_text import (
-    TaskPlace,
+    TaskPosition,
     add_fields,
-    build_task_answer,
+    build_task_result,
     check_field_value,
-    check_own_lines,
+    check_separate_line,
     check_task_title,
     check_tasks,
     cut_task,
-    find_place_before,
-    find_place_in,
+    find_position_before,
+    find_position_in,
     format_task_lines,
-    read_own_marker,
+    read_task_marker,
     remove_fields,
     replace_field,
 )
@@ -46,12 +40,12 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 TASKS = "tasks"
-_SHOWN = 5
+_MAX_CANDIDATES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddTask(DocumentOperation):
-    """Adds an open task after the last one of a section (of a task: a sub-task), or before another."""
+    """The addition of an open task at the end of a section or below a task, or before another task."""
 
     name: ClassVar[str] = "add_task"
     names_task: ClassVar[bool | None] = None
@@ -67,41 +61,41 @@ class AddTask(DocumentOperation):
     def edit(self, document: Document, style: Style) -> Edit:
         """Return the edit. Raises InvalidTitle, SectionNotFound, TaskNotFound, InvalidAddress."""
         title = check_task_title(self.title)
-        given = (("Criteria", self.criteria), ("Assignee", self.assignee))
-        fields = [(name, text) for name, value in given if (text := check_field_value(name, value or ""))]
+        values = (("Criteria", self.criteria), ("Assignee", self.assignee))
+        fields = [(name, text) for name, value in values if (text := check_field_value(name, value or ""))]
         try:
-            place = find_place_in(document, self.slug, self.before)
+            position = find_position_in(document, self.slug, self.before)
         except SectionNotFound as error:
             raise _task_section_not_found(document, error) from error
-        splice = place.splice(document, lambda marker, below: _lines(marker, below, title, fields))
-        return Edit((splice,), place.answer, f"Add task {place.address} to {self.file}")
+        splice = position.splice(document, lambda marker, prefix: _format_task(marker, prefix, title, fields))
+        return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         check_tasks(document, None, changed, edit)
         return changed, edit
 
 
 def _task_section_not_found(document: Document, error: SectionNotFound) -> SectionNotFound:
-    """Return the error of a wrong section with those proposed that hold tasks, `tasks` before all others."""
+    """Return the error for an unknown section, with the sections that have tasks; `tasks` comes first."""
     known = [item.key for item in document.sections if item.key == TASKS or document.tasks(item)]
     known.sort(key=lambda key: key != TASKS)
     if not known:
         return SectionNotFound(
-            f"{error.message}, and no section of it has tasks",
+            f"{error.message}, and none of its sections has tasks",
             fix="Add a section 'Tasks' with add_section, then send the call again with slug 'tasks'.",
             **error.details,
         )
-    near = [key for key in error.details.get("candidates", ()) if key not in known]
+    other_keys = [key for key in error.details.get("candidates", ()) if key not in known]
     return SectionNotFound(
         error.message,
         fix=f"Did you mean '{known[0]}'?",
-        **{**error.details, "candidates": [*known[:_SHOWN], *near][:_SHOWN]},
+        **{**error.details, "candidates": [*known[:_MAX_CANDIDATES], *other_keys][:_MAX_CANDIDATES]},
     )
 
 
-def _lines(marker: bytes, prefix: bytes, title: str, fields: Sequence[tuple[str, str]]) -> str:
+def _format_task(marker: bytes, prefix: bytes, title: str, fields: Sequence[tuple[str, str]]) -> str:
     return "\n".join(
         [f"{marker.decode()}[ ] {title}", *(f"{prefix.decode()}{name}: {value}" for name, value in fields)]
     )
@@ -109,7 +103,7 @@ def _lines(marker: bytes, prefix: bytes, title: str, fields: Sequence[tuple[str,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteTask(DocumentOperation):
-    """Ticks a task. One that is ticked already stays as it is, but for a note that it does not have yet."""
+    """The completion of a task. A completed task only gets the note, if it does not have it yet."""
 
     name: ClassVar[str] = "complete_task"
 
@@ -118,7 +112,7 @@ class CompleteTask(DocumentOperation):
     note: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where nothing would change.
+        """Return the edit; without splices if nothing changes.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
@@ -134,18 +128,18 @@ class CompleteTask(DocumentOperation):
             added.append(("Note", note))
         if added:
             splices.append(add_fields(document, task, added))
-        answer: dict[str, object] = {"completed": True, "slug": address}
+        result: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
-            answer["already_completed"] = True
-        below = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
-        waiting = [format_task_address(section, item) for item in below if not item.is_done]
-        hints = (f"sub-tasks are still open: {', '.join(waiting[:5])}",) if waiting else ()
-        return Edit(tuple(splices), answer, f"Complete {address} of {self.file}", hints)
+            result["already_completed"] = True
+        sub_tasks = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
+        open_tasks = [format_task_address(section, item) for item in sub_tasks if not item.is_done]
+        hints = (f"sub-tasks are still open: {', '.join(open_tasks[:5])}",) if open_tasks else ()
+        return Edit(tuple(splices), result, f"Complete {address} of {self.file}", hints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReopenTask(DocumentOperation):
-    """Unticks a task and removes its `Completed:` line; notes stay. An open one stays as it is."""
+    """The reopening of a task, without its `Completed:` line; notes are preserved."""
 
     name: ClassVar[str] = "reopen_task"
 
@@ -153,24 +147,26 @@ class ReopenTask(DocumentOperation):
     slug: str
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where the task is open.
+        """Return the edit; without splices if the task is open.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
         address = format_task_address(section, task)
-        answer: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
+        result: dict[str, object] = {"reopened": True, "status": "active", "slug": address}
         if not task.is_done:
-            answer["already_open"] = True
-            return Edit((), answer, f"Reopen {address} of {self.file}")
+            result["already_open"] = True
+            return Edit((), result, f"Reopen {address} of {self.file}")
         splices = (Splice(task.box, task.box + 1, b" "), *remove_fields(document, task, "completed"))
-        hints = ("its note stays, and was written when the task was completed",) if task.field("note") else ()
-        return Edit(splices, answer, f"Reopen {address} of {self.file}", hints)
+        hints = (
+            ("the task keeps its note, which was written at its completion",) if task.field("note") else ()
+        )
+        return Edit(splices, result, f"Reopen {address} of {self.file}", hints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveTask(DocumentOperation):
-    """Removes a task with its sub-tasks and sub-items. The numbers of an ordered list stay as they are."""
+    """The removal of a task with its sub-tasks and fields. The numbers of an ordered list do not change."""
 
     name: ClassVar[str] = "remove_task"
     names_task: ClassVar[bool | None] = True
@@ -179,19 +175,19 @@ class RemoveTask(DocumentOperation):
     slug: str
 
     def list_overwritten(self, document: Document) -> Sequence[Section]:
-        """Return the section that the task stands in."""
+        """Return the section of the task."""
         return (resolve_task(document, self.slug)[0],)
 
     def edit(self, document: Document, style: Style) -> Edit:
         """Return the edit. Raises SectionNotFound, TaskNotFound, InvalidAddress."""
         section, task = resolve_task(document, self.slug)
-        check_own_lines(document, section, task)
-        answer = build_task_answer(section, task)
-        summary = f"Remove task {answer['task']} from {self.file}"
-        return Edit((cut_task(document, task),), {**answer, "removed": "task"}, summary)
+        check_separate_line(document, section, task)
+        result = build_task_result(section, task)
+        summary = f"Remove task {result['task']} from {self.file}"
+        return Edit((cut_task(document, task),), {**result, "removed": "task"}, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit
@@ -199,9 +195,9 @@ class RemoveTask(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateTask(DocumentOperation):
-    """Changes a task's title, criteria, note or assignee; an empty text removes that sub-item.
+    """The update of a task's title, criteria, note or assignee; an empty text removes the field.
 
-    The box, sub-tasks and all other sub-items stay as they are.
+    The box, the sub-tasks and the other sub-items do not change.
     """
 
     name: ClassVar[str] = "update_task"
@@ -216,26 +212,26 @@ class UpdateTask(DocumentOperation):
     assignee: str | None = None
 
     def list_overwritten(self, document: Document) -> Sequence[Section]:
-        """Return the task's section, if words of the task go: its title, or a sub-item that is there."""
+        """Return the task's section if the operation replaces the title or an existing field."""
         section, task = resolve_task(document, self.slug)
-        replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
-        return (section,) if self.title is not None or replaced else ()
+        has_replaced = any(value is not None and task.field(name.lower()) for name, value in self._fields())
+        return (section,) if self.title is not None or has_replaced else ()
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where it says that already.
+        """Return the edit; without splices if nothing changes.
 
         Raises InvalidTitle, InvalidContent, TaskNotFound.
         """
         section, task = resolve_task(document, self.slug)
-        given = [(name, value) for name, value in self._fields() if value is not None]
-        if self.title is None and not given:
+        values = [(name, value) for name, value in self._fields() if value is not None]
+        if self.title is None and not values:
             raise InvalidContent(
                 "'title', 'criteria', 'note' and 'assignee' are all missing",
-                fix="Give what is to change; an empty text removes a sub-item.",
+                fix="Set at least one of them; an empty text removes a field.",
             )
-        splices = self._titled(document, task)
+        splices = self._replace_title(document, task)
         added: list[tuple[str, str]] = []
-        for name, value in given:
+        for name, value in values:
             text = check_field_value(name, value)
             if not text:
                 splices += remove_fields(document, task, name.lower())
@@ -245,20 +241,20 @@ class UpdateTask(DocumentOperation):
                 splices += replace_field(document, task, name.lower(), text)
         if added:
             splices.append(add_fields(document, task, added))
-        answer = build_task_answer(section, task)
-        return Edit(tuple(splices), answer, f"Update task {answer['task']} of {self.file}")
+        result = build_task_result(section, task)
+        return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         if edit.splices:
-            _, task = resolve_task(changed, str(edit.answer["task"]))
-            given = [(name.lower(), value) for name, value in self._fields() if value is not None]
-            if any((task.field(name) or "") != check_field_value(name, value) for name, value in given) or (
+            _, task = resolve_task(changed, str(edit.result["task"]))
+            values = [(name.lower(), value) for name, value in self._fields() if value is not None]
+            if any((task.field(name) or "") != check_field_value(name, value) for name, value in values) or (
                 self.title is not None and task.title != to_plain_text(check_task_title(self.title))
             ):
                 raise StructureChanged(
-                    f"after this edit '{edit.answer['task']}' of {document.path} would not read as was asked",
+                    f"after this edit '{edit.result['task']}' of {document.path} would not have the new text",
                     fix="Write plain words, without Markdown that begins a block.",
                 )
         return changed, edit
@@ -266,21 +262,21 @@ class UpdateTask(DocumentOperation):
     def _fields(self) -> tuple[tuple[str, str | None], ...]:
         return ("Criteria", self.criteria), ("Assignee", self.assignee), ("Note", self.note)
 
-    def _titled(self, document: Document, task: Task) -> list[Splice]:
+    def _replace_title(self, document: Document, task: Task) -> list[Splice]:
         if self.title is None:
             return []
         title = check_task_title(self.title)
-        words = document.text(task.title_start, task.title_end)
-        if " ".join(words.split()) == " ".join(title.split()):
+        old_title = document.text(task.title_start, task.title_end)
+        if " ".join(old_title.split()) == " ".join(title.split()):
             return []
         return [Splice(task.title_start, task.title_end, title.encode())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveTask(DocumentOperation):
-    """Moves a task to the end of another section's (or below another task), or before a task.
+    """The move of a task to the end of a section or below another task, or before a task.
 
-    It goes with its sub-tasks and sub-items, in the indentation and with the marker of its new place.
+    The task moves with its sub-tasks and fields, and gets the indentation and the marker of its new siblings.
     """
 
     name: ClassVar[str] = "move_task"
@@ -294,71 +290,76 @@ class MoveTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, style: Style) -> Edit:
-        """Return the edit; none where it stands there.
+        """Return the edit; without splices if the task is already there.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
         section, task = resolve_task(document, self.slug)
-        place = self._place(document, task)
-        here = find_place_before(document, section, task)
+        position = self._find_position(document, task)
+        current = find_position_before(document, section, task)
         summary = f"Move task {format_task_address(section, task)} of {self.file}"
-        if place[:2] == here[:2] and place.place - here.place in (0, 1):
-            return Edit((), build_task_answer(section, task), summary)
-        check_own_lines(document, section, task)
-        taken = cut_task(document, task)
-        removal = Edit((taken,), {}, summary)
-        rest = apply_edit(document, removal)
-        check_tasks(document, task, rest, removal)
-        place = _after_removal(document, rest, task, place)
-        splice = place.splice(
-            rest, lambda marker, _: format_task_lines(document, task, marker), read_own_marker(document, task)
+        if position[:2] == current[:2] and position.sibling_index - current.sibling_index in (0, 1):
+            return Edit((), build_task_result(section, task), summary)
+        check_separate_line(document, section, task)
+        cut = cut_task(document, task)
+        removal = Edit((cut,), {}, summary)
+        remaining = apply_edit(document, removal)
+        check_tasks(document, task, remaining, removal)
+        position = _map_position(document, remaining, task, position)
+        splice = position.splice(
+            remaining,
+            lambda marker, _: format_task_lines(document, task, marker),
+            read_task_marker(document, task),
         )
-        summary += f" to {place.address}"
-        return Edit(_compose_splices(taken, splice), place.answer, summary)
+        summary += f" to {position.address}"
+        return Edit(_compose_splices(cut, splice), position.result, summary)
 
     def revise(self, document: Document, style: Style) -> tuple[Document, Edit]:
-        """Return the document as the edit leaves it. Raises what `edit` does, and StructureChanged."""
+        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
         changed, edit = DocumentOperation.revise(self, document, style)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
         return changed, edit
 
-    def _place(self, document: Document, task: Task) -> TaskPlace:
-        """Return where it is to go, as the document stands now."""
+    def _find_position(self, document: Document, task: Task) -> TaskPosition:
+        """Return the target position in the current document."""
         if not self.to_slug and not self.before:
             raise InvalidAddress(
                 "'to_slug' and 'before' are both missing",
-                fix="Give 'to_slug', a section or task that it goes to the end of, or 'before', a task.",
+                fix="Set 'to_slug' to a section or task to move the task to its end, or 'before' to a task.",
             )
         if self.to_slug:
-            place = find_place_in(document, self.to_slug, self.before)
+            position = find_position_in(document, self.to_slug, self.before)
         else:
-            owner, beside = resolve_task(document, self.before or "")
-            place = find_place_before(document, owner, beside)
-        if place.parent is not None and task.start <= place.parent.start < task.end:
+            section, sibling = resolve_task(document, self.before or "")
+            position = find_position_before(document, section, sibling)
+        if position.parent is not None and task.start <= position.parent.start < task.end:
             raise InvalidAddress(
-                f"'{self.slug}' cannot be moved below itself", fix="Name a place outside of it."
+                f"'{self.slug}' cannot be moved below itself",
+                fix=f"Choose a target outside '{self.slug}'.",
             )
-        return place
+        return position
 
 
-def _after_removal(document: Document, rest: Document, task: Task, place: TaskPlace) -> TaskPlace:
-    """Return a place of a document as it is once the task is taken out."""
+def _map_position(
+    document: Document, remaining: Document, task: Task, position: TaskPosition
+) -> TaskPosition:
+    """Return a position in the document that remains after the removal of a task."""
     others = [item for item in document.all_tasks if not task.start <= item.start < task.end]
-    twins = {item.start: twin for item, twin in zip(others, rest.all_tasks, strict=True)}
-    before = sum(item.start in twins for item in place.beside[: place.place])
-    return TaskPlace(
-        # Only a preamble without a title may be gone with its task, and it comes first.
-        rest.sections[place.section.position - len(document.sections)],
-        twins[place.parent.start] if place.parent else None,
-        tuple(twins[item.start] for item in place.beside if item.start in twins),
-        before,
+    mapped = {item.start: match for item, match in zip(others, remaining.all_tasks, strict=True)}
+    index = sum(item.start in mapped for item in position.siblings[: position.sibling_index])
+    return TaskPosition(
+        # Only a preamble without a title can disappear with its task, and it comes first.
+        remaining.sections[position.section.position - len(document.sections)],
+        mapped[position.parent.start] if position.parent else None,
+        tuple(mapped[item.start] for item in position.siblings if item.start in mapped),
+        index,
     )
 
 
-def _compose_splices(taken: Splice, put: Splice) -> tuple[Splice, ...]:
+def _compose_splices(cut: Splice, paste: Splice) -> tuple[Splice, ...]:
     """Return a removal and an insertion as splices of the original text."""
-    if put.start == taken.start:
-        return (Splice(taken.start, taken.end, put.replacement),)
-    later = taken.end - taken.start if put.start > taken.start else 0
-    return taken, Splice(put.start + later, put.end + later, put.replacement)
+    if paste.start == cut.start:
+        return (Splice(cut.start, cut.end, paste.replacement),)
+    shift = cut.end - cut.start if paste.start > cut.start else 0
+    return cut, Splice(paste.start + shift, paste.end + shift, paste.replacement)

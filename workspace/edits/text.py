@@ -421,7 +421,7 @@ class RewriteText(DocumentOperation):
         if not text and section is None:
             raise InvalidContent("nothing is left of the document", fix="Remove the document instead.")
         splice = _splice(document, section, text, is_whole=is_whole)
-        return Edit((splice,), answer, f"Edit {where}", is_front_matter=section is None)
+        return Edit((splice,), answer, f"Edit {where}", may_change_front_matter=section is None)
 
 
 def read_editable_text(document: Document, section: Section | None) -> str:

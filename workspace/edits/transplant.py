@@ -19,7 +19,7 @@ from workspace.document.heading_text import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, update_labels
-from workspace.links.survival import OffsetMap, PreservedSpan
+from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
 from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
 from workspace.markdown.outline import would_absorb_headings
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits.section_place import SectionPlace
-    from workspace.links.survival import PreservedSpan
+    from workspace.edits.section_place import TargetPosition
+    from workspace.links.offset_map import PreservedSpan
     from workspace.markdown.attribute_lists import AnchorForm
 
 
@@ -185,7 +185,7 @@ def plan_addresses(document: Document, moved: Sequence[Section], taken: set[str]
     own = {item.address for item in moved}.union(*names)
     free = UniqueNames("-", 1, taken | own)
     renamed = {
-        name: free.give(name)
+        name: free.make_unique(name)
         for name in dict.fromkeys(name for found in names for name in found if name in taken)
     }
     addresses: dict[int, str] = {}
@@ -199,7 +199,7 @@ def plan_addresses(document: Document, moved: Sequence[Section], taken: set[str]
         if not follows and item.address not in taken:
             addresses[item.position] = item.address
         else:
-            addresses[item.position] = free.give(item.slug if now is None else f"{now}/{item.slug}")
+            addresses[item.position] = free.make_unique(item.slug if now is None else f"{now}/{item.slug}")
     return AddressPlan(addresses, renamed)
 
 
@@ -217,7 +217,7 @@ class MovedSection(NamedTuple):
     source: Document
     target: Document
     section: Section
-    survival: OffsetMap
+    offset_map: OffsetMap
     pinned: tuple[str, ...]
     linked: tuple[str, ...]
 
@@ -236,7 +236,7 @@ def move_section(
     source: Document,
     section: Section,
     target: Document,
-    place: SectionPlace,
+    place: TargetPosition,
     forms: tuple[AnchorForm, AnchorForm],
     rules: LinkRules,
 ) -> MovedSection:
@@ -249,7 +249,7 @@ def move_section(
     return _Move(source, section, target, place, forms, rules).run()
 
 
-def is_in_place(source: Document, section: Section, target: Document, place: SectionPlace) -> bool:
+def is_in_place(source: Document, section: Section, target: Document, place: TargetPosition) -> bool:
     """Return True if a section stands at the place already; its level may differ."""
     return target is source and place.offset in (section.start, section.tree_end)
 
@@ -260,7 +260,7 @@ class _Move:
         source: Document,
         section: Section,
         target: Document,
-        place: SectionPlace,
+        place: TargetPosition,
         forms: tuple[AnchorForm, AnchorForm],
         rules: LinkRules,
     ) -> None:
@@ -357,7 +357,7 @@ class _Move:
                 anchor=self.pins.get(item.position),
                 form=self.forms[1],
                 names=self.landing.renamed,
-                within=self.words.get(item.position, ()),
+                title_splices=self.words.get(item.position, ()),
             )
         return splices
 
@@ -415,10 +415,10 @@ class _Move:
         }
         documents = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
-        survival = OffsetMap(draft.pieces, renamed, documents, tuple(copies))
+        offset_map = OffsetMap(draft.pieces, renamed, documents, tuple(copies))
         parent = self.place.parent
         above = None if landed[0].parent is None else draft.target.sections[landed[0].parent]
-        expected = survival.place(target.path, parent.heading_start) if parent else None
+        expected = offset_map.place(target.path, parent.heading_start) if parent else None
         if expected != ((target.path, above.heading_start) if above else None):
             raise self._misread(self.section)
         ids = {item.position for item in self.moved}
@@ -426,7 +426,7 @@ class _Move:
             f"{(target if position in ids else source).path}#{name}"
             for position, name in sorted(self.pins.items())
         )
-        return MovedSection(draft.source, draft.target, landed[0], survival, pinned, self.labels.linked)
+        return MovedSection(draft.source, draft.target, landed[0], offset_map, pinned, self.labels.linked)
 
     def _misread(self, section: Section) -> StructureChanged:
         return StructureChanged(

@@ -12,7 +12,7 @@ from workspace.edits.undo_text import NOTHING, PreservedLines, RevertedText, rev
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.history.moves import SectionPosition
-from workspace.links.survival import OffsetMap, PreservedSpan
+from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
-    from workspace.links.survival import Offset
+    from workspace.links.offset_map import Offset
     from workspace.snapshot.overlay import Overlay
 
 _COMMITS = 5
@@ -107,17 +107,19 @@ class CommitUndo:
         renames = Renames(
             self._git, old, new, lambda path: path not in others and self._config.is_document(path)
         )
-        come, gone = dict(renames.come), dict(renames.gone)
+        added, removed = dict(renames.added), dict(renames.removed)
         moved = _ordered(_pairs(renames))
         for path, now in moved.items():
-            del gone[path], come[now]
-        for path, blob in come.items():
+            del removed[path], added[now]
+        for path, blob in added.items():
             yield _Change(None, path, None, self._git.blob(blob))
         for path, now in moved.items():
-            yield _Change(path, now, self._git.blob(renames.gone[path]), self._git.blob(renames.come[now]))
+            yield _Change(
+                path, now, self._git.blob(renames.removed[path]), self._git.blob(renames.added[now])
+            )
         for path, (before, after) in renames.changed.items():
             yield _Change(path, path, self._git.blob(before), self._git.blob(after))
-        for path, blob in gone.items():
+        for path, blob in removed.items():
             yield _Change(path, None, self._git.blob(blob), None)
 
     def _take_back(self, change: _Change) -> None:
@@ -260,8 +262,8 @@ class CommitUndo:
 def _pairs(renames: Renames) -> dict[str, str]:
     """Return the old paths of moved documents with the new ones; two that claim one path are excluded."""
     found: dict[str, str] = {}  # by the new path
-    for path in renames.gone:
-        now = renames.of(path)
+    for path in renames.removed:
+        now = renames.find_new_path(path)
         if now is not None:
             found.setdefault(now, path)
     return {path: now for now, path in found.items()}

@@ -24,7 +24,7 @@ from workspace.edits.undo_rows import (
     read_units,
     revert_row,
 )
-from workspace.links.survival import PreservedSpan
+from workspace.links.offset_map import PreservedSpan
 from workspace.markdown.lines import BLANK, Lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from workspace.document.sections import Section
     from workspace.edits.undo_rows import Id
-    from workspace.links.survival import Offset
+    from workspace.links.offset_map import Offset
 
 # A heading has another level, and an anchor, where it was moved to.
 _MARKS = b" \t#>"

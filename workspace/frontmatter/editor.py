@@ -1,6 +1,6 @@
-"""Set keys of front matter: what differs is spliced, and the result is read again.
+"""Set keys of front matter by splices, and parse the result again to verify it.
 
-Every other key, comment and blank line stays byte for byte.
+Every other key, comment and blank line keeps its bytes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workspace.frontmatter.lines import FrontMatterLayout, OwnLines
-from workspace.frontmatter.reader import InvalidFrontMatter, are_same, get_loader, read
+from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed, get_loader, read
 from workspace.frontmatter.writer import add_comment, write_pair
 from workspace.markdown.lines import LINE_END, detect_line_ending
 
@@ -20,101 +20,105 @@ if TYPE_CHECKING:
     from workspace.frontmatter.nested import Splice
 
 REMOVED: Final = object()
-"""In place of a value: the key goes."""
+"""The value that removes a key in `set_keys`."""
 
 
 class _Key(NamedTuple):
-    """A top-level key: its lines and value, which are the last where it stands there twice."""
+    """A top-level key with its lines and value. Of a repeated key, these are the last ones."""
 
-    own: OwnLines
+    lines: OwnLines
     value: yaml.Node
     is_repeated: bool
 
 
-def set_keys(source: str, values: Mapping[str, object], ending: str, *, is_whole: bool = False) -> str:
-    """Return front matter with keys set, or taken out where the value is REMOVED; new ones come at the end.
+def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_values: bool = False) -> str:
+    """Return front matter with keys set, or removed if the value is REMOVED. New keys are added at the end.
 
-    Within a list or mapping only what differs is written anew, unless `is_whole`. A comment behind a value of
-    one line stays.
-    Raises InvalidFrontMatter where the source is not a block of `key: value` lines, where another key would
-    change, and, unless `is_whole`, where a key that is to change stands there twice.
+    In a list or mapping only the changed items are rewritten, unless `rewrite_values`. A comment after a
+    value of one line is preserved.
+    Raises InvalidFrontMatter if the source is not a block of `key: value` lines, or another key would change.
+    Without `rewrite_values` it is also raised if a changed key is repeated.
     """
     before = read(source)
     layout = FrontMatterLayout(source)
-    keys = _keys(layout)
+    keys = _find_keys(layout)
     splices: list[Splice] = []
     added = ""
-    wanted = dict(before)
+    expected = dict(before)
     for key, value in values.items():
-        found = keys.get(key)
-        if found is not None and found.is_repeated and not is_whole:
+        old = keys.get(key)
+        if old is not None and old.is_repeated and not rewrite_values:
             raise InvalidFrontMatter(
-                "a key that is to change stands in the front matter twice",
-                fix="Leave one of the two by hand.",
-                line=found.own.first + 2,
+                f"the front matter has the key '{key}' more than once (line {old.lines.first + 2})",
+                fix=f"Remove all but one of the lines of '{key}' by hand.",
+                line=old.lines.first + 2,
             )
-        wanted.pop(key, None)
+        expected.pop(key, None)
         if value is not REMOVED:
-            wanted[key] = value
-        if found is None:
+            expected[key] = value
+        if old is None:
             added += "" if value is REMOVED else write_pair(key, value)
             continue
-        inside = None if is_whole else _inside(layout, before, key, value, found)
-        splices += [_rewrite(layout, key, value, found.own)] if inside is None else inside
-    return _check(_apply_splices(source, splices, added, ending), wanted, next(iter(values), ""))
+        nested = None if rewrite_values else _diff_value(layout, before, key, value, old)
+        splices += [_rewrite(layout, key, value, old.lines)] if nested is None else nested
+    return _verify(_apply_splices(source, splices, added, ending), expected, next(iter(values), ""))
 
 
-def _inside(
-    layout: FrontMatterLayout, before: Mapping[str, object], key: str, value: object, found: _Key
+def _diff_value(
+    layout: FrontMatterLayout, before: Mapping[str, object], key: str, value: object, old: _Key
 ) -> list[Splice] | None:
-    """Return the splices within a list or mapping; None where its key is to be written anew."""
-    known = before[key]
-    if not isinstance(known, (dict, list)) or type(known) is not type(value):
+    """Return the splices within a list or mapping, or None if the full key must be rewritten."""
+    old_value = before[key]
+    if not isinstance(old_value, (dict, list)) or type(old_value) is not type(value):
         return None
-    from workspace.frontmatter.nested import NotInPlace, diff_nested
+    from workspace.frontmatter.nested import NeedsRewrite, diff_nested
 
     try:
-        splices = diff_nested(layout, found.value, known, value, found.own.end)
-        written = read(_apply_splices(layout.source, splices, "", "\n"))
-    except (NotInPlace, InvalidFrontMatter):
+        splices = diff_nested(layout, old.value, old_value, value, old.lines.end)
+        result = read(_apply_splices(layout.source, splices, "", "\n"))
+    except (NeedsRewrite, InvalidFrontMatter):
         return None
-    return splices if are_same(dict(written), {**before, key: value}) else None
+    return splices if are_equal_typed(dict(result), {**before, key: value}) else None
 
 
-def _rewrite(layout: FrontMatterLayout, key: str, value: object, own: OwnLines) -> Splice:
-    """Return the splice of the lines of a key that is written anew."""
+def _rewrite(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
+    """Return the splice that rewrites the lines of a key."""
     text = "" if value is REMOVED else write_pair(key, value)
-    return layout.starts[own.first], layout.starts[own.end], add_comment(text, own.comment)
+    return layout.starts[lines.first], layout.starts[lines.end], add_comment(text, lines.comment)
 
 
 def _apply_splices(source: str, splices: Sequence[Splice], added: str, ending: str) -> str:
-    """Return the source with splices, whose lines end in LF, and with lines added at its end."""
+    """Return the source with splices applied, and with lines added at its end.
+
+    LF in splices and added lines becomes `ending`.
+    """
     parts: list[str] = []
     position = 0
     for start, end, text in sorted(splices):
         parts += (source[position:start], LINE_END.sub(lambda _: ending, text))
         position = end
-    written = "".join(parts) + source[position:]
-    if added and written and not written.endswith(("\n", "\r")):
-        written += detect_line_ending(written.encode()).decode()
-    return written + LINE_END.sub(lambda _: ending, added)
+    result = "".join(parts) + source[position:]
+    if added and result and not result.endswith(("\n", "\r")):
+        result += detect_line_ending(result.encode()).decode()
+    return result + LINE_END.sub(lambda _: ending, added)
 
 
-def _check(written: str, wanted: Mapping[str, object], key: str) -> str:
+def _verify(source: str, expected: Mapping[str, object], key: str) -> str:
+    """Return the front matter; raise InvalidFrontMatter if it does not hold the expected values."""
     try:
-        is_right = are_same(dict(read(written)), dict(wanted))
+        is_correct = are_equal_typed(dict(read(source)), dict(expected))
     except InvalidFrontMatter:
-        is_right = False
-    if not is_right:
+        is_correct = False
+    if not is_correct:
         raise InvalidFrontMatter(
             f"'{key}' cannot be replaced without changing other front matter",
-            fix="Edit the block by hand: a key stands there twice, or another value refers to this one.",
+            fix=f"Edit the block by hand: a key is repeated, or another value refers to '{key}'.",
         )
-    return written
+    return source
 
 
-def _keys(layout: FrontMatterLayout) -> dict[str, _Key]:
-    """Find the top-level keys. Raises InvalidFrontMatter for a mapping in braces, or none."""
+def _find_keys(layout: FrontMatterLayout) -> dict[str, _Key]:
+    """Return the top-level keys. Raises InvalidFrontMatter for a mapping in braces, or for another value."""
     import yaml
 
     node = yaml.compose(layout.source, get_loader())
@@ -124,24 +128,24 @@ def _keys(layout: FrontMatterLayout) -> dict[str, _Key]:
         raise InvalidFrontMatter(
             "the front matter is not a block of `key: value` lines", fix="Write one key a line."
         )
-    found: dict[str, _Key] = {}
+    keys: dict[str, _Key] = {}
     starts = [name.start_mark.line for name, _ in node.value]
-    for (name, value), following in zip(node.value, [*starts[1:], len(layout.lines)], strict=True):
-        key = _name(name)
+    for (name, value), next_line in zip(node.value, [*starts[1:], len(layout.lines)], strict=True):
+        key = _read_key(name)
         start, end = name.start_mark, name.end_mark
-        own = layout.own_lines(start.line, start.index, end.index, value, following)
-        found[key] = _Key(own, value, key in found)
-    return found
+        lines = layout.own_lines(start.line, start.index, end.index, value, next_line)
+        keys[key] = _Key(lines, value, key in keys)
+    return keys
 
 
-def _name(node: yaml.Node) -> str:
-    """Return a key as `read` does: `true` and `2024` are text there."""
+def _read_key(node: yaml.Node) -> str:
+    """Return a key as text, like `read`: `true` and `2024` become strings."""
     import yaml
 
-    words = str(node.value)
+    text = str(node.value)
     if node.tag == "tag:yaml.org,2002:str":
-        return words
+        return text
     try:
-        return str(yaml.load(words, get_loader()))
+        return str(yaml.load(text, get_loader()))
     except (yaml.YAMLError, ValueError):
-        return words
+        return text

@@ -1,4 +1,4 @@
-"""Find the lines of a key, or of an item, and of its value."""
+"""The lines of a key or of an item, with its value."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 if TYPE_CHECKING:
     from yaml import Node
 
-# YAML 1.1 §5.4: what ends a line.
+# A line with its ending (YAML 1.1 §5.4).
 _LINE = re.compile("[^\n\r\x85\u2028\u2029]*(?:\r\n|[\n\r\x85\u2028\u2029]|$)")
-# Matched behind a key or dash, where what it holds in quotes is no alias.
+# Matched after the key or dash, so that a `*` in a quoted key is not read as an alias.
 _ALIAS_COMMENT = re.compile(r"[^*]*\*\S+[ \t]+(#.*)")
 
 
 class OwnLines(NamedTuple):
-    """The lines [first, end) of a key or item with its value; the comment behind a value of one line."""
+    """The lines [first, end) of a key or item with its value, and the comment after a value of one line."""
 
     first: int
     end: int
@@ -24,52 +24,52 @@ class OwnLines(NamedTuple):
 
 
 class FrontMatterLayout:
-    """Front matter, its lines as YAML counts them, and the character at which each begins."""
+    """Front matter, its lines as YAML counts them, and the character at which each line begins."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.lines = [text for text in _LINE.findall(source) if text]
         self.starts = [0, *accumulate(map(len, self.lines))]
 
-    def own_lines(self, first: int, begin: int, behind: int, value: Node, following: int) -> OwnLines:
-        """Return the lines of what begins on line `first`, at character `begin`, before line `following`.
+    def own_lines(self, first: int, start: int, key_end: int, value: Node, next_line: int) -> OwnLines:
+        """Return the lines of the entry that begins on line `first`, at character `start`.
 
-        Its key or dash ends at character `behind`.
+        Its key or dash ends at character `key_end`. The next entry begins on line `next_line`.
         """
         end, comment = value.end_mark.line, ""
-        if value.start_mark.index < begin:
-            # An alias stands for the value itself, which is elsewhere.
-            end = following
-            found = _ALIAS_COMMENT.match(self.lines[first], max(0, behind - self.starts[first]))
-            comment = found[1].strip() if found else ""
+        if value.start_mark.index < start:
+            # The node of an alias is the anchored value, which is at an earlier position.
+            end = next_line
+            match = _ALIAS_COMMENT.match(self.lines[first], max(0, key_end - self.starts[first]))
+            comment = match[1].strip() if match else ""
         elif end == first:
-            rest = self.lines[end][value.end_mark.column :].strip()
-            comment = rest if rest.startswith("#") else ""
+            trailing = self.lines[end][value.end_mark.column :].strip()
+            comment = trailing if trailing.startswith("#") else ""
             end += 1
         elif value.end_mark.column > 0:
             end += 1
-        # A block value ends where the next key begins; comments and blank lines above that are not its own.
-        # In a literal text, which is indented, `#` begins no comment.
-        is_literal = getattr(_last(value), "style", None) in ("|", ">")
-        margin = " " * (begin - self.starts[first] + 1) if is_literal else ""
-        end = min(end, following)
-        while end - 1 > first and _is_outside(self.lines[end - 1], margin):
+        # A block value ends at the next key, without the comments and blank lines before that key.
+        # In an indented literal text, `#` does not begin a comment.
+        is_literal = getattr(_last_value(value), "style", None) in ("|", ">")
+        margin = " " * (start - self.starts[first] + 1) if is_literal else ""
+        end = min(end, next_line)
+        while end - 1 > first and _is_blank_or_comment(self.lines[end - 1], margin):
             end -= 1
         return OwnLines(first, end, comment)
 
 
-def _last(node: Any) -> Node:
-    """Return the value that stands last in a block; an alias, which stands elsewhere, is none."""
+def _last_value(node: Any) -> Node:
+    """Return the innermost last value of a block, without following an alias."""
     while isinstance(node.value, list) and node.value and not node.flow_style:
         item = node.value[-1]
-        following = item[1] if isinstance(item, tuple) else item
-        if not node.start_mark.index <= following.start_mark.index <= node.end_mark.index:
+        value = item[1] if isinstance(item, tuple) else item
+        if not node.start_mark.index <= value.start_mark.index <= node.end_mark.index:
             break
-        node = following
+        node = value
     return cast("Node", node)
 
 
-def _is_outside(line: str, margin: str) -> bool:
+def _is_blank_or_comment(line: str, margin: str) -> bool:
     """Return True if a line is blank, or a comment that does not begin with `margin`."""
     stripped = line.strip()
     return not stripped or (stripped.startswith("#") and not (margin and line.startswith(margin)))

@@ -1,6 +1,6 @@
-"""Change a list or mapping inside: what does not differ keeps its bytes, comments and quotes.
+"""Change a list or mapping in place: equal items keep their bytes, comments and quotes.
 
-PyYAML's nodes say where each item stands. An item that cannot be changed in its place is written anew.
+PyYAML's nodes give the position of each item. An item that cannot be changed in place is rewritten.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from workspace.frontmatter.reader import are_same
+from workspace.frontmatter.reader import are_equal_typed
 from workspace.frontmatter.writer import add_comment, indent, write_inline, write_item, write_pair
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from workspace.frontmatter.lines import FrontMatterLayout
 
 Splice = tuple[int, int, str]
-"""The characters [start, end) of front matter, and what replaces them, its lines ending in LF."""
+"""The characters [start, end) of front matter, and their replacement, whose lines end in LF."""
 
 
-class NotInPlace(Exception):
-    """A value can only be written anew, with the key or the dash before it."""
+class NeedsRewrite(Exception):
+    """An error: a value cannot be changed in place, so its key or item must be rewritten."""
 
 
 class _Entry(NamedTuple):
-    """An item of a list, or a pair of a mapping, whose value has the lines before `last_line`."""
+    """An item of a list, or a pair of a mapping. The lines of its value end before `last_line`."""
 
     start: int
     end: int
@@ -37,118 +37,116 @@ class _Entry(NamedTuple):
     comment: str = ""
 
 
-def diff_nested(
-    layout: FrontMatterLayout, node: Node, known: object, value: object, end: int
-) -> list[Splice]:
-    """Return the splices that make a list or mapping `known`, whose lines end before `end`, another one.
+def diff_nested(layout: FrontMatterLayout, node: Node, old: object, value: object, end: int) -> list[Splice]:
+    """Return the splices that change the list or mapping `old` to `value`.
 
-    Raises NotInPlace.
+    The lines of its node end before line `end`. Raises NeedsRewrite.
     """
     import yaml
 
-    # Keys that `<<` brings stand elsewhere, and `1` and `true` are one key: the node may be of another value.
-    if not isinstance(node, yaml.MappingNode if isinstance(known, dict) else yaml.SequenceNode):
-        raise NotInPlace
-    holder = cast("CollectionNode", node)
-    collection = _Flow(layout, holder, end) if holder.flow_style else _Block(layout, holder, end)
-    return collection.changed(known, value)
+    # The node may not match the value: `<<` merges keys from elsewhere, and `1` and `true` are one key.
+    if not isinstance(node, yaml.MappingNode if isinstance(old, dict) else yaml.SequenceNode):
+        raise NeedsRewrite
+    parent = cast("CollectionNode", node)
+    collection = _Flow(layout, parent, end) if parent.flow_style else _Block(layout, parent, end)
+    return collection.diff(old, value)
 
 
 class _Collection:
-    """A list or mapping in the source: finds its entries, and splices them."""
+    """A list or mapping in the source, and the splices of its entries."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         self.layout, self.node, self.end = layout, node, end
         self.entries: list[_Entry] = []
 
-    def changed(self, known: Any, value: Any) -> list[Splice]:
-        """Return the splices that make a value of the known one."""
-        if len(known) != len(self.entries):  # `<<` brings keys from elsewhere, and of two keys one counts
-            raise NotInPlace
-        if not (value or self.node.flow_style):  # nothing in a block is null
-            raise NotInPlace
-        return self._mapping(known, value) if isinstance(known, dict) else self._list(known, value)
+    def diff(self, old: Any, new: Any) -> list[Splice]:
+        """Return the splices that change the old value to the new one."""
+        if len(old) != len(self.entries):  # keys are merged by `<<`, or repeated
+            raise NeedsRewrite
+        if not (new or self.node.flow_style):  # an empty block would be read as null
+            raise NeedsRewrite
+        return self._diff_mapping(old, new) if isinstance(old, dict) else self._diff_list(old, new)
 
-    def _mapping(self, known: dict[Any, Any], value: dict[Any, Any]) -> list[Splice]:
-        gone = [place for place, key in enumerate(known) if key not in value]
-        splices = self.removed(gone)
-        for entry, (key, before) in zip(self.entries, known.items(), strict=True):
-            if key in value:
-                splices += self._set(entry, before, value[key], (key, value[key]))
-        added = [(key, item) for key, item in value.items() if key not in known]
-        return splices + self.added(len(known), added)
+    def _diff_mapping(self, old: dict[Any, Any], new: dict[Any, Any]) -> list[Splice]:
+        splices = self.remove([index for index, key in enumerate(old) if key not in new])
+        for entry, (key, value) in zip(self.entries, old.items(), strict=True):
+            if key in new:
+                splices += self._diff_entry(entry, value, new[key], (key, new[key]))
+        added = [(key, value) for key, value in new.items() if key not in old]
+        return splices + self.insert(len(old), added)
 
-    def _list(self, known: list[Any], value: list[Any]) -> list[Splice]:
-        shortest = min(len(known), len(value))
-        same = [are_same(one, other) for one, other in zip(known, value, strict=False)]
-        first = same.index(False) if False in same else shortest
-        last = 0
-        while last < shortest - first and are_same(known[-1 - last], value[-1 - last]):
-            last += 1
-        end, stop = len(known) - last, len(value) - last
+    def _diff_list(self, old: list[Any], new: list[Any]) -> list[Splice]:
+        shorter = min(len(old), len(new))
+        equal = [are_equal_typed(left, right) for left, right in zip(old, new, strict=False)]
+        prefix = equal.index(False) if False in equal else shorter
+        suffix = 0
+        while suffix < shorter - prefix and are_equal_typed(old[-1 - suffix], new[-1 - suffix]):
+            suffix += 1
+        old_end, new_end = len(old) - suffix, len(new) - suffix
         splices: list[Splice] = []
-        for place in range(first, min(end, stop)):
-            splices += self._set(self.entries[place], known[place], value[place], (value[place],))
-        splices += self.removed(range(stop, end))
-        return splices + self.added(end, [(item,) for item in value[end:stop]])
+        for index in range(prefix, min(old_end, new_end)):
+            splices += self._diff_entry(self.entries[index], old[index], new[index], (new[index],))
+        splices += self.remove(range(new_end, old_end))
+        return splices + self.insert(old_end, [(item,) for item in new[old_end:new_end]])
 
-    def _set(self, entry: _Entry, known: object, value: object, whole: tuple[Any, ...]) -> list[Splice]:
-        if are_same(known, value):
+    def _diff_entry(self, entry: _Entry, old: object, new: object, item: tuple[Any, ...]) -> list[Splice]:
+        """Return the splices that change one entry; `item` is the new entry, (value,) or (key, value)."""
+        if are_equal_typed(old, new):
             return []
         try:
             if entry.value.start_mark.index < entry.start:  # an alias
-                raise NotInPlace
-            if isinstance(known, (dict, list)) and type(known) is type(value):
-                return diff_nested(self.layout, entry.value, known, value, entry.last_line)
-            return [self.replaced(entry.value, value)]
-        except NotInPlace:
-            return [self.rewritten(entry, whole)]
+                raise NeedsRewrite
+            if isinstance(old, (dict, list)) and type(old) is type(new):
+                return diff_nested(self.layout, entry.value, old, new, entry.last_line)
+            return [self.replace_value(entry.value, new)]
+        except NeedsRewrite:
+            return [self.rewrite(entry, item)]
 
-    def replaced(self, node: Node, value: object) -> Splice:
-        """Return the splice of a value that stands on its line. Raises NotInPlace."""
+    def replace_value(self, node: Node, value: object) -> Splice:
+        """Return the splice of a value on its line. Raises NeedsRewrite."""
         start, end, style = node.start_mark.index, node.end_mark.index, getattr(node, "style", None)
-        is_open = style in ("|", ">") or start == end
+        is_block = style in ("|", ">") or start == end
         if (
-            is_open
+            is_block
             or self.layout.source[start] in "&!"
             or not (self.node.flow_style or _is_scalar(node, value))
         ):
-            raise NotInPlace
+            raise NeedsRewrite
         return start, end, write_inline(value, style or None)
 
-    def rewritten(self, entry: _Entry, whole: tuple[Any, ...]) -> Splice:
-        """Return the splice of an entry that is written anew: (value,), or (key, value)."""
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+        """Return the splice that rewrites an entry as (value,) or (key, value)."""
         raise NotImplementedError
 
-    def removed(self, places: Sequence[int]) -> list[Splice]:
-        """Return the splices that take entries out. Raises NotInPlace."""
+    def remove(self, indexes: Sequence[int]) -> list[Splice]:
+        """Return the splices that remove entries. Raises NeedsRewrite."""
         raise NotImplementedError
 
-    def added(self, place: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
-        """Return the splices that add entries before the one of a place."""
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+        """Return the splices that insert entries before the entry at `index`."""
         raise NotImplementedError
 
 
 class _Flow(_Collection):
-    """One in brackets or braces."""
+    """A list or mapping in brackets or braces."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)
         for item in node.value:
             nodes = item if isinstance(item, tuple) else (item,)
-            stop = max(one.end_mark.index for one in nodes)
-            self.entries.append(_Entry(nodes[0].start_mark.index, stop, nodes[-1]))
-        places = [node.start_mark.index, *(place for one in self.entries for place in one[:2])]
-        if any(one > other for one, other in pairwise([*places, node.end_mark.index])):
-            raise NotInPlace  # an alias
+            entry_end = max(part.end_mark.index for part in nodes)
+            self.entries.append(_Entry(nodes[0].start_mark.index, entry_end, nodes[-1]))
+        bounds = [node.start_mark.index, *(bound for entry in self.entries for bound in entry[:2])]
+        if any(left > right for left, right in pairwise([*bounds, node.end_mark.index])):
+            raise NeedsRewrite  # an alias
 
-    def rewritten(self, entry: _Entry, whole: tuple[Any, ...]) -> Splice:
-        return entry.start, entry.end, _inline(whole)
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+        return entry.start, entry.end, _write_flow_entry(item)
 
-    def removed(self, places: Sequence[int]) -> list[Splice]:
+    def remove(self, indexes: Sequence[int]) -> list[Splice]:
         splices: list[Splice] = []
-        for _, group in groupby(enumerate(places), lambda one: one[1] - one[0]):
-            run = [place for _, place in group]
+        for _, group in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
+            run = [index for _, index in group]
             start, end = self.entries[run[0]].start, self.entries[run[-1]].end
             if run[-1] + 1 < len(self.entries):
                 end = self.entries[run[-1] + 1].start
@@ -157,19 +155,19 @@ class _Flow(_Collection):
             splices.append((start, end, ""))
         return splices
 
-    def added(self, place: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
         if not items:
             return []
-        text = ", ".join(map(_inline, items))
+        text = ", ".join(map(_write_flow_entry, items))
         if not self.entries:
             start = self.node.start_mark.index + 1
             return [(start, start, text)]
-        at = self.entries[place - 1].end if place else self.entries[0].start
-        return [(at, at, f", {text}" if place else f"{text}, ")]
+        position = self.entries[index - 1].end if index else self.entries[0].start
+        return [(position, position, f", {text}" if index else f"{text}, ")]
 
 
 class _Block(_Collection):
-    """One whose entries begin on lines of their own; the first may stand behind the dash of what holds it."""
+    """A list or mapping with one entry a line; the first entry may follow the dash of the parent."""
 
     def __init__(self, layout: FrontMatterLayout, node: CollectionNode, end: int) -> None:
         super().__init__(layout, node, end)
@@ -177,54 +175,55 @@ class _Block(_Collection):
         is_mapping = node.value and isinstance(node.value[0], tuple)
         values = [item[1] if is_mapping else item for item in node.value]
         first = node.start_mark.line
-        lines = [key.start_mark.line for key, _ in node.value] if is_mapping else self._dashes(first, end)
-        if len(lines) != len(values) or any(one >= other for one, other in pairwise([*lines, end])):
-            raise NotInPlace
-        for line, item, value, following in zip(lines, node.value, values, [*lines[1:], end], strict=True):
+        lines = (
+            [key.start_mark.line for key, _ in node.value] if is_mapping else self._find_dashes(first, end)
+        )
+        if len(lines) != len(values) or any(line >= after for line, after in pairwise([*lines, end])):
+            raise NeedsRewrite
+        for line, item, value, next_line in zip(lines, node.value, values, [*lines[1:], end], strict=True):
             start = layout.starts[line] + self.column
-            behind = item[0].end_mark.index if isinstance(item, tuple) else start + 1
-            own = layout.own_lines(line, start, behind, value, following)
-            stop = layout.starts[own.end]
-            self.entries.append(_Entry(start, stop, value, own.end, own.comment))
+            key_end = item[0].end_mark.index if isinstance(item, tuple) else start + 1
+            own = layout.own_lines(line, start, key_end, value, next_line)
+            self.entries.append(_Entry(start, layout.starts[own.end], value, own.end, own.comment))
 
-    def _dashes(self, first: int, end: int) -> list[int]:
-        """Return the lines that begin an item."""
-        begins = re.compile(rf"[ ]{{{self.column}}}-(?=\s|$)")
-        return [first, *(line for line in range(first + 1, end) if begins.match(self.layout.lines[line]))]
+    def _find_dashes(self, first: int, end: int) -> list[int]:
+        """Return the lines that begin an item with a dash."""
+        dash = re.compile(rf"[ ]{{{self.column}}}-(?=\s|$)")
+        return [first, *(line for line in range(first + 1, end) if dash.match(self.layout.lines[line]))]
 
-    def rewritten(self, entry: _Entry, whole: tuple[Any, ...]) -> Splice:
-        text = write_pair(*whole) if len(whole) == 2 else write_item(*whole)
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+        text = write_pair(*item) if len(item) == 2 else write_item(*item)
         return entry.start, entry.end, indent(add_comment(text, entry.comment), self.column)
 
-    def removed(self, places: Sequence[int]) -> list[Splice]:
+    def remove(self, indexes: Sequence[int]) -> list[Splice]:
         splices: list[Splice] = []
-        for place in places:
-            entry = self.entries[place]
+        for index in indexes:
+            entry = self.entries[index]
             start, end = entry.start - self.column, entry.end
             if self.layout.source[start : entry.start].strip():
-                # The next one takes its place behind the dash.
-                if place + 1 == len(self.entries) or place + 1 in places:
-                    raise NotInPlace
-                start, end = entry.start, self.entries[place + 1].start
+                # The next entry moves to the line of the dash.
+                if index + 1 == len(self.entries) or index + 1 in indexes:
+                    raise NeedsRewrite
+                start, end = entry.start, self.entries[index + 1].start
                 if self.layout.source[entry.end : end].strip():
-                    raise NotInPlace
+                    raise NeedsRewrite
             splices.append((start, end, ""))
         return splices
 
-    def added(self, place: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
         texts = [write_pair(*item) if len(item) == 2 else write_item(*item) for item in items]
         margin = " " * self.column
-        text = "".join(indent(margin + one, self.column) for one in texts)
-        if not place:
-            at = self.entries[0].start
-            return [(at, at, text[self.column :] + margin)] if items else []
-        at = self.entries[place - 1].end
-        is_open = not self.layout.lines[self.entries[place - 1].last_line - 1].endswith(("\n", "\r"))
-        return [(at, at, "\n" * is_open + text)] if items else []
+        text = "".join(indent(margin + entry, self.column) for entry in texts)
+        if not index:
+            position = self.entries[0].start
+            return [(position, position, text[self.column :] + margin)] if items else []
+        position = self.entries[index - 1].end
+        needs_newline = not self.layout.lines[self.entries[index - 1].last_line - 1].endswith(("\n", "\r"))
+        return [(position, position, "\n" * needs_newline + text)] if items else []
 
 
-def _inline(whole: tuple[Any, ...]) -> str:
-    return write_inline(dict([whole]))[1:-1] if len(whole) == 2 else write_inline(*whole)
+def _write_flow_entry(item: tuple[Any, ...]) -> str:
+    return write_inline(dict([item]))[1:-1] if len(item) == 2 else write_inline(*item)
 
 
 def _is_scalar(node: Node, value: object) -> bool:

@@ -1,6 +1,6 @@
-"""Read front matter within limits, by PyYAML, whose parser is in C.
+"""Parse front matter with PyYAML, within limits.
 
-Values of front matter: what a caller's JSON means there, and whether two values are the same.
+Also convert JSON values of a call to front matter values, and compare values with their types.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
 
     import yaml
 
-# Longer front matter is not metadata but data; parsing it would let one document slow down every reader.
+# Parsing longer front matter would let one document slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
 
-# libyaml composes nested values by recursion in C, so a text made of brackets would overflow the stack.
+# libyaml composes nested values by recursion in C, so a text of brackets could overflow the stack.
 MAX_NESTING = 50
 
-# Python refuses to write out a number of thousands of digits.
+# Python refuses to convert numbers of thousands of digits to text.
 MAX_BITS = 256
 
-# More than fit into 64 KiB without aliases.
+# 64 KiB cannot hold as many values without aliases.
 MAX_VALUES = 100_000
 
-# What PyYAML raises for values that are right as syntax alone: `2024-13-45`, `!!int ""`, `!!bool maybe`,
-# `!!timestamp soon`, and numbers of thousands of digits.
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# PyYAML raises these errors for values that are valid only as syntax: `2024-13-45`, `!!int ""`,
+# `!!bool maybe`, `!!timestamp soon`, and numbers of thousands of digits.
+_VALUE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class InvalidFrontMatter(WorkspaceError):
-    """Front matter that is not a YAML mapping, where an edit needs one; `line` is where, if YAML says."""
+    """An error: front matter is not a YAML mapping. `line` is set if YAML reports the line."""
 
     code = "INVALID_FRONT_MATTER"
     line: int | None = None
 
 
 def format_value(value: object) -> str | None:
-    """Return a value as one line of text; None if it is empty, a structure, or not a finite number."""
+    """Return a value as one line of text; None for an empty value, boolean, structure or huge integer."""
     if value is None or isinstance(value, (dict, list, set, bool)):
         return None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
@@ -49,20 +49,22 @@ def format_value(value: object) -> str | None:
 
 
 def get_loader() -> type[yaml.SafeLoader]:
-    """Return the parser in C where there is one."""
+    """Return PyYAML's loader in C if it is installed, else the one in Python."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read(source: str) -> Mapping[str, object]:
-    """Return the mapping that front matter holds.
+    """Return the mapping in front matter.
 
-    Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or a bomb of nesting or aliases.
+    Raises InvalidFrontMatter if it is not YAML, not a mapping, over 64 KiB, or has too much nesting or too
+    many aliases.
     """
     if len(source) > MAX_FRONT_MATTER:
         raise InvalidFrontMatter(
-            "the front matter is over 64 KiB", fix="Move the data out of the front matter."
+            f"the front matter has {len(source):,} characters (limit {MAX_FRONT_MATTER:,})",
+            fix="Move the data out of the front matter.",
         )
     import yaml
 
@@ -71,11 +73,11 @@ def read(source: str) -> Mapping[str, object]:
         value = yaml.load(source, get_loader())
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
-    except (yaml.YAMLError, *_UNREADABLE) as error:
+    except (yaml.YAMLError, *_VALUE_ERRORS) as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" (line {mark.line + 2})" if mark else ""
+        location = f" (line {mark.line + 2})" if mark else ""
         invalid = InvalidFrontMatter(
-            f"the front matter is not valid YAML{place}", fix="Mend the block between the two `---` lines."
+            f"the front matter is not valid YAML{location}", fix="Fix the block between the two `---` lines."
         )
         invalid.line = mark.line + 2 if mark else None
         raise invalid from error
@@ -87,10 +89,10 @@ def read(source: str) -> Mapping[str, object]:
 
 
 def _check_size(source: str) -> None:
-    """Count how deep values are nested, and how many there are once aliases are written out.
+    """Raise InvalidFrontMatter if values are nested too deeply, or are too many after aliases are expanded.
 
-    An alias costs two bytes, and each may stand for a value full of others: without a count, comparing two
-    readings of a few lines would never end. Raises InvalidFrontMatter.
+    An alias needs two bytes, and can refer to a value with many other aliases. Without this limit, comparing
+    two values of a few lines could take unlimited time.
     """
     import yaml
 
@@ -104,7 +106,10 @@ def _check_size(source: str) -> None:
             open_values.append((event.anchor, size))
             size += 1
             if len(open_values) > MAX_NESTING:
-                raise InvalidFrontMatter("the front matter is nested too deeply", fix="Keep its values flat.")
+                raise InvalidFrontMatter(
+                    f"the front matter is nested too deeply (limit {MAX_NESTING} levels)",
+                    fix="Make the values of the front matter flat.",
+                )
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = open_values.pop()
             if anchor:
@@ -116,45 +121,45 @@ def _check_size(source: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
                 raise InvalidFrontMatter(
-                    "an alias in the front matter stands for nothing, or for what it stands in",
-                    fix="Write the value out.",
+                    f"the alias '*{event.anchor}' in the front matter refers to no earlier value",
+                    fix=f"Replace '*{event.anchor}' by its value.",
                 )
             size += sizes[event.anchor]
         if size > MAX_VALUES:
             raise InvalidFrontMatter(
-                f"the front matter has over {MAX_VALUES:,} values with its aliases written out",
-                fix="Keep its values flat, and write them without aliases.",
+                f"the front matter has too many values after its aliases are expanded (limit {MAX_VALUES:,})",
+                fix="Make the values of the front matter flat, and write them without aliases.",
             )
 
 
-_LONGEST_DATE = 100
+_MAX_DATE_LENGTH = 100
 
 
-def coerce_value(known: object, given: object) -> object:
-    """Return what a JSON value means in place of a known one.
+def coerce_value(old: object, new: object) -> object:
+    """Return a JSON value with the types of the value that it replaces.
 
-    JSON has neither dates nor keys other than text: text that reads as a date is one where a date stood, and
-    a key is the known one that is written so.
+    JSON has neither dates nor keys other than text. Text becomes a date if it reads as one and the old value
+    is a date. A key becomes the old key with the same text.
     """
-    if isinstance(given, str):
-        return _as_date(given) if isinstance(known, date) else given
-    if isinstance(given, list):
-        items = known if isinstance(known, list) else []
-        kept = next((item for item in items if isinstance(item, date)), None)
-        return [coerce_value(items[i] if i < len(items) else kept, item) for i, item in enumerate(given)]
-    if isinstance(given, dict):
-        before = known if isinstance(known, dict) else {}
-        names = {str(key): key for key in before}
+    if isinstance(new, str):
+        return _parse_date(new) if isinstance(old, date) else new
+    if isinstance(new, list):
+        items = old if isinstance(old, list) else []
+        any_date = next((item for item in items if isinstance(item, date)), None)
+        return [coerce_value(items[i] if i < len(items) else any_date, item) for i, item in enumerate(new)]
+    if isinstance(new, dict):
+        old_mapping = old if isinstance(old, dict) else {}
+        names = {str(key): key for key in old_mapping}
         return {
-            names.get(key, key): coerce_value(before.get(names.get(key, key)), value)
-            for key, value in given.items()
+            names.get(key, key): coerce_value(old_mapping.get(names.get(key, key)), value)
+            for key, value in new.items()
         }
-    return given
+    return new
 
 
-def _as_date(text: str) -> object:
-    """Return the date that a text is in YAML, else the text."""
-    if not text[:1].isdecimal() or len(text) > _LONGEST_DATE:
+def _parse_date(text: str) -> object:
+    """Return the date that YAML reads in a text, else the text."""
+    if not text[:1].isdecimal() or len(text) > _MAX_DATE_LENGTH:
         return text
     import yaml
 
@@ -167,16 +172,16 @@ def _as_date(text: str) -> object:
     return text
 
 
-def are_same(one: object, other: object) -> bool:
-    """Whether two values are equal and of one type, all the way down: `1`, `1.0` and `true` are not."""
-    if type(one) is not type(other):
+def are_equal_typed(left: object, right: object) -> bool:
+    """Return True if two values are equal and of equal types, also nested; `1`, `1.0` and `true` differ."""
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = {(type(key), key) for key in other}
-        return len(one) == len(other) and all(
-            (type(key), key) in keys and are_same(value, other[key]) for key, value in one.items()
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = {(type(key), key) for key in right}
+        return len(left) == len(right) and all(
+            (type(key), key) in keys and are_equal_typed(value, right[key]) for key, value in left.items()
         )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(are_same, one, other))
-    # A float that is no number is not equal to itself.
-    return one == other or (one != one and other != other)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(are_equal_typed, left, right))
+    # NaN is not equal to itself.
+    return left == right or (left != left and right != right)

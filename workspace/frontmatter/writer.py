@@ -1,4 +1,4 @@
-"""Write values as YAML, quoted where YAML asks for it."""
+"""Write values as YAML, with quotes where YAML requires them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ if TYPE_CHECKING:
 
 _WIDTH = 10**6
 
-# Line ends that only YAML knows as such, and what cannot be seen; not the joiners of emoji and of Persian.
-_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# Invisible characters and line ends that only YAML recognises; not the joiners of emoji and of Persian.
+_INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
-# A line that would end the front matter, indented though it is.
+# A line that would end the front matter although it is indented.
 _MARK = re.compile(r"\n[ ]*---|^[ ]*---[^\n]*\n")
 
 
 def write_pair(key: object, value: object) -> str:
-    """Return the lines of a key: below it a mapping or a list of structures, beside it a list of words."""
+    """Return the lines of a key: a mapping or nested list starts a new line, a flat list does not."""
     return _dump({key: value})
 
 
 def write_item(value: object) -> str:
-    """Return the lines of an item of a list."""
+    """Return the lines of a list item."""
     if not isinstance(value, (dict, list)) or not value or _is_flat(value):
         return f"- {write_inline(value)}\n"
     return f"- {indent(_dump(value), 2)}"
 
 
 def write_inline(value: object, quotes: str | None = None) -> str:
-    """Return a value on one line, as it can stand anywhere; `quotes` are those of the text before it."""
-    # A list in brackets is the only place where YAML writes any value on one line.
+    """Return a value on one line that is valid in every context; `quotes` are the quotes of the old text."""
+    # PyYAML writes every value on one line only in a list in brackets.
     return _dump([value], is_flow=True, quotes=quotes if isinstance(value, str) else None)[1:-2]
 
 
 def add_comment(text: str, comment: str) -> str:
-    """Return the lines of a key or item, with a comment behind the first."""
+    """Return the lines of a key or item, with a comment after the first line."""
     return text.replace("\n", f" {comment}\n", 1) if comment else text
 
 
 def indent(text: str, columns: int) -> str:
-    """Return lines of which all but the first are moved to the right."""
+    """Return lines with all but the first indented."""
     return re.sub(r"\n(?=[^\n])", "\n" + " " * columns, text)
 
 
@@ -69,22 +69,22 @@ def _dumper() -> type[yaml.SafeDumper]:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Writes each value out: one date that stands in two places is no anchor and alias."""
+        """A dumper without anchors and aliases, which PyYAML would write for a date used twice."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-        def represent_words(self, data: list[object]) -> yaml.Node:
+        def represent_flat_list(self, data: list[object]) -> yaml.Node:
             return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=_is_flat(data) or None)
 
         def represent_text(self, data: str) -> yaml.Node:
             style = None
-            if _UNSEEN.search(data) or _MARK.search(data):
+            if _INVISIBLE.search(data) or _MARK.search(data):
                 style = '"'
             elif "\n" in data:
                 style = "|" if data[:1].strip() and not self.default_flow_style else '"'
             return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
-    Dumper.add_representer(list, Dumper.represent_words)
+    Dumper.add_representer(list, Dumper.represent_flat_list)
     Dumper.add_representer(str, Dumper.represent_text)
     return Dumper

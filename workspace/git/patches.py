@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pygit2
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,6 +15,8 @@ def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, i
     different texts, some shared lines may not be found: Git bounds the time, and leaves out lines that repeat
     where most of those around them differ.
     """
+    import pygit2
+
     numbers: dict[bytes, int] = {}
     before, after = (
         b"".join(b"%d\n" % numbers.setdefault(line, len(numbers)) for line in side) for side in (old, new)

@@ -1,7 +1,7 @@
-"""Blame: the commit that wrote each line, through renames and moves (git-blame(1)).
+"""The commit that wrote each line, through renames and moves (git-blame(1)).
 
-The lines that a version shares with its parent are the parent's; of a merge, the first parent that has a line
-is asked for it. What is left was written by the commit.
+Lines that a version shares with its parent are attributed to the parent; in a merge, to the first parent that
+has them. The commit wrote the other lines.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from workspace.history.walk import HistoryPoint, HistoryStep, HistoryStepper
 
 _PROGRESS_INTERVAL = 500
-_PER_STEP = 3_000  # bytes whose lines are compared at the price of a commit that is looked at
-_KEPT = 4  # versions whose lines are remembered
+_BYTES_PER_STEP = 3_000  # compared bytes that cost as much as one scanned commit
+_CACHED_VERSIONS = 4  # whose lines are cached
 
 RequestedLines = dict[int, int]
-"""Lines of the text, each with the line that it was in a version."""
+"""The lines of the text by index, each with its index in a version."""
 
 
 class BlamedLine(NamedTuple):
     """A line of a text, with its ending, and its author.
 
-    `line` counts from 1 in the document as it is, `original_line` in the document at `path` in `commit`.
-    `is_boundary` says that the line may be older: `commit` is the oldest that could be looked at.
+    `line` counts from 1 in the current document, `original_line` in the document at `path` in `commit`.
+    `is_boundary` is True if the line may be older, because `commit` is the oldest scanned one.
     """
 
     line: int
@@ -46,88 +46,106 @@ class Blame:
     """The search for the authors of the lines of one text."""
 
     def __init__(self, graph: Graph, versions: Versions, steps: HistoryStepper) -> None:
-        self._graph, self._versions, self._steps = graph, versions, steps
-        self._waiting: list[tuple[int, int, HistoryPoint]] = []
-        self._asked: dict[HistoryPoint, RequestedLines] = {}
-        self._found: dict[int, BlamedLine] = {}
+        self._graph, self._versions, self._stepper = graph, versions, steps
+        self._queue: list[tuple[int, int, HistoryPoint]] = []
+        self._requested: dict[HistoryPoint, RequestedLines] = {}
+        self._blamed_lines: dict[int, BlamedLine] = {}
         self._count = 0
-        self._left = 0
-        self._split: dict[TextRange, Sequence[bytes]] = {}
+        self._remaining_work = 0
+        self._lines_of_version: dict[TextRange, Sequence[bytes]] = {}
         self._text: Sequence[bytes] = ()
-        self._first = 1
+        self._first_line = 1
 
     def annotate(
-        self, start: HistoryPoint, most: int, progress: Callable[[int, int, str], None] | None
+        self, start: HistoryPoint, max_commits: int, progress: Callable[[int, int, str], None] | None
     ) -> tuple[BlamedLine, ...]:
-        """Return each line of the text at a point. `most` limits the work, in commits scanned."""
-        self._text = self._lines(start.place)
-        self._first = self._versions.line(start.place)
-        self._ask(start, {line: line for line in range(len(self._text))})
-        self._left, due = most, _PROGRESS_INTERVAL
-        while self._waiting:
-            station = heappop(self._waiting)[2]
-            asked = self._asked.pop(station, None)
-            if asked is None:
-                continue
-            if self._left <= 0:
-                self._blame(station, asked, is_boundary=True)
-                continue
-            if not self._waiting:
-                station, passed = self._steps.skip_unchanged(station, min(self._left, _PROGRESS_INTERVAL))
-                self._left -= passed
-            step = self._steps.take(station)
-            self._left -= step.work
-            self._pass_on(station, asked, step)
-            if progress is not None and most - self._left >= due:
-                due += _PROGRESS_INTERVAL
-                progress(most - self._left, most, "Reading the history")
-        return tuple(self._found[line] for line in range(len(self._text)))
+        """Return each line of the text at a point with its commit.
 
-    def _pass_on(self, station: HistoryPoint, asked: RequestedLines, step: HistoryStep) -> None:
+        `max_commits` limits the number of scanned commits.
+        """
+        self._text = self._read_lines(start.place)
+        self._first_line = self._versions.line(start.place)
+        self._request(start, {line: line for line in range(len(self._text))})
+        self._remaining_work, next_report = max_commits, _PROGRESS_INTERVAL
+        while self._queue:
+            point = heappop(self._queue)[2]
+            requested = self._requested.pop(point, None)
+            if requested is None:
+                continue
+            if self._remaining_work <= 0:
+                self._attribute(point, requested, is_boundary=True)
+                continue
+            if not self._queue:
+                point, skipped = self._stepper.skip_unchanged(
+                    point, min(self._remaining_work, _PROGRESS_INTERVAL)
+                )
+                self._remaining_work -= skipped
+            step = self._stepper.step_back(point)
+            self._remaining_work -= step.work
+            self._attribute_to_parents(point, requested, step)
+            if progress is not None and max_commits - self._remaining_work >= next_report:
+                next_report += _PROGRESS_INTERVAL
+                progress(max_commits - self._remaining_work, max_commits, "Reading the history")
+        return tuple(self._blamed_lines[line] for line in range(len(self._text)))
+
+    def _attribute_to_parents(
+        self, point: HistoryPoint, requested: RequestedLines, step: HistoryStep
+    ) -> None:
         if step.before is None:
             if step.parents:
-                self._ask(step.parents[0], asked)
+                self._request(step.parents[0], requested)
             else:
-                self._blame(station, asked, is_boundary=bool(step.unread))
+                self._attribute(point, requested, is_boundary=bool(step.unread))
             return
         lines: Sequence[bytes] | None = None
         for parent in step.parents:
-            if not asked or not parent.place.is_there:
+            if not requested or not parent.place.exists:
                 continue
             if lines is None:
-                lines = self._lines(station.place)
-            twins = {new: old for old, new in pair_lines(self._lines(parent.place), lines)}
-            self._ask(parent, {line: twins[there] for line, there in asked.items() if there in twins})
-            asked = {line: there for line, there in asked.items() if there not in twins}
-        self._blame(station, asked, is_boundary=False)
+                lines = self._read_lines(point.place)
+            old_by_new = {new: old for old, new in pair_lines(self._read_lines(parent.place), lines)}
+            self._request(
+                parent,
+                {
+                    line: old_by_new[version_line]
+                    for line, version_line in requested.items()
+                    if version_line in old_by_new
+                },
+            )
+            requested = {
+                line: version_line
+                for line, version_line in requested.items()
+                if version_line not in old_by_new
+            }
+        self._attribute(point, requested, is_boundary=False)
 
-    def _ask(self, station: HistoryPoint, asked: RequestedLines) -> None:
-        if not asked:
+    def _request(self, point: HistoryPoint, requested: RequestedLines) -> None:
+        if not requested:
             return
-        if station in self._asked:
-            self._asked[station].update(asked)
+        if point in self._requested:
+            self._requested[point].update(requested)
             return
-        self._asked[station] = asked
+        self._requested[point] = requested
         self._count += 1
-        heappush(self._waiting, (-self._graph.time(station.commit), self._count, station))
+        heappush(self._queue, (-self._graph.time(point.commit), self._count, point))
 
-    def _blame(self, station: HistoryPoint, asked: RequestedLines, *, is_boundary: bool) -> None:
-        if not asked:
+    def _attribute(self, point: HistoryPoint, requested: RequestedLines, *, is_boundary: bool) -> None:
+        if not requested:
             return
-        commit, place = station
+        commit, place = point
         first = self._versions.line(place)
-        for here, there in asked.items():
-            text = self._text[here]
-            self._found[here] = BlamedLine(
-                self._first + here, text, commit, place.path, first + there, is_boundary
+        for line, version_line in requested.items():
+            text = self._text[line]
+            self._blamed_lines[line] = BlamedLine(
+                self._first_line + line, text, commit, place.path, first + version_line, is_boundary
             )
 
-    def _lines(self, place: TextRange) -> Sequence[bytes]:
-        """Return the lines of a version; those of a parent are read again when it is visited."""
-        if place not in self._split:
+    def _read_lines(self, place: TextRange) -> Sequence[bytes]:
+        """Return the lines of a version; those of a parent are read again on its visit."""
+        if place not in self._lines_of_version:
             text = self._versions.text(place) or b""
-            self._left -= len(text) // _PER_STEP
-            if len(self._split) >= _KEPT:
-                self._split.pop(next(iter(self._split)))
-            self._split[place] = split_lines(text)
-        return self._split[place]
+            self._remaining_work -= len(text) // _BYTES_PER_STEP
+            if len(self._lines_of_version) >= _CACHED_VERSIONS:
+                self._lines_of_version.pop(next(iter(self._lines_of_version)))
+            self._lines_of_version[place] = split_lines(text)
+        return self._lines_of_version[place]

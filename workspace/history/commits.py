@@ -1,7 +1,6 @@
 """Changes of a document or section by commit, and the description of a commit: author, time and client.
 
-The proposal of a commit without its own trailer is that of the merge on the first-parent history which
-brought the commit.
+A commit without a proposal trailer of its own gets the proposal of the first-parent merge that brought it.
 """
 
 from __future__ import annotations
@@ -27,15 +26,17 @@ KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
 
 @dataclass(frozen=True, slots=True)
 class CommitChange:
-    """The change that a commit made to the followed document or section.
+    """The change that a commit made to the tracked document or section.
 
-    `kind` is one of KINDS; `renamed` and `moved` may change its text, too. `path` and `fragment` are its
-    address after the commit, or the one that it had, if it was removed. `old_path` and `old_fragment` are
-    those in `parent`, None where it was not there. `before` and `after` are read from the repository
-    when they are asked for: None where there is nothing, or more than is read.
+    `kind` is one of KINDS; `renamed` and `moved` may also change the text. `path` and `fragment` are its
+    address after the commit, or before it if it was removed. `old_path` and `old_fragment` are those in
+    `parent`, None if it did not exist there.
+
+    `before` and `after` are read from the repository on access; None if there is no text, or if it is too
+    large.
     """
 
-    told: CommitInfo
+    info: CommitInfo
     parent: str | None
     kind: str
     old: TextRange
@@ -45,27 +46,27 @@ class CommitChange:
     @property
     def commit(self) -> str:
         """The commit's id."""
-        return self.told.commit
+        return self.info.commit
 
     @property
     def path(self) -> str:
         """The path after the commit."""
-        return (self.new if self.new.is_there else self.old).path
+        return (self.new if self.new.exists else self.old).path
 
     @property
     def fragment(self) -> str | None:
         """The section's key after the commit; None for a document."""
-        return (self.new if self.new.is_there else self.old).key
+        return (self.new if self.new.exists else self.old).key
 
     @property
     def old_path(self) -> str | None:
         """The path before the commit."""
-        return self.old.path if self.old.is_there else None
+        return self.old.path if self.old.exists else None
 
     @property
     def old_fragment(self) -> str | None:
         """The section's key before the commit."""
-        return self.old.key if self.old.is_there else None
+        return self.old.key if self.old.exists else None
 
     @property
     def before(self) -> bytes | None:
@@ -84,50 +85,50 @@ class CommitChange:
 
     @property
     def lines(self) -> tuple[int, int]:
-        """The lines of their documents, counted from 1, on which the texts before and after begin."""
+        """The lines on which the texts before and after begin in their documents, counted from 1."""
         return self.versions.line(self.old), self.versions.line(self.new)
 
     @property
     def author_name(self) -> str:
         """The author's name."""
-        return self.told.author_name
+        return self.info.author_name
 
     @property
     def author_email(self) -> str:
-        """The author's address."""
-        return self.told.author_email
+        """The author's email address."""
+        return self.info.author_email
 
     @property
     def time(self) -> datetime:
-        """When the author made it, in UTC."""
-        return self.told.time
+        """The time of authorship, in UTC."""
+        return self.info.time
 
     @property
     def subject(self) -> str:
         """The first line of the commit's message."""
-        return self.told.subject
+        return self.info.subject
 
     @property
     def client(self) -> str | None:
-        """The client that asked for it, from the commit's trailers."""
-        return self.told.client
+        """The client that requested the change, from the commit's trailers."""
+        return self.info.client
 
     @property
     def tool(self) -> str | None:
         """The tool that was called."""
-        return self.told.tool
+        return self.info.tool
 
     @property
     def proposal(self) -> str | None:
-        """The proposal that it came from."""
-        return self.told.proposal
+        """The proposal that the commit belongs to."""
+        return self.info.proposal
 
 
 def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_elsewhere: bool) -> str:
-    """Return the kind of change between two places of one thing, perhaps in different documents."""
-    if not new.is_there:
+    """Return the kind of change between two ranges of one text, perhaps in different documents."""
+    if not new.exists:
         return REMOVED
-    if not old.is_there:
+    if not old.exists:
         return CREATED
     if is_elsewhere:
         return MOVED
@@ -135,7 +136,7 @@ def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_el
         return CHANGED if old.path == new.path else RENAMED
     if _find_title(old, versions) != _find_title(new, versions):
         return RENAMED
-    # Where only the address differs, the section stands below another one, or that was renamed.
+    # If only the address differs, the section has another parent, or its parent was renamed.
     return CHANGED if old.key == new.key else MOVED
 
 
@@ -145,7 +146,7 @@ def _find_title(place: TextRange, versions: Versions) -> str | None:
     return section.title if section else None
 
 
-_LATEST = 253_402_300_799  # the last second of the year 9999, past which no date is written
+_MAX_TIME = 253_402_300_799  # the last second of the year 9999, the latest date that can be formatted
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +164,13 @@ class CommitInfo:
 
 
 def describe_commit(commit: Commit) -> CommitInfo:
-    """Return the description of a commit. Years outside 1970 to 9999 are shown as the nearest of these."""
+    """Return the description of a commit; years outside of 1970 to 9999 are replaced by the nearest one."""
     trailers = read_trailers(commit.message)
     return CommitInfo(
         commit=commit.id,
         author_name=commit.author.name,
         author_email=commit.author.email,
-        time=datetime.fromtimestamp(min(max(commit.author.time, 0), _LATEST), UTC),
+        time=datetime.fromtimestamp(min(max(commit.author.time, 0), _MAX_TIME), UTC),
         subject=commit.message.strip().partition("\n")[0].strip(),
         client=trailers.get("Docyard-Client"),
         tool=trailers.get("Docyard-Tool"),
@@ -178,22 +179,22 @@ def describe_commit(commit: Commit) -> CommitInfo:
 
 
 DISCUSSION = "docyard/discussion"
-"""Where what is said of proposals is kept (`workspace.proposals`): without it, there was none."""
+"""The branch of the events of proposals (`workspace.proposals`); without it there are no proposals."""
 
-_MOST = 20_000  # commits that are looked at; what came before them is not told
+_MAX_COMMITS = 20_000  # that are scanned; older commits are not attributed
 
 
 def attribute_to_proposals(
     changes: Sequence[CommitChange], git: GitReader, graph: Graph, tip: str
 ) -> tuple[CommitChange, ...]:
-    """Return the changes, found from a tip backward, each with the proposal that brought its commit."""
-    silent = {change.commit for change in changes if change.proposal is None}
-    if not silent or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
+    """Return the changes, each with the proposal of its commit; they were found backward from a tip."""
+    unattributed = {change.commit for change in changes if change.proposal is None}
+    if not unattributed or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
         return tuple(changes)
-    merges = _find_merges(graph, tip, silent)
-    said = {merge: describe_commit(git.commit(merge)).proposal for merge in {*merges.values()}}
+    merges = _find_merges(graph, tip, unattributed)
+    proposals = {merge: describe_commit(git.commit(merge)).proposal for merge in {*merges.values()}}
     return tuple(
-        replace(change, told=replace(change.told, proposal=said[merges[change.commit]]))
+        replace(change, info=replace(change.info, proposal=proposals[merges[change.commit]]))
         if change.commit in merges
         else change
         for change in changes
@@ -201,13 +202,16 @@ def attribute_to_proposals(
 
 
 def _find_merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
-    """Return the first merge on the first-parent history that had each commit; commits on it are left out."""
+    """Return the first merge on the first-parent history that brought each commit, by commit.
+
+    Commits that are on the first-parent history themselves are left out.
+    """
     since = min(graph.time(commit) for commit in wanted)
-    line = graph.first_parents(tip, most=_MOST, since=since)
-    seen = {node.id for node in line}
-    found: dict[str, str] = {}
-    for merge in reversed(line):
-        for node in graph.ancestors(merge.parents[1:], seen=seen, since=since, most=2 * _MOST):
+    first_parents = graph.first_parents(tip, most=_MAX_COMMITS, since=since)
+    seen = {node.id for node in first_parents}
+    merge_by_commit: dict[str, str] = {}
+    for merge in reversed(first_parents):
+        for node in graph.ancestors(merge.parents[1:], seen=seen, since=since, most=2 * _MAX_COMMITS):
             if node.id in wanted:
-                found[node.id] = merge.id
-    return found
+                merge_by_commit[node.id] = merge.id
+    return merge_by_commit

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_COMMITS = 1_000
-"""First parents that are looked back on."""
+"""The maximum number of first parents that are searched."""
 
-_LOOKED_INTO = 100  # other documents of one step
+_MAX_OTHER_DOCUMENTS = 100  # in one step
 
 
 class SectionPosition(NamedTuple):
-    """A location: a path, and a section of this version (None: the whole document)."""
+    """A location: a path, and a section of this version (None for the full document)."""
 
     path: str
     document: Document | None = None
@@ -44,47 +44,56 @@ class SectionPosition(NamedTuple):
 
 
 class Tracker:
-    """The tracking of locations from tree to tree. Versions are read once, at most `budget` bytes of them."""
+    """The tracking of locations from tree to tree.
+
+    Each version is read once, and all together up to `budget` bytes.
+    """
 
     def __init__(self, git: GitReader, is_document: Callable[[str], bool], budget: int) -> None:
         self._git, self._is_document = git, is_document
-        self._left = budget
+        self._remaining_bytes = budget
         self._documents: dict[tuple[str, str], Document | None] = {}
         self._entries: dict[tuple[str, str], str | None] = {}
 
-    def step(self, place: SectionPosition, old: str, new: str) -> SectionPosition | None:
+    def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
         """Return the location in the tree `new` of one in `old`; None if it is missing or ambiguous."""
-        later = self.blob(new, place.path)
-        if later is not None:
-            if place.section is None or later == self.blob(old, place.path):
-                return place
-            return self._within(place, place.path, later) or self._elsewhere(place, self._renames(old, new))
-        renames = self._renames(old, new)
-        path = renames.of(place.path)
+        new_blob = self.blob(new, position.path)
+        if new_blob is not None:
+            if position.section is None or new_blob == self.blob(old, position.path):
+                return position
+            return self._find_in_version(position, position.path, new_blob) or self._find_in_other_documents(
+                position, self._compare_trees(old, new)
+            )
+        renames = self._compare_trees(old, new)
+        path = renames.find_new_path(position.path)
         if path is None:
-            return self._elsewhere(place, renames)
-        if place.section is None:
+            return self._find_in_other_documents(position, renames)
+        if position.section is None:
             return SectionPosition(path)
-        return self._within(place, path, renames.come[path]) or self._elsewhere(place, renames)
+        return self._find_in_version(position, path, renames.added[path]) or self._find_in_other_documents(
+            position, renames
+        )
 
     def blob(self, tree: str, path: str) -> str | None:
-        """Return the blob at a path; folders that many trees share are read once."""
-        asked: list[tuple[str, str]] = []
-        at: str | None = tree
-        rest = path
-        while at is not None and rest:
-            if (at, rest) in self._entries:
-                at = self._entries[at, rest]
+        """Return the blob at a path; folders that several trees share are read once."""
+        visited: list[tuple[str, str]] = []
+        folder: str | None = tree
+        remaining_path = path
+        while folder is not None and remaining_path:
+            if (folder, remaining_path) in self._entries:
+                folder = self._entries[folder, remaining_path]
                 break
-            asked.append((at, rest))
-            name, slash, rest = rest.partition("/")
-            entry = self._git.entry(at, name) if name else None
-            at = entry.id if entry and (entry.is_tree if slash and rest else entry.is_blob) else None
-        self._entries.update(dict.fromkeys(asked, at))
-        return at
+            visited.append((folder, remaining_path))
+            name, slash, remaining_path = remaining_path.partition("/")
+            entry = self._git.entry(folder, name) if name else None
+            folder = (
+                entry.id if entry and (entry.is_tree if slash and remaining_path else entry.is_blob) else None
+            )
+        self._entries.update(dict.fromkeys(visited, folder))
+        return folder
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version of a document; None for one that may not be read, or beyond the budget."""
+        """Return a version of a document; None if it cannot be read, or if the budget is used up."""
         key = (path, blob)
         if key not in self._documents:
             self._documents[key] = self._read(path, blob)
@@ -93,8 +102,8 @@ class Tracker:
     def _read(self, path: str, blob: str) -> Document | None:
         from workspace.document.document import Document
 
-        self._left -= self._git.blob_size(blob)
-        if self._left < 0:
+        self._remaining_bytes -= self._git.blob_size(blob)
+        if self._remaining_bytes < 0:
             return None
         data = self._git.blob(blob)
         try:
@@ -103,46 +112,47 @@ class Tracker:
         except (NotADocument, LimitExceeded):
             return None
 
-    def _renames(self, old: str, new: str) -> Renames:
+    def _compare_trees(self, old: str, new: str) -> Renames:
         return Renames(self._git, old, new, self._is_document)
 
-    def _within(self, place: SectionPosition, path: str, blob: str) -> SectionPosition | None:
+    def _find_in_version(self, position: SectionPosition, path: str, blob: str) -> SectionPosition | None:
         """Return the same section in another version of its document."""
         document = self.document(path, blob)
-        if document is None or place.document is None or place.section is None:
+        if document is None or position.document is None or position.section is None:
             return None
-        section = SectionMatch(place.document, document, Evidence.TEXT).successor(place.section)
+        section = SectionMatch(position.document, document, Evidence.TEXT).successor(position.section)
         return SectionPosition(path, document, section) if section else None
 
-    def _elsewhere(self, place: SectionPosition, renames: Renames) -> SectionPosition | None:
+    def _find_in_other_documents(self, position: SectionPosition, renames: Renames) -> SectionPosition | None:
         """Return the same section in another document that differs between the same two trees."""
-        if place.document is None or place.section is None or place.section.is_preamble:
+        if position.document is None or position.section is None or position.section.is_preamble:
             return None
-        words = read_comparable_text(place.document, place.section)
-        if not words:
+        text = read_comparable_text(position.document, position.section)
+        if not text:
             return None
-        others = self._beside(renames, words)
-        found = find_moved_section(place.document, place.section, others, Evidence.TEXT)
+        others = self._changed_documents(renames, text)
+        found = find_moved_section(position.document, position.section, others, Evidence.TEXT)
         return SectionPosition(found[0].path, *found) if found else None
 
-    def _beside(self, renames: Renames, words: bytes) -> Iterator[tuple[Document | None, Document]]:
-        """Yield the other changed documents that hold these words, before and after."""
-        others = {**{path: (None, blob) for path, blob in renames.come.items()}, **renames.changed}
-        if len(others) > _LOOKED_INTO:
+    def _changed_documents(self, renames: Renames, text: bytes) -> Iterator[tuple[Document | None, Document]]:
+        """Yield the other changed documents that contain a text, before and after."""
+        others = {**{path: (None, blob) for path, blob in renames.added.items()}, **renames.changed}
+        if len(others) > _MAX_OTHER_DOCUMENTS:
             return
         for path, (before, after) in others.items():
-            if words in self._git.blob(after) and (document := self.document(path, after)) is not None:
+            if text in self._git.blob(after) and (document := self.document(path, after)) is not None:
                 yield (self.document(path, before) if before else None), document
 
 
-_READ = 1_500_000  # bytes of old documents that one answer may read
-_REMEMBERED = 1_000
+_MAX_BYTES_READ = 1_500_000  # of old documents, for one call
+_MAX_CACHED_MOVES = 1_000
 
 
 class Move(NamedTuple):
     """The current location of a moved document or section.
 
-    `fragment` is a section's key, None for a document; `commit` moved it last, None where no history tells.
+    `fragment` is a section's key, None for a document. `commit` is the commit that moved it last, None if
+    there is no history.
     """
 
     path: str
@@ -156,21 +166,21 @@ class Moves:
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
-        self._answers: LRUCache[tuple[str, str, str | None], Move | None] = LRUCache(_REMEMBERED)
+        self._cache: LRUCache[tuple[str, str, str | None], Move | None] = LRUCache(_MAX_CACHED_MOVES)
 
     @classmethod
     def of(cls, moved: Mapping[str, str]) -> Moves:
-        """Return moves by a list: for each old path of a document its current path."""
+        """Return moves by a list, which maps each old path of a document to its current path."""
         return _ListedMoves(moved)
 
     def find(self, tip: Snapshot, path: str, fragment: str | None = None) -> Move | None:
-        """Return the current location of an address that names nothing at a tip; None if it was not moved.
+        """Return the current location of an address that does not exist at a tip; None if it was not moved.
 
-        At most the last 1,000 commits are asked. What cannot be read of them tells nothing.
+        At most the last 1,000 commits are searched. Unreadable commits end the search.
         """
         if tip.commit is None:
             return None
-        return self._answers.get((tip.commit, path, fragment), self._search, tip, tip.commit, path, fragment)
+        return self._cache.get((tip.commit, path, fragment), self._search, tip, tip.commit, path, fragment)
 
     def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
         self._graph.look()
@@ -182,7 +192,7 @@ class Moves:
 
 
 class _ListedMoves(Moves):
-    """Moves of documents by a list; the addresses of sections within them stay."""
+    """Moves of documents by a list; addresses of sections within them are unchanged."""
 
     def __init__(self, moved: Mapping[str, str]) -> None:
         self._moved = moved
@@ -193,28 +203,38 @@ class _ListedMoves(Moves):
             return None
         if fragment is None:
             return Move(new, None, None)
-        section = _resolve(tip.document(new), fragment)
+        section = _find_section(tip.document(new), fragment)
         return Move(new, section.key, None) if section else None
 
 
 def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str, str]:
-    """Return the old paths of documents that the last commits renamed, with their paths at the tip."""
+    """Return the old paths of documents that the last commits renamed, with their paths at the tip.
+
+    `most` is the number of commits to search.
+    """
     if tip.commit is None:
         return {}
     states = Graph(tip.git).first_parents(tip.commit, most=most)
-    leads: dict[str, str] = {}  # where what stood at a path, before the commit looked at, is at the tip
+    current_paths: dict[str, str] = {}  # path before the scanned commit: path at the tip
     moved: dict[str, str] = {}
     for new, old in pairwise(states):
         try:
             renames = Renames(tip.git, old.tree, new.tree, tip.config.is_document)
-            found = {path: renames.of(path) for path in renames.gone}
+            found = {path: renames.find_new_path(path) for path in renames.removed}
         except DamagedRepository:
             break
-        leads |= {path: leads.get(later, later) if later else "" for path, later in found.items()}
+        current_paths |= {
+            path: current_paths.get(new_position, new_position) if new_position else ""
+            for path, new_position in found.items()
+        }
         for path in found:
-            moved.setdefault(path, leads[path])
-    here = tip.documents
-    return {path: new for path, new in sorted(moved.items()) if new in here and path not in here}
+            moved.setdefault(path, current_paths[path])
+    current_documents = tip.documents
+    return {
+        path: new
+        for path, new in sorted(moved.items())
+        if new in current_documents and path not in current_documents
+    }
 
 
 class _Search:
@@ -222,33 +242,33 @@ class _Search:
 
     def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[Node]) -> None:
         self._tip, self._states = tip, states
-        self._following = Tracker(git, tip.config.is_document, _READ)
+        self._tracker = Tracker(git, tip.config.is_document, _MAX_BYTES_READ)
 
     def find(self, path: str, fragment: str | None) -> Move | None:
-        origin = self._origin(path, fragment)
+        origin = self._find_origin(path, fragment)
         if origin is None:
             return None
         age, place = origin
-        # By an alias, or the slug of a heading, it may stand where it stood: the name alone is gone.
-        is_named_otherwise = age > 0 and fragment is not None and place.address != (path, fragment)
-        moved = self._states[age - 1].id if is_named_otherwise else None
-        for newer in range(age - 1, -1, -1):
-            later = self._following.step(place, self._states[newer + 1].tree, self._states[newer].tree)
-            if later is None:
+        # An alias or the slug of a heading may have named it: then it did not move, but lost that name.
+        lost_its_name = age > 0 and fragment is not None and place.address != (path, fragment)
+        moved = self._states[age - 1].id if lost_its_name else None
+        for index in range(age - 1, -1, -1):
+            new_position = self._tracker.step(place, self._states[index + 1].tree, self._states[index].tree)
+            if new_position is None:
                 return None
-            if later.address != place.address:
-                moved = self._states[newer].id
-            place = later
+            if new_position.address != place.address:
+                moved = self._states[index].id
+            place = new_position
         if moved is None or place.path not in self._tip.documents:
             return None
         return Move(*place.address, moved)
 
-    def _origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
-        """Return the newest state in which an address named something: its age, and the location."""
+    def _find_origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
+        """Return the newest state in which an address existed: its age, and the location."""
         newer: str | None = None
         for age, state in enumerate(self._states):
             try:
-                blob = self._following.blob(state.tree, path)
+                blob = self._tracker.blob(state.tree, path)
             except DamagedRepository:
                 return None
             if blob is None or blob == newer:
@@ -256,14 +276,14 @@ class _Search:
             newer = blob
             if fragment is None:
                 return age, SectionPosition(path)
-            document = self._following.document(path, blob)
-            section = _resolve(document, fragment) if document else None
+            document = self._tracker.document(path, blob)
+            section = _find_section(document, fragment) if document else None
             if section is not None:
                 return age, SectionPosition(path, document, section)
         return None
 
 
-def _resolve(document: Document, fragment: str) -> Section | None:
-    wanted = read_fragment(fragment)
-    named = find_sections_by_name(document, wanted.section) if wanted.task is None else ()
-    return document.section_by_key(fragment) or (named[0] if len(named) == 1 else None)
+def _find_section(document: Document, fragment: str) -> Section | None:
+    query = read_fragment(fragment)
+    matches = find_sections_by_name(document, query.section) if query.task is None else ()
+    return document.section_by_key(fragment) or (matches[0] if len(matches) == 1 else None)

@@ -1,11 +1,11 @@
 """The origin of a text range in a parent commit: same place, renamed, in another document, or none.
 
-A new document is the one that was removed if `renames` matches them. A section is matched backward, also in
-other documents of the commit.
+A new document has its origin in a removed one if `renames` matches them. A section is matched backward, also
+in other documents of the commit.
 
-An edit may add or remove a heading only by lines with the characters of headings, fences, quotes or HTML, or
-by ending a list or a block of HTML around one. Both end at a blank line before a line that is not indented
-(CommonMark 0.31 §5.2, §4.6), so only the lines from the edit to there are checked, without a parse.
+An edit can add or remove a heading only by lines with the characters of headings, fences, quotes or HTML, or
+by the end of a list or a block of HTML around one. Both end at a blank line before a line that is not
+indented (CommonMark 0.31 §5.2, §4.6). So only the lines from the edit to there are checked, without a parse.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.history.places import Versions
 
-# What may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone ends lines that are
-# not looked at one by one.
+# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone ends lines,
+# which are not checked one by one.
 _MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
-_REST = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
-_BLOCK = 1 << 12
+_BLOCK_END = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
+_CHUNK_BYTES = 1 << 12
 _BOM = b"\xef\xbb\xbf"
 
 
 class ByteEdit(NamedTuple):
-    """The difference of two versions without a change of headings: [first, last) became [first, end)."""
+    """An edit that changes no headings: [first, last) of one version became [first, end) of the other."""
 
     first: int
     last: int
@@ -45,75 +45,77 @@ class ByteEdit(NamedTuple):
     def map_range(self, start: int, stop: int) -> tuple[int, int] | None:
         """Return the range of a section at [start, stop) in the other version; None if it is uncertain.
 
-        An edit where a section stops is its own: a heading there would be next to the edit.
+        An edit at the end of a section belongs to it: a heading there would be next to the edit.
         """
-        move = self.end - self.last
+        shift = self.end - self.last
         if self.first > stop:
             return start, stop
         if self.last <= start:
-            return start + move, stop + move
-        return (start, stop + move) if self.first > start and self.last <= stop else None
+            return start + shift, stop + shift
+        return (start, stop + shift) if self.first > start and self.last <= stop else None
 
 
 def find_heading_free_edit(new: bytes, old: bytes) -> ByteEdit | None:
     """Return the edit from one version back to another; None if it may affect a heading."""
     first = measure_common_prefix(new, old)
-    # Looked at as whole lines: what a line means depends on how it begins.
+    # Full lines are compared, because the meaning of a line depends on its beginning.
     first = new.rfind(b"\n", 0, first) + 1
-    size = measure_common_suffix(new, old, first)
-    last, end = len(new) - size, len(old) - size
-    rest = _REST.search(new, last)
-    tail = rest.start() - last if rest else size
-    if _MARKS.search(new, first, last + tail) or _MARKS.search(old, first, end + tail):
+    suffix_size = measure_common_suffix(new, old, first)
+    last, end = len(new) - suffix_size, len(old) - suffix_size
+    block_end = _BLOCK_END.search(new, last)
+    tail_size = block_end.start() - last if block_end else suffix_size
+    if _MARKS.search(new, first, last + tail_size) or _MARKS.search(old, first, end + tail_size):
         return None
-    # Without a word above the first heading, the title would be the preamble.
-    is_above = not _has_words(new, 0, first) or new.removeprefix(_BOM).startswith(b"---")
-    if is_above and not (_has_words(new, first, last) and _has_words(old, first, end)):
+    # If no text precedes the first heading, the title is the preamble.
+    precedes_text = not _has_text(new, 0, first) or new.removeprefix(_BOM).startswith(b"---")
+    if precedes_text and not (_has_text(new, first, last) and _has_text(old, first, end)):
         return None
     return ByteEdit(first, last, end)
 
 
-def _has_words(text: bytes, first: int, last: int) -> bool:
+def _has_text(text: bytes, first: int, last: int) -> bool:
     return bool(text[first:last].removeprefix(_BOM).strip())
 
 
-def measure_common_prefix(one: bytes, other: bytes) -> int:
-    """Return how many bytes two texts begin with alike."""
-    most = min(len(one), len(other))
-    at = 0
-    while at < most and one[at : at + _BLOCK] == other[at : at + _BLOCK]:
-        at += _BLOCK
-    at = min(at, most)
-    pairs = map(ne, one[at : at + _BLOCK], other[at : at + _BLOCK])
-    return at + next(compress(count(), pairs), min(_BLOCK, most - at))
+def measure_common_prefix(left: bytes, right: bytes) -> int:
+    """Return the number of equal bytes at the beginning of two texts."""
+    shortest = min(len(left), len(right))
+    size = 0
+    while size < shortest and left[size : size + _CHUNK_BYTES] == right[size : size + _CHUNK_BYTES]:
+        size += _CHUNK_BYTES
+    size = min(size, shortest)
+    pairs = map(ne, left[size : size + _CHUNK_BYTES], right[size : size + _CHUNK_BYTES])
+    return size + next(compress(count(), pairs), min(_CHUNK_BYTES, shortest - size))
 
 
-def measure_common_suffix(one: bytes, other: bytes, prefix: int) -> int:
-    """Return how many bytes two texts end with alike, after a common prefix."""
-    most = min(len(one), len(other)) - prefix
-    at = 0
-    while at + _BLOCK <= most and _read_tail(one, at, _BLOCK) == _read_tail(other, at, _BLOCK):
-        at += _BLOCK
-    size = min(_BLOCK, most - at)
-    pairs = map(ne, reversed(_read_tail(one, at, size)), reversed(_read_tail(other, at, size)))
-    return at + next(compress(count(), pairs), size)
+def measure_common_suffix(left: bytes, right: bytes, prefix: int) -> int:
+    """Return the number of equal bytes at the end of two texts, after a common prefix."""
+    shortest = min(len(left), len(right)) - prefix
+    position = 0
+    while position + _CHUNK_BYTES <= shortest and _read_tail(left, position, _CHUNK_BYTES) == _read_tail(
+        right, position, _CHUNK_BYTES
+    ):
+        position += _CHUNK_BYTES
+    size = min(_CHUNK_BYTES, shortest - position)
+    pairs = map(ne, reversed(_read_tail(left, position, size)), reversed(_read_tail(right, position, size)))
+    return position + next(compress(count(), pairs), size)
 
 
-def _read_tail(text: bytes, at: int, size: int) -> bytes:
-    return text[len(text) - at - size : len(text) - at]
+def _read_tail(text: bytes, distance: int, size: int) -> bytes:
+    return text[len(text) - distance - size : len(text) - distance]
 
 
-_LOOKED_INTO = 100  # other documents of a commit
-_COMPARED = 4
-_PARSED = 40
-_PER_STEP = 256  # bytes that are parsed at the price of a step
-_RENAMES = 100
-_NAMED = 60  # characters of a slug that are looked for
+_MAX_OTHER_DOCUMENTS = 100  # in a commit
+_COMPARE_WORK = 4
+_PARSE_WORK = 40
+_BYTES_PER_STEP = 256  # parsed bytes that cost as much as one scanned commit
+_RENAMES_WORK = 100
+_MAX_SLUG_LENGTH = 60  # characters of a slug that are searched
 _WORD = re.compile("[A-Za-z0-9]+")
 
 
 class Origin(NamedTuple):
-    """A range in a parent, perhaps in another document; `work` is its cost, in commits scanned."""
+    """A range in a parent, perhaps in another document; `work` is its cost in scanned commits."""
 
     place: TextRange
     work: int
@@ -121,7 +123,7 @@ class Origin(NamedTuple):
 
 
 class Origins:
-    """The search for ranges in parents, for one walk. `is_document` selects the paths that count."""
+    """The search for ranges in parents, for one walk; `is_document` selects the paths of documents."""
 
     def __init__(self, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._versions = versions
@@ -129,148 +131,165 @@ class Origins:
         self._work = 0
         self._is_elsewhere = False
 
-    def find(self, place: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
-        """Return the range in a parent's tree of one in a tree; the parent has `blob` at its path."""
+    def find(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
+        """Return the range in a parent's tree of one in a tree; the parent has `blob` at the same path."""
         self._work, self._is_elsewhere = 0, False
-        found = self._found(place, tree, parent, blob)
-        return Origin(found, self._work, self._is_elsewhere)
+        origin = self._find_range(text_range, tree, parent, blob)
+        return Origin(origin, self._work, self._is_elsewhere)
 
-    def _found(self, place: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
-        if blob == place.blob:
-            return place
-        if not place.is_there:
-            return self._of_absent(place, tree, parent, blob)
+    def _find_range(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
+        if blob == text_range.blob:
+            return text_range
+        if not text_range.exists:
+            return self._find_absent(text_range, tree, parent, blob)
         if blob is not None:
-            return place._replace(blob=blob) if place.key is None else self._within(place, tree, parent, blob)
-        renames = self._renames(parent, tree)
-        path = self._renamed_from(renames, place.path)
+            return (
+                text_range._replace(blob=blob)
+                if text_range.key is None
+                else self._find_in_document(text_range, tree, parent, blob)
+            )
+        renames = self._compare_trees(parent, tree)
+        path = self._find_old_path(renames, text_range.path)
         if path is None:
-            return self._elsewhere(place, renames) or make_absent_range(place.path, place.key)
-        if place.key is None:
-            return TextRange(path, None, renames.gone[path])
-        return self._same_section(place, path, renames.gone[path]) or self._missing(place, renames, path)
-
-    def _of_absent(self, place: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
-        """Return the range of a name that named nothing: the parent may have it."""
-        if blob is None:
-            if place.blob is None or place.key is None:
-                return make_absent_range(place.path, place.key)
-            renames = self._renames(parent, tree)
-            path = self._renamed_from(renames, place.path)
-            if path is None:
-                return make_absent_range(place.path, place.key)
-            return self._named(path, place.key, renames.gone[path])
-        return self._named(place.path, place.key, blob)
-
-    def _named(self, path: str, key: str | None, blob: str) -> TextRange:
-        if key is not None:
-            self._work += _COMPARED
-            data = self._versions.data(blob)
-            if data is None or not _may_name(data, key):
-                return make_absent_range(path, key, blob)
-            self._count(blob)
-        return self._versions.find_named(path, key, blob)
-
-    def _within(self, place: TextRange, tree: str, parent: str, blob: str) -> TextRange:
-        """Return a section in another version of its document, or in another document."""
-        self._work += _COMPARED
-        old, new = self._versions.data(blob), self._versions.data(place.blob or "")
-        if old is None or new is None:
-            return make_absent_range(place.path, place.key, blob)
-        edit = find_heading_free_edit(new, old)
-        moved = edit.map_range(place.start, place.end) if edit else None
-        if moved is not None:
-            return place._replace(blob=blob, start=moved[0], end=moved[1])
-        found = self._same_section(place, place.path, blob)
-        if found is not None:
-            return found
-        return self._missing(place, self._renames(parent, tree), place.path, blob)
-
-    def _missing(self, place: TextRange, renames: Renames, path: str, blob: str | None = None) -> TextRange:
-        """Return the range of a section that none of the versions of its own document has."""
-        return self._elsewhere(place, renames) or make_absent_range(
-            path, place.key, blob or renames.gone[path]
+            return self._find_in_other_documents(text_range, renames) or make_absent_range(
+                text_range.path, text_range.key
+            )
+        if text_range.key is None:
+            return TextRange(path, None, renames.removed[path])
+        return self._match_section(text_range, path, renames.removed[path]) or self._find_missing(
+            text_range, renames, path
         )
 
-    def _same_section(self, place: TextRange, path: str, blob: str) -> TextRange | None:
-        new, section = self._section(place)
+    def _find_absent(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
+        """Return the range of a name that did not exist; the parent may have it."""
+        if blob is None:
+            if text_range.blob is None or text_range.key is None:
+                return make_absent_range(text_range.path, text_range.key)
+            renames = self._compare_trees(parent, tree)
+            path = self._find_old_path(renames, text_range.path)
+            if path is None:
+                return make_absent_range(text_range.path, text_range.key)
+            return self._find_by_name(path, text_range.key, renames.removed[path])
+        return self._find_by_name(text_range.path, text_range.key, blob)
+
+    def _find_by_name(self, path: str, key: str | None, blob: str) -> TextRange:
+        if key is not None:
+            self._work += _COMPARE_WORK
+            data = self._versions.data(blob)
+            if data is None or not _may_contain_name(data, key):
+                return make_absent_range(path, key, blob)
+            self._add_work(blob)
+        return self._versions.find_named(path, key, blob)
+
+    def _find_in_document(self, text_range: TextRange, tree: str, parent: str, blob: str) -> TextRange:
+        """Return the section in the parent's version of its document, or in another document."""
+        self._work += _COMPARE_WORK
+        old, new = self._versions.data(blob), self._versions.data(text_range.blob or "")
+        if old is None or new is None:
+            return make_absent_range(text_range.path, text_range.key, blob)
+        edit = find_heading_free_edit(new, old)
+        mapped = edit.map_range(text_range.start, text_range.end) if edit else None
+        if mapped is not None:
+            return text_range._replace(blob=blob, start=mapped[0], end=mapped[1])
+        section_range = self._match_section(text_range, text_range.path, blob)
+        if section_range is not None:
+            return section_range
+        return self._find_missing(text_range, self._compare_trees(parent, tree), text_range.path, blob)
+
+    def _find_missing(
+        self, text_range: TextRange, renames: Renames, path: str, blob: str | None = None
+    ) -> TextRange:
+        """Return the range of a section that its own document does not have in the parent."""
+        return self._find_in_other_documents(text_range, renames) or make_absent_range(
+            path, text_range.key, blob or renames.removed[path]
+        )
+
+    def _match_section(self, text_range: TextRange, path: str, blob: str) -> TextRange | None:
+        new, section = self._resolve_section(text_range)
         old = self._document(path, blob)
         if new is None or section is None or old is None:
             return None
-        found = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
-        return self._versions.place(path, blob, found) if found else None
+        origin = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
+        return self._versions.make_range(path, blob, origin) if origin else None
 
-    def _section(self, place: TextRange) -> tuple[Document | None, Section | None]:
-        """Return the section at a range; an edit next to it may have changed its key meanwhile."""
-        document = self._document(place.path, place.blob or "")
-        if document is None or place.key is None:
+    def _resolve_section(self, text_range: TextRange) -> tuple[Document | None, Section | None]:
+        """Return the section of a range; an edit next to it may have changed its key."""
+        document = self._document(text_range.path, text_range.blob or "")
+        if document is None or text_range.key is None:
             return document, None
-        section = document.section_at(place.start)
-        if section is None or section.start != place.start:
-            section = find_section(document, place.key)
+        section = document.section_at(text_range.start)
+        if section is None or section.start != text_range.start:
+            section = find_section(document, text_range.key)
         return document, section
 
-    def _elsewhere(self, place: TextRange, renames: Renames) -> TextRange | None:
-        """Return the section of another document that the same commit removed."""
-        if place.key is None:
+    def _find_in_other_documents(self, text_range: TextRange, renames: Renames) -> TextRange | None:
+        """Return the section in another document from which the same commit removed it."""
+        if text_range.key is None:
             return None
-        document, section = self._section(place)
+        document, section = self._resolve_section(text_range)
         if document is None or section is None or section.is_preamble:
             return None
-        others = self._beside(renames, place.path)
-        found = find_moved_section(document, section, others, Evidence.SIMILARITY)
-        if found is None:
+        others = self._changed_documents(renames, text_range.path)
+        match = find_moved_section(document, section, others, Evidence.SIMILARITY)
+        if match is None:
             return None
         self._is_elsewhere = True
-        path = found[0].path
-        blob = renames.gone[path] if path in renames.gone else renames.changed[path][0]
-        return self._versions.place(path, blob, found[1])
+        path = match[0].path
+        blob = renames.removed[path] if path in renames.removed else renames.changed[path][0]
+        return self._versions.make_range(path, blob, match[1])
 
-    def _beside(self, renames: Renames, path: str) -> Iterator[tuple[Document | None, Document]]:
+    def _changed_documents(self, renames: Renames, path: str) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
         others: dict[str, tuple[str, str | None]] = {
-            **{gone: (blob, None) for gone, blob in renames.gone.items()},
+            **{removed: (blob, None) for removed, blob in renames.removed.items()},
             **{changed: (before, after) for changed, (before, after) in renames.changed.items()},
         }
         others.pop(path, None)
-        if len(others) > _LOOKED_INTO:
+        if len(others) > _MAX_OTHER_DOCUMENTS:
             return
         for other, (before, after) in others.items():
-            was = self._document(other, before)
-            if was is not None:
-                yield (self._document(other, after) if after else None), was
+            old_document = self._document(other, before)
+            if old_document is not None:
+                yield (self._document(other, after) if after else None), old_document
 
     def _document(self, path: str, blob: str) -> Document | None:
-        self._count(blob)
+        self._add_work(blob)
         return self._versions.document(path, blob)
 
-    def _count(self, blob: str) -> None:
-        self._work += _PARSED + self._versions.git.blob_size(blob) // _PER_STEP
+    def _add_work(self, blob: str) -> None:
+        self._work += _PARSE_WORK + self._versions.git.blob_size(blob) // _BYTES_PER_STEP
 
-    def _renamed_from(self, renames: Renames, path: str) -> str | None:
+    def _find_old_path(self, renames: Renames, path: str) -> str | None:
         """Return the old path of an added document."""
-        blob = renames.come.get(path)
+        blob = renames.added.get(path)
         if blob is None:
             return None
-        same = [gone for gone, id in renames.gone.items() if id == blob]
-        found = next((gone for gone in same or renames.gone if renames.of(gone) == path), None)
-        self._work += renames.read // _PER_STEP
-        return found
+        equal_paths = [path_before for path_before, id in renames.removed.items() if id == blob]
+        old_path = next(
+            (
+                path_before
+                for path_before in equal_paths or renames.removed
+                if renames.find_new_path(path_before) == path
+            ),
+            None,
+        )
+        self._work += renames.bytes_read // _BYTES_PER_STEP
+        return old_path
 
-    def _renames(self, old: str, new: str) -> Renames:
-        self._work += _RENAMES
+    def _compare_trees(self, old: str, new: str) -> Renames:
+        self._work += _RENAMES_WORK
         return Renames(self._versions.git, old, new, self._is_document)
 
 
-def _may_name(data: bytes, key: str) -> bool:
-    """Return True if a document may have a section of a name: it contains the words of the slug."""
+def _may_contain_name(data: bytes, key: str) -> bool:
+    """Return True if a document contains the words of a slug, so that it may have a section of this name."""
     return all(pattern.search(data) for pattern in _find_slug_words(key))
 
 
 @lru_cache(maxsize=256)
 def _find_slug_words(key: str) -> tuple[re.Pattern[bytes], ...]:
-    """Return the ASCII words in an address' last part; a slug may leave out letters between two of them."""
-    last = key.rpartition("/")[2][:_NAMED]
+    """Return patterns of the ASCII words in the last part of a key; a slug may omit letters between two."""
+    last = key.rpartition("/")[2][:_MAX_SLUG_LENGTH]
     words = [word for word in _WORD.findall(last) if not word.isdigit()]
     return tuple(
         re.compile(b"[^A-Za-z0-9]{0,9}".join(map(_encode_letter, word)), re.IGNORECASE) for word in words

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class TextRange(NamedTuple):
-    """The followed text: the bytes [start, end) of a blob at a path.
+    """The tracked text: the bytes [start, end) of a blob at a path.
 
-    `key` is a section's, None for a document. A section counts with its subsections, the preamble alone.
-    `blob` is None where nothing stood; what is followed then is its name.
+    `key` is a section's, None for a document. A section includes its subsections, the preamble does not
+    include the sections. `blob` is None if the path did not exist; then its name is tracked.
     """
 
     path: str
@@ -33,13 +33,16 @@ class TextRange(NamedTuple):
     end: int = 0
 
     @property
-    def is_there(self) -> bool:
-        """Return True if the text exists: `end` is -1 for a document without the section."""
+    def exists(self) -> bool:
+        """Return True if the text exists.
+
+        `end` is -1 for a document without the section.
+        """
         return self.blob is not None and self.end >= 0
 
     @property
     def address(self) -> tuple[str, str | None]:
-        """Its path, and its key within the file."""
+        """The path, and the key of the section."""
         return self.path, self.key
 
 
@@ -51,45 +54,49 @@ def make_absent_range(path: str, key: str | None, blob: str | None = None) -> Te
 class Versions:
     """The versions of documents, each read up to a limit of bytes. Safe in several threads.
 
-    `read` gives the bytes of a blob, None where they are more than so many. `is_cut` says that one was
-    larger, and not read.
+    `read` returns the bytes of a blob, None above its limit. `is_cut` is True if a version was too large and
+    was not read.
     """
 
-    def __init__(self, git: GitReader, read: Read, cache: DocumentCache, most: int) -> None:
+    def __init__(self, git: GitReader, read: Read, cache: DocumentCache, max_bytes: int) -> None:
         self.git = git
         self._read = read
         self._cache = cache
-        self.most = most
+        self.max_bytes = max_bytes
         self.is_cut = False
 
     def data(self, blob: str) -> bytes | None:
-        """Return the bytes of a version; None for one that is too large."""
-        data = self._read(blob, self.most)
+        """Return the bytes of a version; None if it is too large."""
+        data = self._read(blob, self.max_bytes)
         self.is_cut |= data is None
         return data
 
-    def text(self, place: TextRange) -> bytes | None:
+    def text(self, text_range: TextRange) -> bytes | None:
         """Return the bytes of a range; None if it is absent or too large."""
-        data = self.data(place.blob) if place.blob is not None and place.is_there else None
+        data = self.data(text_range.blob) if text_range.blob is not None and text_range.exists else None
         if data is None:
             return None
-        return data if place.key is None else data[place.start : place.end]
+        return data if text_range.key is None else data[text_range.start : text_range.end]
 
-    def size(self, place: TextRange) -> int:
+    def size(self, text_range: TextRange) -> int:
         """Return the number of bytes of a range."""
-        if place.blob is None or not place.is_there:
+        if text_range.blob is None or not text_range.exists:
             return 0
-        return self.git.blob_size(place.blob) if place.key is None else place.end - place.start
+        return (
+            self.git.blob_size(text_range.blob)
+            if text_range.key is None
+            else text_range.end - text_range.start
+        )
 
-    def line(self, place: TextRange) -> int:
+    def line(self, text_range: TextRange) -> int:
         """Return the line of its document on which a range begins, counted from 1."""
-        if place.blob is None or place.start == 0:
+        if text_range.blob is None or text_range.start == 0:
             return 1
-        return Lines(self.data(place.blob) or b"").line_at(place.start) + 1
+        return Lines(self.data(text_range.blob) or b"").line_at(text_range.start) + 1
 
     def document(self, path: str, blob: str) -> Document | None:
         """Return a version, parsed; None if it is too large or not text."""
-        if self.git.blob_size(blob) > self.most:
+        if self.git.blob_size(blob) > self.max_bytes:
             self.is_cut = True
             return None
         try:
@@ -97,8 +104,8 @@ class Versions:
         except (NotADocument, LimitExceeded):
             return None
 
-    def place(self, path: str, blob: str, section: Section | None) -> TextRange:
-        """Return the range of a section of a version; None selects the whole document."""
+    def make_range(self, path: str, blob: str, section: Section | None) -> TextRange:
+        """Return the range of a section of a version; None selects the full document."""
         if section is None:
             return TextRange(path, None, blob)
         return TextRange(path, section.key, blob, section.start, find_section_end(section))
@@ -109,16 +116,18 @@ class Versions:
             return TextRange(path, None, blob)
         document = self.document(path, blob)
         section = find_section(document, key) if document is not None else None
-        return make_absent_range(path, key, blob) if section is None else self.place(path, blob, section)
+        return make_absent_range(path, key, blob) if section is None else self.make_range(path, blob, section)
 
 
 def find_section(document: Document, name: str) -> Section | None:
-    """Return the section of a name, that of a task for a task's address; None if there is none."""
-    known = document.section_by_key(name)
-    found = (known,) if known else find_sections_by_name(document, read_fragment(name).section)
-    return found[0] if len(found) == 1 else None
+    """Return the section of a name, or that of a task's address; None if there is not exactly one."""
+    section_of_key = document.section_by_key(name)
+    matches = (
+        (section_of_key,) if section_of_key else find_sections_by_name(document, read_fragment(name).section)
+    )
+    return matches[0] if len(matches) == 1 else None
 
 
 def find_section_end(section: Section) -> int:
-    """Return the end of a section with its subsections; the preamble does not hold the document."""
+    """Return the end of a section with its subsections; the preamble ends at the first section."""
     return section.end if section.is_preamble else section.tree_end

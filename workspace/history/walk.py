@@ -1,9 +1,8 @@
-"""A trail: one walk back from a commit, as far as requested, newest commit first.
+"""The walk back from a commit, as far as requested, newest commit first.
 
-One step of a walk: what a commit did to a place, and where that was in the commit's parents.
-
-A merge is told where it differs from every parent; where one parent has the same text at the same place, only
-that one is followed (git-log(1), "History Simplification", "Default mode").
+A step finds the change that a commit made to a text range, and the range in the commit's parents. A merge is
+reported if it differs from every parent. If one parent has the same text at the same place, only that parent
+is followed (git-log(1), "History Simplification", "Default mode").
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class HistoryPoint(NamedTuple):
 
 
 class ParentState(NamedTuple):
-    """The range in a parent against which a commit is compared; None for the first commit."""
+    """The range in a parent with which a commit is compared; `parent` is None for the first commit."""
 
     parent: str | None
     place: TextRange
@@ -44,8 +43,8 @@ class ParentState(NamedTuple):
 class HistoryStep(NamedTuple):
     """The change of a range by a commit.
 
-    `before` is None where nothing is told of the commit; `parents` are the stations to go on from, `work`
-    what the step took, in commits looked at, and `unread` the parents that could not be read.
+    `before` is None if the commit made no change. `parents` are the points from which to continue, `work` is
+    the cost of the step in scanned commits, and `unread` are the parents that could not be read.
     """
 
     parents: tuple[HistoryPoint, ...]
@@ -55,7 +54,7 @@ class HistoryStep(NamedTuple):
 
 
 class HistoryStepper:
-    """Steps through the history, with one snapshot's settings."""
+    """The steps back through the history, with the settings of one snapshot."""
 
     def __init__(self, graph: Graph, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._graph = graph
@@ -63,85 +62,90 @@ class HistoryStepper:
         self._origins = Origins(versions, is_document)
 
     def skip_unchanged(
-        self, station: HistoryPoint, most: int, known: Container[str] = ()
+        self, point: HistoryPoint, max_commits: int, known: Container[str] = ()
     ) -> tuple[HistoryPoint, int]:
-        """Return the commit before the next possible change of a document, and how many were skipped.
+        """Return the point before the next possible change of a document, and the number of skipped commits.
 
-        It also ends at a commit of `known`. This is where nearly all of the time goes, so it asks for
-        nothing but the file's id.
+        It also stops at a commit of `known`. Most of the time is spent here, so it compares only the ids of
+        blobs.
         """
-        commit, place = station
-        node, blob, passed = self._graph.node, self._graph.blob, 0
+        commit, place = point
+        node, blob, skipped = self._graph.node, self._graph.blob, 0
         with suppress(DamagedRepository):
-            at = node(commit)
-            while passed < most:
-                for parent in at.parents:
-                    before = node(parent)
-                    if before.tree == at.tree or blob(before.tree, place.path) == place.blob:
-                        commit, at = parent, before
+            commit_node = node(commit)
+            while skipped < max_commits:
+                for parent in commit_node.parents:
+                    parent_node = node(parent)
+                    if (
+                        parent_node.tree == commit_node.tree
+                        or blob(parent_node.tree, place.path) == place.blob
+                    ):
+                        commit, commit_node = parent, parent_node
                         break
                 else:
                     break
-                passed += 1
+                skipped += 1
                 if commit in known:
                     break
-        return HistoryPoint(commit, place), passed
+        return HistoryPoint(commit, place), skipped
 
-    def take(self, station: HistoryPoint) -> HistoryStep:
-        """Return the step back from a point. Unreadable parts of the history are reported, not raised."""
-        commit, place = station
+    def step_back(self, point: HistoryPoint) -> HistoryStep:
+        """Return the step back from a point; unreadable parts of the history are listed in its `unread`."""
+        commit, place = point
         try:
             node = self._graph.node(commit)
         except DamagedRepository:
             return HistoryStep((), None, 1, (commit,))
         if not node.parents:
-            return HistoryStep((), self._created(place), 1, ())
-        passed = self.skip_unchanged(station, 1)
-        if passed[1]:
-            return HistoryStep((passed[0],), None, 1, ())
-        work, unread = 1, []
-        found: list[ParentState] = []
+            return HistoryStep((), self._make_creation(place), 1, ())
+        skipped = self.skip_unchanged(point, 1)
+        if skipped[1]:
+            return HistoryStep((skipped[0],), None, 1, ())
+        work, unreadable = 1, []
+        states: list[ParentState] = []
         for parent in node.parents:
             try:
                 tree = self._graph.node(parent).tree
                 origin = self._origins.find(place, node.tree, tree, self._graph.blob(tree, place.path))
             except DamagedRepository:
-                unread.append(parent)
+                unreadable.append(parent)
                 continue
             work += origin.work
-            if self._same(origin.place, place):
+            if self._is_unchanged(origin.place, place):
                 return HistoryStep((HistoryPoint(parent, origin.place),), None, work, ())
-            found.append(ParentState(parent, origin.place, origin.is_elsewhere))
-        return self._make_step(place, found, work, tuple(unread))
+            states.append(ParentState(parent, origin.place, origin.is_elsewhere))
+        return self._make_step(place, states, work, tuple(unreadable))
 
     def _make_step(
-        self, place: TextRange, found: list[ParentState], work: int, unread: tuple[str, ...]
+        self, place: TextRange, states: list[ParentState], work: int, unreadable: tuple[str, ...]
     ) -> HistoryStep:
-        if not found:
-            return HistoryStep((), None, work, unread)
-        alike = [other for other in found if other.place.is_there and self._same_text(other.place, place)]
-        followed = alike[:1] or found
-        against = next((other for other in followed if other.place.is_there), followed[0])
-        parents = tuple(HistoryPoint(other.parent, other.place) for other in followed if other.parent)
-        return HistoryStep(parents, against, work, unread)
+        if not states:
+            return HistoryStep((), None, work, unreadable)
+        equal_states = [
+            state for state in states if state.place.exists and self._has_same_text(state.place, place)
+        ]
+        relevant_states = equal_states[:1] or states
+        compared = next((state for state in relevant_states if state.place.exists), relevant_states[0])
+        parents = tuple(HistoryPoint(state.parent, state.place) for state in relevant_states if state.parent)
+        return HistoryStep(parents, compared, work, unreadable)
 
-    def _created(self, place: TextRange) -> ParentState | None:
-        """Return the step of a first commit: it created the text."""
-        return ParentState(None, make_absent_range(place.path, place.key), False) if place.is_there else None
+    def _make_creation(self, place: TextRange) -> ParentState | None:
+        """Return the state before the first commit, if the text exists: this commit created it."""
+        return ParentState(None, make_absent_range(place.path, place.key), False) if place.exists else None
 
-    def _same(self, one: TextRange, other: TextRange) -> bool:
+    def _is_unchanged(self, left: TextRange, right: TextRange) -> bool:
         """Return True if a range is unchanged: both absent, or the same address and text."""
-        if not one.is_there or not other.is_there:
-            return one.is_there == other.is_there
-        return one.address == other.address and self._same_text(one, other)
+        if not left.exists or not right.exists:
+            return left.exists == right.exists
+        return left.address == right.address and self._has_same_text(left, right)
 
-    def _same_text(self, one: TextRange, other: TextRange) -> bool:
-        if one.key is None or one[2:] == other[2:]:
-            return one.blob == other.blob
-        if one.end - one.start != other.end - other.start:
+    def _has_same_text(self, left: TextRange, right: TextRange) -> bool:
+        if left.key is None or left[2:] == right[2:]:
+            return left.blob == right.blob
+        if left.end - left.start != right.end - right.start:
             return False
-        text = self._versions.text(one)
-        return text is not None and text == self._versions.text(other)
+        text = self._versions.text(left)
+        return text is not None and text == self._versions.text(right)
 
 
 _PROGRESS_INTERVAL = 500
@@ -159,51 +163,51 @@ class Frontier:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._waiting: list[tuple[int, int, HistoryPoint]] = []
-        self._met: set[tuple[str, str, str | None, int]] = set()
+        self._points: list[tuple[int, int, HistoryPoint]] = []
+        self._visited: set[tuple[str, str, str | None, int]] = set()
         self._count = 0
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._points)
 
-    def add(self, station: HistoryPoint) -> bool:
+    def add(self, point: HistoryPoint) -> bool:
         """Add a point; return True if it is new."""
-        if not self.meet(station):
+        if not self.mark_visited(point):
             return False
         self._count += 1
-        heappush(self._waiting, (-self._graph.time(station.commit), self._count, station))
+        heappush(self._points, (-self._graph.time(point.commit), self._count, point))
         return True
 
-    def meet(self, station: HistoryPoint) -> bool:
+    def mark_visited(self, point: HistoryPoint) -> bool:
         """Mark a point as visited; return True if it is new."""
-        commit, place = station
+        commit, place = point
         key = (commit, place.path, place.key, place.start)
-        if key in self._met:
+        if key in self._visited:
             return False
-        self._met.add(key)
+        self._visited.add(key)
         return True
 
     def pop(self) -> HistoryPoint:
         """Remove and return the newest point."""
-        return heappop(self._waiting)[2]
+        return heappop(self._points)[2]
 
     def copy(self) -> Frontier:
-        """Return the same points, for another walk."""
+        """Return a copy of the points, for another walk."""
         other = Frontier(self._graph)
-        other._waiting, other._met, other._count = [*self._waiting], {*self._met}, self._count
+        other._points, other._visited, other._count = [*self._points], {*self._visited}, self._count
         return other
 
 
 class Trail:
-    """The changes of one range found so far. Its methods are called by one thread at a time.
+    """The changes of one range found so far. Only one thread at a time may call its methods.
 
-    `seen` counts the commits that were looked at; `unread` are those that could not be read.
+    `seen` counts the scanned commits; `unread` are those that could not be read.
     """
 
     def __init__(
         self, git: GitReader, graph: Graph, versions: Versions, steps: HistoryStepper, start: HistoryPoint
     ) -> None:
-        self._git, self._steps = git, steps
+        self._git, self._stepper = git, steps
         self.versions = versions
         self.start = start
         self._frontier = Frontier(graph)
@@ -225,37 +229,40 @@ class Trail:
         known: Mapping[str, Trail],
         progress: Callable[[int, int, str], None] | None,
     ) -> None:
-        """Walk until this many changes are known, the end is reached, or the work is used up.
+        """Walk until `until` changes are found, the end is reached, or the work is used up.
 
-        `known` are trails by the commits that they began with, which need not be walked again.
+        `work` is the maximum number of scanned commits. `known` are trails by their start commits, whose
+        changes are reused.
         """
-        left, due = work, _PROGRESS_INTERVAL
-        while self._frontier and len(self.found) < until and left > 0:
-            station = self._frontier.pop()
+        remaining, next_report = work, _PROGRESS_INTERVAL
+        while self._frontier and len(self.found) < until and remaining > 0:
+            point = self._frontier.pop()
             if not self._frontier:
-                if self._join(known, station):
+                if self._append_known(known, point):
                     continue
-                station, passed = self._steps.skip_unchanged(station, min(left, _PROGRESS_INTERVAL), known)
-                left -= passed
-                self.seen += passed
-                # Where times are out of order, a younger commit's parents may have been met before it.
-                if (passed and not self._frontier.meet(station)) or self._join(known, station):
+                point, skipped = self._stepper.skip_unchanged(
+                    point, min(remaining, _PROGRESS_INTERVAL), known
+                )
+                remaining -= skipped
+                self.seen += skipped
+                # If times are out of order, the parents of a newer commit may have been visited before it.
+                if (skipped and not self._frontier.mark_visited(point)) or self._append_known(known, point):
                     continue
-            step = self._steps.take(station)
-            left -= step.work
+            step = self._stepper.step_back(point)
+            remaining -= step.work
             self.seen += 1
             self.unread += step.unread
-            self._tell(station, step)
+            self._add_change(point, step)
             for parent in step.parents:
                 self._frontier.add(parent)
-            if progress is not None and work - left >= due:
-                due += _PROGRESS_INTERVAL
-                progress(work - left, work, "Reading the history")
+            if progress is not None and work - remaining >= next_report:
+                next_report += _PROGRESS_INTERVAL
+                progress(work - remaining, work, "Reading the history")
 
-    def _join(self, known: Mapping[str, Trail], station: HistoryPoint) -> bool:
-        """Add the known changes from a point on, to the same end as if they were walked here."""
-        other = known.get(station.commit)
-        if other is None or other.start != station:
+    def _append_known(self, known_trails: Mapping[str, Trail], point: HistoryPoint) -> bool:
+        """Add the changes of a known trail that starts at a point; return True if there is one."""
+        other = known_trails.get(point.commit)
+        if other is None or other.start != point:
             return False
         with other.lock:
             self.found += [FoundChange(self.seen + seen, change) for seen, change in other.found]
@@ -265,15 +272,15 @@ class Trail:
             self._frontier = other._frontier.copy()
         return True
 
-    def _tell(self, station: HistoryPoint, step: HistoryStep) -> None:
+    def _add_change(self, point: HistoryPoint, step: HistoryStep) -> None:
         if step.before is None:
             return
         try:
-            commit = self._git.commit(station.commit)
+            commit = self._git.commit(point.commit)
         except DamagedRepository:
-            self.unread.append(station.commit)
+            self.unread.append(point.commit)
             return
         parent, old, is_elsewhere = step.before
-        kind = classify_change(old, station.place, self.versions, is_elsewhere=is_elsewhere)
-        change = CommitChange(describe_commit(commit), parent, kind, old, station.place, self.versions)
+        kind = classify_change(old, point.place, self.versions, is_elsewhere=is_elsewhere)
+        change = CommitChange(describe_commit(commit), parent, kind, old, point.place, self.versions)
         self.found.append(FoundChange(self.seen, change))

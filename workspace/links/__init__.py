@@ -1,15 +1,15 @@
 """Links: what a document refers to, what a link resolves to, and its destination after a move.
 
-definitions.py   labels of references and footnotes
-destinations.py  spelling
-fragments.py     names
-inbound.py       which documents may link to a path
-inline.py        links in inline Markdown, in time in proportion to its length (CommonMark §6, "An …
+definitions.py   labels of references and footnotes, their definitions and uses
+destinations.py  formatting of destinations
+fragments.py     names in a document that a link's fragment can reach
+inbound.py       search for documents that may link to a path
+inline.py        links in inline Markdown, in linear time
 link.py          links as values
-reader.py        the links of a document, and the names in it that links may use beside those of its …
-resolver.py      resolving
-survival.py      survival
-updates.py       relinking
-warnings.py      warnings
-world.py         the files that links are resolved among
+offset_map.py    offset maps of operations
+reader.py        the links of a document, and the names that its HTML and footnotes define
+resolver.py      resolution of links in a tree of files
+updates.py       link updates after an operation
+warnings.py      warnings about broken links
+world.py         the tree of files in which links are resolved
 """

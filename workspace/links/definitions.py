@@ -1,9 +1,10 @@
-"""Labels of references and footnotes: where each is used, and what its definition says.
+"""Labels of references and footnotes: their uses and their definitions.
 
-A footnote's label begins with `^` (GFM's footnotes): `[^1]` is its use, and `[^1]: words` with all that is
-indented below it its definition.
+A footnote's label begins with `^` (GFM's footnotes). `[^1]` is a use of it. `[^1]: text`, with the indented
+lines below, is its definition.
 
-References and footnotes whose definition an operation took away: text now, or another's use.
+Also: references and footnotes whose definition an operation removed. They are text now, or use another
+definition.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
-    from workspace.links.survival import OffsetMap
+    from workspace.links.offset_map import OffsetMap
     from workspace.snapshot.overlay import Overlay
 
 _FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
@@ -32,9 +33,9 @@ _INDENTED = (b"    ", b"\t")
 
 
 class LabelUse(NamedTuple):
-    """A use of a label, and the last brackets of it [start, end), which say which one.
+    """A use of a label, and its last brackets [start, end), which contain the label.
 
-    They are of no bytes where the only brackets are its text as well.
+    The range is empty where the only brackets also contain the text of the link.
     """
 
     label: str
@@ -43,7 +44,7 @@ class LabelUse(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The label of a definition, and its own bytes [start, end)."""
+    """The label of a definition, and the bytes [start, end) of the label."""
 
     label: str
     start: int
@@ -51,10 +52,10 @@ class Label(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A definition [start, end), its label's own bytes, and what it means.
+    """A definition [start, end), the bytes of its label, and its meaning.
 
-    `meaning` is equal where two definitions lead to the same place with the same title, or are footnotes of
-    the same words. `link` is None for a footnote.
+    `meaning` is equal for two definitions that lead to the same target with the same title, or that are
+    footnotes of the same text. `link` is None for a footnote.
     """
 
     label: str
@@ -66,58 +67,58 @@ class Definition(NamedTuple):
     link: Link | None
 
 
-class _Leaf(NamedTuple):
-    """A block's inline text, and where each of its characters stands in the document."""
+class _InlineText(NamedTuple):
+    """The inline text of a block, and the map from its characters to offsets in the document."""
 
     text: str
     offset: Callable[[int], int]
 
 
 def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definition]:
-    """Return the definition that counts for each label: the first (CommonMark §4.7)."""
-    found: dict[str, Definition] = {}
+    """Return the effective definition of each label: the first one (CommonMark §4.7)."""
+    definitions: dict[str, Definition] = {}
     for link in read_cached_links(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
-            found.setdefault(link.label, _definition(document, link, rules))
+            definitions.setdefault(link.label, _make_definition(document, link, rules))
     if b"[^" in document.data:
-        for definition in _footnotes(document):
-            found.setdefault(definition.label, definition)
-    return found
+        for definition in _read_footnotes(document):
+            definitions.setdefault(definition.label, definition)
+    return definitions
 
 
 def find_labels(document: Document) -> list[Label]:
-    """Return the labels of all definitions, those too that do not count because another comes first."""
-    found = [Label(item.label, item.label_start, item.label_end) for item in _footnotes(document)]
-    for leaf in _leaves(document, InlineKind.DEFINITION):
+    """Return the labels of all definitions, including definitions after the first of a label."""
+    labels = [Label(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)]
+    for leaf in _read_texts(document, InlineKind.DEFINITION):
         definition = read_definition(leaf.text)
         if definition is not None:
             label = definition[0]
             start, end = leaf.offset(1), leaf.offset(len(label)) + 1
-            found.append(Label(normalize_label(decode_utf8(label)), start, end))
-    return found
+            labels.append(Label(normalize_label(decode_utf8(label)), start, end))
+    return labels
 
 
 def find_uses(document: Document, labels: Collection[str]) -> list[LabelUse]:
-    """Return the uses of some labels, or what would be one if the label had a definition."""
+    """Return the uses of some labels, including uses of labels that have no definition."""
     if not labels:
         return []
-    known = frozenset(labels)
-    return [use for leaf in _leaves(document) for use in _uses(leaf, known)]
+    sought = frozenset(labels)
+    return [use for leaf in _read_texts(document) for use in _find_uses_in(leaf, sought)]
 
 
-def _definition(document: Document, link: Link, rules: LinkRules) -> Definition:
+def _make_definition(document: Document, link: Link, rules: LinkRules) -> Definition:
     data = document.data
     label_end = data.rfind(b"]:", link.start, link.destination_start)
-    behind = link.destination_end + (link.enclosure is Enclosure.ANGLE)
+    title_start = link.destination_end + (link.enclosure is Enclosure.ANGLE)
     target = read_target(link.destination, document.path, rules)
-    title = b" ".join(data[behind : link.end].split())
-    meant = (link.destination if target is None else target[:3], title)
-    return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meant, link)
+    title = b" ".join(data[title_start : link.end].split())
+    meaning = (link.destination if target is None else target[:3], title)
+    return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meaning, link)
 
 
-def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[LabelUse]:
+def _find_uses_in(leaf: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
     text = leaf.text
-    definitions = {found.start(1) for found in _FOOTNOTE.finditer(text)}
+    definitions = {match.start(1) for match in _FOOTNOTE.finditer(text)}
     for first, last in find_inline_regions(text):
         for part in read_inline(text, first, last, labels):
             if not isinstance(part, LinkSpan) or part.kind is not LinkKind.REFERENCE or part.label is None:
@@ -132,33 +133,33 @@ def _uses(leaf: _Leaf, labels: Container[str]) -> Iterator[LabelUse]:
             yield LabelUse(part.label, end if is_alone else start, end)
 
 
-def _footnotes(document: Document) -> Iterator[Definition]:
-    """Yield the definitions of footnotes outside every list and quotation."""
+def _read_footnotes(document: Document) -> Iterator[Definition]:
+    """Yield the definitions of footnotes outside of lists and quotations."""
     lines, data = document.lines, document.data
-    for leaf in _leaves(document):
-        found = list(_FOOTNOTE.finditer(leaf.text))
-        if not found:
+    for leaf in _read_texts(document):
+        matches = list(_FOOTNOTE.finditer(leaf.text))
+        if not matches:
             continue
         after = lines.line_at(leaf.offset(len(leaf.text.rstrip("\n")) - 1)) + 1
-        ends = [lines.line_at(leaf.offset(item.start(1))) for item in found[1:]]
-        for item, end in zip(found, [*ends, _continued(document, after)], strict=True):
-            start = leaf.offset(item.start(1))
+        ends = [lines.line_at(leaf.offset(match.start(1))) for match in matches[1:]]
+        for match, end in zip(matches, [*ends, _skip_continuation(document, after)], strict=True):
+            start = leaf.offset(match.start(1))
             line = lines.line_at(start)
             if data[lines.offset(line) : start].strip(b" ") or start - lines.offset(line) > 3:
                 continue
-            label_end = leaf.offset(item.end(1) - 1)
-            stop = lines.offset(end - 1) + len(lines.raw(end - 1))
-            label = normalize_label(decode_utf8(item[1][1:-1]))
+            label_end = leaf.offset(match.end(1) - 1)
+            stop = lines.offset(end - 1) + len(lines.line_bytes(end - 1))
+            label = normalize_label(decode_utf8(match[1][1:-1]))
             words = b" ".join(data[label_end + 2 : stop].split())
             yield Definition(label, start, stop, start + 1, label_end, words, None)
 
 
-def _continued(document: Document, line: int) -> int:
-    """Return the line behind those that go on with a footnote: indented, with blank lines between."""
+def _skip_continuation(document: Document, line: int) -> int:
+    """Return the line after the continuation of a footnote: indented lines and blank lines between them."""
     lines = document.lines
     end = line
     while line < len(lines):
-        raw = lines.raw(line)
+        raw = lines.line_bytes(line)
         line += 1
         if not raw.strip():
             continue
@@ -168,16 +169,16 @@ def _continued(document: Document, line: int) -> int:
     return end
 
 
-def _leaves(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_Leaf]:
-    """Yield the text of each block of a kind that may hold a link."""
+def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_InlineText]:
+    """Yield the inline text of each block of a kind."""
     leaves, place = read_body_sources(document)
 
     def offset_in(leaf: InlineSource) -> Callable[[int], int]:
-        return lambda position: place(leaf.place(position))
+        return lambda position: place(leaf.source_position(position))
 
     for leaf in leaves:
         if leaf.kind is kind:
-            yield _Leaf(leaf.text, offset_in(leaf))
+            yield _InlineText(leaf.text, offset_in(leaf))
 
 
 _DEFINES = b"]:"
@@ -185,9 +186,9 @@ _FOOTNOTE_LABEL = b"[^"
 
 
 class DanglingReference(NamedTuple):
-    """An old reference without its definition, and its position now. `is_text`: it is no longer a link.
+    """An old reference without its definition, and its new position; `is_text` if it is no longer a link.
 
-    The use of a footnote has its brackets as destination.
+    The destination of a use of a footnote is its brackets.
     """
 
     link: Link
@@ -197,98 +198,104 @@ class DanglingReference(NamedTuple):
 
 
 def find_dangling_references(
-    before: Overlay, after: Overlay, survival: OffsetMap
+    before: Overlay, after: Overlay, offset_map: OffsetMap
 ) -> Iterator[DanglingReference]:
-    """Yield the references that an operation preserved without their old definition."""
-    for path in sorted(survival.paths):
+    """Yield the references that an operation preserved although it removed their definition."""
+    for path in sorted(offset_map.paths):
         try:
             old = before.find(path)
         except LimitExceeded:
             continue
-        if old is not None and _may_lose_definition(old, survival.lost(old)):
-            yield from _undefined(old, after, survival)
+        if old is not None and _may_lose_definition(old, offset_map.lost(old)):
+            yield from _find_dangling_links(old, after, offset_map)
             if _FOOTNOTE_LABEL in old.data:
-                yield from _without_footnote(old, after, survival)
+                yield from _find_dangling_footnotes(old, after, offset_map)
 
 
-def _undefined(old: Document, after: Overlay, survival: OffsetMap) -> Iterator[DanglingReference]:
-    gone = {
+def _find_dangling_links(old: Document, after: Overlay, offset_map: OffsetMap) -> Iterator[DanglingReference]:
+    removed_labels = {
         label
-        for label, item in _definitions(old).items()
-        if survival.span(old.path, item.start, item.destination_start) is None
+        for label, new_link in _find_definition_links(old).items()
+        if offset_map.span(old.path, new_link.start, new_link.destination_start) is None
     }
-    now: dict[str, dict[int, Link]] = {}
-    others: dict[str, set[str]] = {}
-    for link in read_cached_links(old).links if gone else ():
-        if link.kind is not LinkKind.REFERENCE or link.label not in gone:
+    new_links: dict[str, dict[int, Link]] = {}
+    preserved_labels: dict[str, set[str]] = {}
+    for link in read_cached_links(old).links if removed_labels else ():
+        if link.kind is not LinkKind.REFERENCE or link.label not in removed_labels:
             continue
-        at = survival.span(old.path, link.start, link.end)
-        document = None if at is None else after.find(at[0])
-        if at is None or document is None:
+        position = offset_map.span(old.path, link.start, link.end)
+        document = None if position is None else after.find(position[0])
+        if position is None or document is None:
             continue
-        if document.path not in now:
-            now[document.path] = {item.start: item for item in read_cached_links(document).links}
-            others[document.path] = _kept(document, survival)
-        item = now[document.path].get(at[1])
-        is_other = item is not None and item.destination != link.destination and document.path == old.path
-        # A second definition of the label may count now, and lead elsewhere.
-        if item is None or (is_other and link.label in others[document.path]):
-            yield DanglingReference(link, *at, is_text=item is None)
+        if document.path not in new_links:
+            new_links[document.path] = {
+                new_link.start: new_link for new_link in read_cached_links(document).links
+            }
+            preserved_labels[document.path] = _find_preserved_labels(document, offset_map)
+        new_link = new_links[document.path].get(position[1])
+        is_other = (
+            new_link is not None and new_link.destination != link.destination and document.path == old.path
+        )
+        # A second definition of the label may be effective now, and lead elsewhere.
+        if new_link is None or (is_other and link.label in preserved_labels[document.path]):
+            yield DanglingReference(link, *position, is_text=new_link is None)
 
 
-def _definitions(document: Document) -> dict[str, Link]:
-    """Return the definition that counts for each label."""
-    found: dict[str, Link] = {}
+def _find_definition_links(document: Document) -> dict[str, Link]:
+    """Return the effective definition of each label as a link."""
+    definitions: dict[str, Link] = {}
     for link in read_cached_links(document).links:
         if link.kind is LinkKind.DEFINITION and link.label is not None:
-            found.setdefault(link.label, link)
-    return found
+            definitions.setdefault(link.label, link)
+    return definitions
 
 
-def _kept(document: Document, survival: OffsetMap) -> set[str]:
+def _find_preserved_labels(document: Document, offset_map: OffsetMap) -> set[str]:
     """Return the labels whose definition the operation preserved."""
-    written = survival.written(document)
+    written_spans = offset_map.written(document)
     return {
         label
-        for label, item in _definitions(document).items()
-        if not _meets(written, item.start, item.destination_start)
+        for label, item in _find_definition_links(document).items()
+        if not _overlaps(written_spans, item.start, item.destination_start)
     }
 
 
-def _meets(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Return True if one of some spans in order holds a byte of [start, end)."""
-    place = bisect_left(spans, start + 1, key=lambda span: span[1])
-    return place < len(spans) and spans[place][0] < end
+def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Return True if one of some sorted spans contains a byte of [start, end)."""
+    index = bisect_left(spans, start + 1, key=lambda span: span[1])
+    return index < len(spans) and spans[index][0] < end
 
 
-def _without_footnote(old: Document, after: Overlay, survival: OffsetMap) -> Iterator[DanglingReference]:
-    """Yield the uses of footnotes that are missing now."""
+def _find_dangling_footnotes(
+    old: Document, after: Overlay, offset_map: OffsetMap
+) -> Iterator[DanglingReference]:
+    """Yield the uses of footnotes whose definition is missing now."""
     rules = after.snapshot.config.links
-    gone = [
+    removed_labels = [
         label
         for label, item in find_definitions(old, rules).items()
-        if item.link is None and survival.place(old.path, item.label_start) is None
+        if item.link is None and offset_map.place(old.path, item.label_start) is None
     ]
-    known: dict[str, Container[str]] = {}
-    for use in find_uses(old, gone):
-        at = survival.span(old.path, use.start, use.end)
-        document = None if at is None else after.find(at[0])
-        if at is None or document is None:
+    definitions: dict[str, Container[str]] = {}
+    for use in find_uses(old, removed_labels):
+        position = offset_map.span(old.path, use.start, use.end)
+        document = None if position is None else after.find(position[0])
+        if position is None or document is None:
             continue
-        if document.path not in known:
-            known[document.path] = find_definitions(document, rules)
-        if use.label not in known[document.path]:
+        if document.path not in definitions:
+            definitions[document.path] = find_definitions(document, rules)
+        if use.label not in definitions[document.path]:
             brackets = old.text(use.start, use.end)
-            place, bare = (use.start, use.end, use.start, use.start), Enclosure.BARE
-            link = Link(LinkKind.REFERENCE, False, *place, bare, brackets, use.label, 0)
-            yield DanglingReference(link, *at, is_text=True)
+            offsets, enclosure = (use.start, use.end, use.start, use.start), Enclosure.BARE
+            link = Link(LinkKind.REFERENCE, False, *offsets, enclosure, brackets, use.label, 0)
+            yield DanglingReference(link, *position, is_text=True)
 
 
 def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return True if the lines of some spans may hold a definition."""
+    """Return True if the lines of some spans may contain a definition."""
     data, stop = old.data, 0
     for start, end in spans:
-        if end < stop:  # on a line that was looked at
+        if end < stop:  # on a line that was checked
             continue
         begin = max(stop, data.rfind(b"\n", stop, start) + 1)
         stop = data.find(b"\n", end)

@@ -1,12 +1,10 @@
-"""Names: the fragments by which links reach places of a document.
+"""Names: the fragments by which links lead to positions in a document.
 
-What an author wrote comes first: anchors of headings, ids of HTML, footnotes. Then come the fragments that
-the dialect's renderer derives from all headings together, then Docyard's own addresses, those of earlier
-versions last. A name that several places have leads to the first of them, as in a browser.
+Names that an author wrote come first: anchors of headings, ids of HTML, footnotes. The fragments that the
+dialect's renderer derives from the headings follow, then Docyard's own addresses, then those of earlier
+versions. A name that occurs more than once leads to its first position, as in a browser.
 
-Headings as links see them: at any depth of lists and quotations, and numbered over the whole document.
-
-Numbering: how each dialect tells the fragments of equal headings apart, over a whole document.
+Headings at any depth of lists and quotations count, and equal headings are numbered over the full document.
 """
 
 from __future__ import annotations
@@ -35,64 +33,68 @@ _NUMBERED = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 
 
 def make_github_slug(text: str) -> str:
-    """Return the slug of a heading by the rule of the `github-slugger` package; "" for punctuation alone."""
+    """Return the slug of a heading by the rule of the `github-slugger` package; "" for punctuation only."""
     slug = make_heading_slug(text)
-    # A word's slug would hold the letter too; that of signs is nothing but the letter.
+    # The slug of a word contains more than the appended letter; that of punctuation does not.
     return "" if slug == EMPTY_SLUG and make_heading_slug(f"{text}x") == "x" else slug
 
 
 def make_mkdocs_slug(text: str) -> str:
-    """Return what `slugify` of Python-Markdown's `toc` extension makes of a heading's text: ASCII alone."""
+    """Return the ASCII slug that Python-Markdown's `toc` extension makes of a heading's text."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_text).strip().lower())
 
 
 class UnderscoredIds:
-    """Python-Markdown's `unique`: `errors`, `errors_1`; a name that ends in a number counts on from it."""
+    """Unique ids as Python-Markdown's `unique` makes them: `errors`, `errors_1`.
+
+    A name that ends in a number is counted up from it.
+    """
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
         self._next: dict[str, str] = {}
 
     def give(self, name: str) -> str:
-        """Return the name, if nothing has it yet, else the next that is free."""
-        passed: list[str] = []
+        """Return the name if it is unused, else the next unused one."""
+        used_names: list[str] = []
         while name in self._taken or not name:
-            passed.append(name)
-            name = self._next.get(name) or _counted_on(name)
-        # Each name that was passed leads here from now on, so that no way is gone twice.
-        self._next.update(dict.fromkeys(passed, name))
+            used_names.append(name)
+            name = self._next.get(name) or _increment(name)
+        # The used names point to the new one, so that the next search for them is short.
+        self._next.update(dict.fromkeys(used_names, name))
         self._taken.add(name)
         return name
 
 
-def _counted_on(name: str) -> str:
+def _increment(name: str) -> str:
     numbered = _NUMBERED.fullmatch(name)
-    # Longer digits are no count of ours, and Python reads no integer of any length.
+    # Longer numbers are not counters, and Python limits the digits of an integer that it reads.
     if numbered and len(numbered[2]) < 10:
         return f"{numbered[1]}_{int(numbered[2]) + 1}"
     return f"{name}_1"
 
 
-# Whatever Python-Markdown's `attr_list` takes for attributes at the end of a heading.
+# Text at the end of a heading that Python-Markdown's `attr_list` reads as attributes.
 _ATTRIBUTES = re.compile(r"\{:?[^{}\n]+\}$")
 
 # Tags and images that leave spaces at the ends of a text, and entities that are spaces.
 _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
 
-# Anchors on lines of their own, which an underlined heading has among its words.
+# Anchors on lines of their own, which are part of the text of an underlined heading.
 _ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
 _AT_ENDS = re.compile(r"[<&]|!\[|` | `")
 
-# An anchor in braces that is text for a renderer without a doubt.
+# An anchor in braces that every renderer without attribute lists shows as text.
 _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 
 
 class LinkedHeading(NamedTuple):
-    """A heading at any depth: the byte of its line, its inline Markdown, and that less its anchor.
+    """A heading at any depth: the byte of its line, its inline Markdown, and that without its anchor.
 
-    Only attribute lists and an anchor in angles are taken off `words`: HTML is no text for anybody. `text` is
-    what a renderer has of the words, where that is known already: the spaces beside tags and images count.
+    Only attribute lists and an anchor in angle brackets are removed from `words`, because no renderer shows
+    HTML. `text` is the rendered text of the words, or None if only a parser can find it; spaces next to tags
+    and images count.
     """
 
     offset: int
@@ -102,38 +104,40 @@ class LinkedHeading(NamedTuple):
 
     @property
     def is_anchored(self) -> bool:
-        """Return True if it has an attribute list, or an anchor in angles."""
+        """Return True if the heading has an attribute list, or an anchor in angle brackets."""
         return self.words != self.source
 
 
 def read_linked_headings(document: Document) -> Sequence[LinkedHeading]:
-    """Return every heading of a document in order, those in lists and quotations included."""
+    """Return every heading of a document in order, including those in lists and quotations."""
     if not may_have_nested_headings(document.data):
         return [
-            _read(at.heading_start, at.heading.block.source, at.heading.text, at.heading.title)
-            for at in document.sections
-            if at.heading
+            _make_heading(
+                item.heading_start, item.heading.block.source, item.heading.text, item.heading.title
+            )
+            for item in document.sections
+            if item.heading
         ]
     first, end = document.front_matter_lines, document.front_matter_end
     return [
-        _read(document.lines.offset(first + at.line), at.source, read_heading(at.source), None)
-        for at in outline.read_all_headings(document.text(end, len(document.data)))
+        _make_heading(document.lines.offset(first + item.line), item.source, read_heading(item.source), None)
+        for item in outline.read_all_headings(document.text(end, len(document.data)))
     ]
 
 
-def _read(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
-    is_listed = text.form not in (None, AnchorForm.HTML)
-    bare = text.prefix + text.words if is_listed else strip_attribute_lists(source)
-    return LinkedHeading(offset, source, bare, None if title is None else _with_spaces(title, bare))
+def _make_heading(offset: int, source: str, text: HeadingText, title: str | None) -> LinkedHeading:
+    has_attribute_list = text.form not in (None, AnchorForm.HTML)
+    words = text.prefix + text.title if has_attribute_list else strip_attribute_lists(source)
+    return LinkedHeading(offset, source, words, None if title is None else _restore_spaces(title, words))
 
 
-def _with_spaces(title: str, words: str) -> str | None:
-    """Return a title with spaces between its words and tags; None if only a parser can find them."""
+def _restore_spaces(title: str, words: str) -> str | None:
+    """Return a title with the spaces next to its tags; None if only a parser can find them."""
     bare = _ANCHOR_TAGS.sub("", words) if "<" in words else words
     if _AT_ENDS.search(bare):
         return None
-    begin, end = len(bare) - len(bare.lstrip()), len(bare.rstrip())
-    return bare[:begin] + title + bare[end:]
+    start, end = len(bare) - len(bare.lstrip()), len(bare.rstrip())
+    return bare[:start] + title + bare[end:]
 
 
 def derive_fragments(
@@ -141,80 +145,91 @@ def derive_fragments(
 ) -> Iterable[tuple[str, int]]:
     """Return the fragments that the dialect's renderer makes of headings, each with its byte.
 
-    `written` are the names that authors gave to places of the document.
+    `written` are the names that authors gave to positions in the document.
     """
     match dialect:
         case Dialect.GITHUB:
-            return _github(headings)
+            return _derive_github_fragments(headings)
         case Dialect.DOCUSAURUS:
             # @docusaurus/mdx-loader, `remark/headings`: a heading with an id of its own takes no number.
-            own = [(_own_name(at, Dialect.DOCUSAURUS), at) for at in headings]
-            named = [(name, at.offset) for name, at in own if name]
-            return [*named, *_github([at for name, at in own if not name])]
+            own_names = [(_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings]
+            named = [(name, heading.offset) for name, heading in own_names if name]
+            return [*named, *_derive_github_fragments([heading for name, heading in own_names if not name])]
         case Dialect.MKDOCS:
-            return _mkdocs(headings, written)
+            return _derive_mkdocs_fragments(headings, written)
 
 
 def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    """Return the fragments that GitHub makes, which takes an anchor in braces for words of the heading."""
+    """Return the fragments that GitHub makes, which shows an anchor in braces as text of the heading."""
     if not any(heading.is_anchored for heading in headings):
         return ()
-    return _github([at._replace(words=at.source, text=_text_with_braces(at)) for at in headings])
+    return _derive_github_fragments(
+        [heading._replace(words=heading.source, text=_text_with_braces(heading)) for heading in headings]
+    )
 
 
 def _text_with_braces(heading: LinkedHeading) -> str | None:
-    """Return a heading's text with its anchor, where that is known already."""
+    """Return a heading's rendered text with its anchor; None if only a parser can find it."""
     braces = heading.source.removeprefix(heading.words)
     is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
     return heading.text + braces if heading.text is not None and is_plain else None
 
 
-def _github(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    numbered = UniqueNames("-", 1)
-    return [(numbered.give(make_github_slug(_visible(at))), at.offset) for at in headings]
+def _derive_github_fragments(headings: Iterable[LinkedHeading]) -> Iterable[tuple[str, int]]:
+    unique_names = UniqueNames("-", 1)
+    return [
+        (unique_names.make_unique(make_github_slug(_render_text(heading))), heading.offset)
+        for heading in headings
+    ]
 
 
-def _mkdocs(headings: Iterable[LinkedHeading], written: set[str]) -> Iterable[tuple[str, int]]:
-    own = [(_own_name(at, Dialect.MKDOCS), at) for at in headings]
-    explicit = [(name, at.offset) for name, at in own if name]
-    slugs = [(make_mkdocs_slug(_visible(_without_braces(at))), at.offset) for name, at in own if not name]
+def _derive_mkdocs_fragments(
+    headings: Iterable[LinkedHeading], written: set[str]
+) -> Iterable[tuple[str, int]]:
+    own_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
+    explicit = [(name, heading.offset) for name, heading in own_names if name]
+    slugs = [
+        (make_mkdocs_slug(_render_text(_strip_braces(heading))), heading.offset)
+        for name, heading in own_names
+        if not name
+    ]
     ids = UnderscoredIds({*written, *(name for name, _ in explicit)})
     return [*explicit, *((ids.give(name), offset) for name, offset in slugs)]
 
 
-def _own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
-    """Return the id that a dialect takes from a heading's attribute list, or from angles."""
+def _find_own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
+    """Return the id that a dialect reads from a heading's attribute list or angle brackets."""
     if not heading.is_anchored:
         return None
     text = read_heading(heading.source)
-    is_known = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
-    return text.name if is_known and text.form is not AnchorForm.HTML else None
+    is_read = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
+    return text.name if is_read and text.form is not AnchorForm.HTML else None
 
 
-def _without_braces(heading: LinkedHeading) -> LinkedHeading:
-    """Return a heading without braces that Python-Markdown takes for attributes, and Docyard for words."""
-    found = _ATTRIBUTES.search(heading.words)
-    return heading._replace(words=heading.words[: found.start()], text=None) if found else heading
+def _strip_braces(heading: LinkedHeading) -> LinkedHeading:
+    """Return a heading without braces that Python-Markdown reads as attributes and Docyard as text."""
+    match = _ATTRIBUTES.search(heading.words)
+    return heading._replace(words=heading.words[: match.start()], text=None) if match else heading
 
 
-def _visible(heading: LinkedHeading) -> str:
-    """Return a heading's text as a renderer has it."""
+def _render_text(heading: LinkedHeading) -> str:
+    """Return a heading's text as a renderer shows it."""
     if heading.text is not None:
         return heading.text
-    # A line end is no part of a slug, though it would be read as a space.
-    words = _ANCHORS_ABOVE.sub(lambda found: found[0].replace("\r", "").replace("\n", ""), heading.words)
-    # A full stop has no part in a slug, and keeps the spaces at both ends.
+    # A line end is not part of a slug, but it would be read as a space.
+    words = _ANCHORS_ABOVE.sub(lambda match: match[0].replace("\r", "").replace("\n", ""), heading.words)
+    # A full stop is not part of a slug, and it preserves the spaces at both ends.
     return to_plain_text(f".{words}.")[1:-1]
 
 
-# GitHub writes this before every id of a document, and finds them with and without it.
+# GitHub adds this prefix to every id of a document, and resolves ids with and without it.
 _USER_CONTENT = "user-content-"
 
-# The URL Fragment Text Directives draft: what follows is text to look for, not a name.
+# The URL Fragment Text Directives draft: the rest is text to search for, not a name.
 _DIRECTIVE = ":~:"
 
-# Without `[^`, `id=` or `name=` a document has no names but those of its headings. The rarest letter of each
-# comes first and looks back at the others, so that it is tried at these alone.
+# Without `[^`, `id=` or `name=` a document has no names except those of its headings. The expression begins
+# with the rarest letter of each and looks back at the others, so that it is tried at these letters only.
 _MAY_BE_NAMED = re.compile(
     rb"[\[dDmM](?:(?<=\[)\^|(?<=[iI][dD])[ \t\r\n]*=|(?<=[nN][aA][mM])[eE][ \t\r\n]*=)"
 )
@@ -223,8 +238,8 @@ _MAY_BE_NAMED = re.compile(
 class FragmentTarget(NamedTuple):
     """The target of a fragment: a byte of the document, and the position of its section.
 
-    A heading's place is where its own line begins (`Section.heading_start`). Without a section it is the
-    document itself.
+    The target of a heading is the start of its own line (`Section.heading_start`). Without a section, the
+    target is the document itself.
     """
 
     offset: int
@@ -232,90 +247,90 @@ class FragmentTarget(NamedTuple):
 
 
 TOP = "top"
-"""HTML §7.4.6.3: leads to the top in any letter case, unless something is named so."""
+"""HTML §7.4.6.3: leads to the top in any letter case, unless the document defines this name."""
 
 DOCUMENT = FragmentTarget(0, None)
-"""The document itself: where its empty fragment, `top` and `_preamble` lead."""
+"""The document itself: the target of its empty fragment, of `top` and of `_preamble`."""
 
 
 def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTarget]:
-    """Return each name of a document with its place; read once for each dialect."""
-    return document.derive(_names, dialect)
+    """Return each name of a document with its target; cached with the document for each dialect."""
+    return document.derive(_collect_names, dialect)
 
 
-def find_place(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
-    """Return the place that a decoded fragment leads to; None if there is none. Letter case counts."""
+def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
+    """Return the target of a decoded fragment, whose letter case counts; None if there is none."""
     name = fragment.partition(_DIRECTIVE)[0]
-    found = names.get(name)
-    if found is None and name.startswith(_USER_CONTENT):
-        found = names.get(name.removeprefix(_USER_CONTENT))
-    return DOCUMENT if found is None and name.lower() == TOP else found
+    target = names.get(name)
+    if target is None and name.startswith(_USER_CONTENT):
+        target = names.get(name.removeprefix(_USER_CONTENT))
+    return DOCUMENT if target is None and name.lower() == TOP else target
 
 
 def choose_name(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """Return the best name of a place: the one that a link used, else the author's, else any."""
+    """Return the best name of an offset: the one that a link used, else the author's, else any other."""
     names = find_names(document, dialect)
-    if fragment is not None and (known := find_place(names, fragment)) and known.offset == offset:
+    if fragment is not None and (target := find_target(names, fragment)) and target.offset == offset:
         return fragment
-    found = [name for name, place in names.items() if place.offset == offset and place != DOCUMENT]
+    candidates = [name for name, target in names.items() if target.offset == offset and target != DOCUMENT]
     preamble = document.preamble
-    if not found and preamble is not None and preamble.heading_start == offset:
-        # The title, whose own words name another heading by now.
+    if not candidates and preamble is not None and preamble.heading_start == offset:
+        # The slug of the title names another heading now.
         return choose_document_name(document, TOP, dialect)
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def choose_document_name(document: Document, fragment: str, dialect: Dialect) -> str:
-    """Return a name of the whole document: the one that a link used, unless a section has it now."""
+    """Return a name of the full document: the one that a link used, unless a section has it now."""
     names = find_names(document, dialect)
-    free = (name for name in (fragment, TOP, PREAMBLE) if find_place(names, name) == DOCUMENT)
-    return next(free, "")
+    candidates = (name for name in (fragment, TOP, PREAMBLE) if find_target(names, name) == DOCUMENT)
+    return next(candidates, "")
 
 
-def _names(document: Document, dialect: Dialect) -> dict[str, FragmentTarget]:
+def _collect_names(document: Document, dialect: Dialect) -> dict[str, FragmentTarget]:
     starts = [section.start for section in document.sections]
 
-    def place_at(offset: int) -> FragmentTarget:
+    def target_at(offset: int) -> FragmentTarget:
         return FragmentTarget(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
 
-    explicit = sorted(_explicit(document), key=lambda item: item[1])
+    explicit = sorted(_find_explicit_names(document), key=lambda item: item[1])
     headings = read_linked_headings(document)
     written = {name for name, _ in explicit}
     names: dict[str, FragmentTarget] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
     for name, offset in (*explicit, *derive_fragments(headings, dialect, written)):
         if name not in names:
-            names[name] = place_at(offset)
+            names[name] = target_at(offset)
     for section in document.sections:
-        names.setdefault(section.address, _place(section))
+        names.setdefault(section.address, _target_of(section))
     if dialect is Dialect.GITHUB:
         for name, offset in derive_brace_fragments(headings):
             if name not in names:
-                names[name] = place_at(offset)
+                names[name] = target_at(offset)
     for name, sections in document.earlier_names.items():
         if len(sections) == 1:
-            names.setdefault(name, _place(sections[0]))
+            names.setdefault(name, _target_of(sections[0]))
     return names
 
 
-def _place(section: Section) -> FragmentTarget:
+def _target_of(section: Section) -> FragmentTarget:
     return FragmentTarget(section.heading_start, section.position)
 
 
-def _explicit(document: Document) -> Iterator[tuple[str, int]]:
+def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
     """Yield the names that an author wrote, each with its byte.
 
-    Those in or above a heading are the heading's.
+    A name in or above a heading has the byte of that heading.
     """
-    of_headings: dict[str, list[Section]] = {}
+    sections_by_name: dict[str, list[Section]] = {}
     for section in document.sections:
         for name in (*filter(None, (section.anchor,)), *section.aliases):
-            of_headings.setdefault(name, []).append(section)
+            sections_by_name.setdefault(name, []).append(section)
             yield name, section.heading_start
     if not _MAY_BE_NAMED.search(document.data):
         return
     for anchor in read_cached_links(document).anchors:
-        # The sections are in order of place, and there may be many of one name.
-        sections = of_headings.get(anchor.name, [])
+        # The sections are in document order, and many may have the same name.
+        sections = sections_by_name.get(anchor.name, [])
         above = bisect_right(sections, anchor.offset, key=_start) - 1
         if above < 0 or anchor.offset >= sections[above].body:
             yield anchor.name, anchor.offset

@@ -1,11 +1,10 @@
 """Search for documents that may link to a path, before it is moved, renamed or removed.
 
-A document that is named without need costs a moment; one that is missed keeps a link that leads nowhere. So
-every answer is a superset of the documents that do link there.
+A document that is returned without need costs a moment; one that is missed keeps a broken link. So every
+result is a superset of the documents that link to the path.
 
-What an operation may have done to links: the paths at which a link may mean something else afterwards.
-
-It is asked after every edit, so it says "nothing" quickly where no name of a place can have changed.
+`AffectedPaths` are the paths that an operation may change for links. It is computed after every edit, so it
+returns nothing quickly if no name in the document can have changed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.link import Link
-    from workspace.links.survival import OffsetMap
+    from workspace.links.offset_map import OffsetMap
     from workspace.links.world import OverlayFileTree
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
@@ -44,29 +43,30 @@ _ENDING = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECAS
 _LETTERS = re.compile(r"[a-z0-9]+")
 _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
 
-# The URL standard leaves out tabs and line breaks wherever they stand.
-_PARTED_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
-_PARTED = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
-_SECONDS = frozenset(text[1] for text in html5.values() if len(text) == 2)
-"""What some entities say after another character, so that nothing need stand for it alone."""
+# The URL standard removes tabs and line breaks anywhere.
+_BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
+_BREAK_IN_MARKDOWN = re.compile(rb"(?:\(|\]:)[\s>]*<[^<>\r\n]*\t")
+_SECOND_CHARACTERS = frozenset(text[1] for text in html5.values() if len(text) == 2)
+"""The second characters of entities that stand for two; no text of their own stands for these."""
 
 _SLASH = rb"(?:\\?/|%2f|&sol;)"
 _DOT = rb"(?:\\?\.|%2e|&period;)"
 
-# What may stand before a destination: what opens one (also on the line before, in a quotation), or the end of
-# an entity or of a space of another script. Before a name in one, also a slash or the end of an escape.
+# The text that may precede a destination: its opening mark (in a quotation also on the line before), or the
+# end of an entity or of a space of another script. Before a name in a destination also a slash or the end of
+# an escape.
 _OPENING = rb"[(<\"'=:|\[][\s>]*|[;\x80-\xff]"
 _BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
 _OPENED = re.compile(_BEFORE + rb"\Z")
-_FAR = 200  # bytes before a name that are looked at
+_MAX_LOOKBEHIND = 200  # bytes
 
-# What may stand after a whole destination, but for its closing delimiter also an escape of one.
+# The text that may follow a complete destination: its closing mark, or an escape of that.
 _END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
 _AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _END
 
-# A destination of nothing but dots, or one that ends in them, leads to a folder without naming that. So does
-# an escaped slash, and a mere one to the root.
+# A destination that consists of dots, or ends in them, leads to a folder without its name. So does an escaped
+# slash, and a single slash leads to the root.
 _DOTS = re.compile(_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _END)
 _ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
 
@@ -75,49 +75,54 @@ class Inbound(Protocol):
     """A source of the documents that may link to a path."""
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents of a snapshot that may hold a link to one of these paths, in order of paths.
+        """Return the documents of a snapshot that may link to one of these paths, ordered by path.
 
-        Those of the paths that are documents are among them: a document may link to itself.
+        The paths that are documents are included: a document may link to itself.
         """
         ...
 
 
 class ScannedInbound:
-    """Looks for the paths' names in the bytes of every document: no index is needed, and none is made.
+    """Search for the paths' names in the bytes of every document, without an index.
 
-    It reads all documents once, some 100 MB a second. A document that Git cannot read is left out; one over
-    the limit of the workspace, which nobody reads, is named without a look.
+    It reads each document once, some 100 MB a second. A document that Git cannot read is skipped. A document
+    above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
     def linking_to(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """As `Inbound` says."""
+        """Return the documents that may link to one of these paths, as `Inbound` defines."""
         return tuple(scan_documents(snapshot, snapshot.documents.items(), paths))
 
 
 def scan_documents(
     snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collection[str]
 ) -> Iterator[str]:
-    """Yield those of some documents, each with its blob, that may link to one of the paths."""
+    """Yield the documents that may link to one of the paths.
+
+    `documents` are pairs of a path and a blob id.
+    """
     rules = snapshot.config.links
-    sought = [LinkPattern.of(path, rules.root) for path in dict.fromkeys(paths)]
-    own = frozenset(paths)
-    most = snapshot.config.limits.document_bytes
+    patterns = [LinkPattern.of(path, rules.root) for path in dict.fromkeys(paths)]
+    given_paths = frozenset(paths)
+    max_bytes = snapshot.config.limits.document_bytes
     for path, blob in documents:
         try:
-            data = snapshot.git.blob_within(blob, most)
+            data = snapshot.git.blob_within(blob, max_bytes)
         except DamagedRepository:
             continue
-        if path in own or data is None or may_link(path, data, sought, wiki=rules.wiki):
+        if path in given_paths or data is None or may_link(path, data, patterns, wiki=rules.wiki):
             yield path
 
 
 class LinkPattern(NamedTuple):
-    """The text that a link to a path contains in one spelling or another.
+    """The text that every link to a path contains, in any spelling.
 
-    `names` are the file's name without its ending and, where the file stands for its folder, the folder's:
-    each as a run of letters that is looked for first (empty if there is none), and the pattern of the whole,
-    which begins with letters where the name does, because these are found much quicker than what is before.
-    To `folder` links may lead by dots, and by a mere slash if `is_root`.
+    `names` are the file's name without its ending and, if the file is the index of its folder, the folder's
+    name. Each is a run of letters, which is searched first (empty if there is none), and the pattern of the
+    full name. The pattern begins with the letters where the name does, because they are found much faster
+    than the text before them.
+
+    Links may lead to `folder` by dots, and by a single slash if `is_root`.
     """
 
     names: tuple[tuple[bytes, re.Pattern[bytes]], ...]
@@ -126,90 +131,94 @@ class LinkPattern(NamedTuple):
 
     @classmethod
     def of(cls, path: str, root: str = "") -> LinkPattern:
-        """Return the pattern of some paths; destinations that begin with a slash are relative to `root`."""
-        above, _, last = path.rstrip("/").rpartition("/")
-        stem = _ENDING.sub("", last) or last
-        folder = above if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == last else None
-        names = [] if folder == path.rstrip("/") else [*_names(stem, _AFTER_FILE)]
+        """Return the pattern of a path; destinations that begin with a slash are relative to `root`."""
+        parent, _, name = path.rstrip("/").rpartition("/")
+        stem = _ENDING.sub("", name) or name
+        folder = parent if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == name else None
+        names = [] if folder == path.rstrip("/") else [*_name_patterns(stem, _AFTER_FILE)]
         if folder:
-            names += _names(folder.rpartition("/")[2], _AFTER_FOLDER)
+            names += _name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
         return cls(tuple(names), folder, folder is not None and folder == root.strip("/"))
 
     def is_passed(self, path: str, lowered: bytes) -> bool:
-        """Whether a way that ends in dots may lead from a document to it: from below, or through it."""
+        """Return True if a relative path of dots may lead from a document to this folder or through it."""
         below = not self.folder or path.startswith(f"{self.folder}/")
         return below or any(letters in lowered for letters, _ in self.names)
 
 
-def may_link(path: str, data: bytes, sought: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
-    """Return True if the bytes of a document may hold a link to something that is sought."""
+def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
+    """Return True if the bytes of a document may contain a link that one of the patterns matches."""
     lowered = data.lower()
     if wiki and b"[[" in data:
         folded = str(data, "utf-8", "replace").casefold()
         lowered += b"\n" + folded.encode()
     if _hides_letters(lowered):
         return True
-    for one in sought:
-        if any(letters in lowered and _is_named(lowered, pattern) for letters, pattern in one.names):
+    for link_pattern in patterns:
+        if any(letters in lowered and _is_named(lowered, regex) for letters, regex in link_pattern.names):
             return True
-        if one.folder is not None and one.is_passed(path, lowered) and _DOTS.search(lowered):
+        if (
+            link_pattern.folder is not None
+            and link_pattern.is_passed(path, lowered)
+            and _DOTS.search(lowered)
+        ):
             return True
-        if one.is_root and _ROOT.search(lowered):
+        if link_pattern.is_root and _ROOT.search(lowered):
             return True
     return False
 
 
 def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
-    """Return True if a name stands somewhere behind what may stand before one."""
-    found = pattern.search(lowered)
-    while found:
-        start = found.start()
-        before = lowered[max(0, start - _FAR) : start]
-        if _OPENED.search(before) or (len(before) == _FAR and not before.strip(b" \t\r\n\f\v>")):
+    """Return True if a name occurs after text that may precede one."""
+    match = pattern.search(lowered)
+    while match:
+        start = match.start()
+        before = lowered[max(0, start - _MAX_LOOKBEHIND) : start]
+        if _OPENED.search(before) or (len(before) == _MAX_LOOKBEHIND and not before.strip(b" \t\r\n\f\v>")):
             return True
-        found = pattern.search(lowered, start + 1)
+        match = pattern.search(lowered, start + 1)
     return False
 
 
 def _hides_letters(lowered: bytes) -> bool:
-    """Whether letters are written as numbers, two of them as one entity, or parted by what URLs leave out."""
+    """Return True if letters may be written as numbers or ligature entities, or separated by breaks."""
     if b"&#" in lowered or b"&fjlig;" in lowered or b"&tab;" in lowered or b"&newline;" in lowered:
         return True
     if b"%" in lowered and _HEX_LETTER.search(lowered):
         return True
-    if (b"href" in lowered or b"src" in lowered) and _PARTED_IN_HTML.search(lowered):
+    if (b"href" in lowered or b"src" in lowered) and _BREAK_IN_HTML.search(lowered):
         return True
-    return b"\t" in lowered and _PARTED.search(lowered) is not None
+    return b"\t" in lowered and _BREAK_IN_MARKDOWN.search(lowered) is not None
 
 
-def _names(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
-    """Yield a name as it is, and as wiki links are compared, but for the case of ASCII letters."""
+def _name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
+    """Yield the patterns of a name as it is written, and as wiki links compare it (case-folded)."""
     plain = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
     for form in dict.fromkeys((plain, name.casefold())):
         letters = max(_LETTERS.findall(form), key=len, default="").encode()
-        spelled = b"".join(map(_spellings, form))
-        yield letters, re.compile(spelled + after)
+        pattern = b"".join(map(_character_pattern, form))
+        yield letters, re.compile(pattern + after)
 
 
-def _spellings(character: str) -> bytes:
-    """Return a pattern of the ways to write a character in a destination; ASCII letters are in lower case."""
+def _character_pattern(character: str) -> bytes:
+    """Return a pattern of the ways to write a character in a destination, in lower case."""
     if character.isascii() and character.isalnum():
         return character.encode()
     raw = character.encode("utf-8", "surrogateescape")
     escaped = b"".join(b"%%%02x" % byte for byte in raw)
     pattern = rb"(?:\\?" + re.escape(raw) + rb"|" + escaped + rb"|&[a-z0-9]{1,31};?)"
-    return pattern + b"?" if character in _SECONDS else pattern
+    return pattern + b"?" if character in _SECOND_CHARACTERS else pattern
 
 
-# A tag with a name, of the two that count.
+# A tag with one of the two attributes that define a name.
 _TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
 
 
 class AffectedPaths(NamedTuple):
-    """The paths, as they were before, to which links are to be looked at.
+    """The old paths whose links must be checked.
 
-    `vanished` are folders that went with their last document: where that is now, None if it was removed.
-    `spellings` are the paths that a destination may name to mean one of these.
+    `vanished` maps folders that disappeared with their last document to the new path of that document, or to
+    None if it was removed. `spellings` are the paths by which a destination may refer to one of the paths.
     """
 
     paths: frozenset[str]
@@ -218,128 +227,136 @@ class AffectedPaths(NamedTuple):
     rules: LinkRules
 
     @classmethod
-    def of(cls, before: Overlay, after: Overlay, survival: OffsetMap) -> AffectedPaths:
-        """Return what one operation, which made `after` of `before`, may have done to links."""
+    def of(cls, before: Overlay, after: Overlay, offset_map: OffsetMap) -> AffectedPaths:
+        """Return the paths that one operation, which changed `before` to `after`, may affect."""
         rules = before.snapshot.config.links
-        world: OverlayFileTree | None = None
+        tree: OverlayFileTree | None = None
         paths: set[str] = set()
         vanished: dict[str, str | None] = {}
-        for path in survival.paths:
-            now = survival.document(path)
+        for path in offset_map.paths:
+            new_path = offset_map.document(path)
             try:
                 old = before.find(path)
             except LimitExceeded:  # such a document is only removed
-                old, is_there = None, True
+                old, existed = None, True
             else:
-                is_there = old is not None
-            if now is not None and (now != path or not is_there):
-                paths.update(_shadowed(before, now, rules))
-            if is_there and now != path:
+                existed = old is not None
+            if new_path is not None and (new_path != path or not existed):
+                paths.update(_find_shadowed_paths(before, new_path, rules))
+            if existed and new_path != path:
                 paths.add(path)
-                world = world or _world(after)
-                vanished |= dict.fromkeys(_vanished(world, path), now)
-            elif old is not None and _may_rename(old, after.document(path), survival, rules):
+                tree = tree or _file_tree(after)
+                vanished |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
+            elif old is not None and _may_rename(old, after.document(path), offset_map, rules):
                 paths.add(path)
         return cls(
             frozenset(paths.union(vanished)), vanished, _affected_spellings(paths.union(vanished)), rules
         )
 
     def may_mean(self, link: Link, source: str) -> bool:
-        """Return True if a link of the document `source` may mean one of the paths, by its spelling."""
+        """Return True if a link of the document `source` may refer to one of the paths, by its spelling."""
         if link.kind is LinkKind.WIKI:
             return True
         target = read_target(link.destination, source, self.rules)
         return target is not None and (target.path in self.spellings or target.literal in self.spellings)
 
 
-def _may_rename(old: Document, new: Document, survival: OffsetMap, rules: LinkRules) -> bool:
-    """Return True if a name of a place may be gone, or lead to another place, after an edit of a document."""
+def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: LinkRules) -> bool:
+    """Return True if an edit of a document may have removed a name, or changed its target."""
     if len(old.sections) == len(new.sections) and all(
-        _is_same(one, other, survival.place(old.path, one.heading_start) == (new.path, other.heading_start))
-        and (old.source(one) == new.source(other) or not _may_name(old.source(one) + new.source(other)))
+        _has_same_names(
+            one, other, offset_map.place(old.path, one.heading_start) == (new.path, other.heading_start)
+        )
+        and (
+            old.source(one) == new.source(other) or not _may_define_name(old.source(one) + new.source(other))
+        )
         for one, other in zip(old.sections, new.sections, strict=True)
     ):
         return False
-    # Imported here because the parser is, and most edits do without.
-    from workspace.links.fragments import DOCUMENT, TOP, find_names, find_place
+    # Imported late because this imports the parser, which most edits do not need.
+    from workspace.links.fragments import DOCUMENT, TOP, find_names, find_target
 
     names = find_names(new, rules.dialect)
-    if find_place(names, TOP) != find_place(find_names(old, rules.dialect), TOP) == DOCUMENT:
+    if find_target(names, TOP) != find_target(find_names(old, rules.dialect), TOP) == DOCUMENT:
         return True
-    for name, place in find_names(old, rules.dialect).items():
-        found = find_place(names, name)
-        kept = survival.place(old.path, place.offset)
-        if found != place if place == DOCUMENT else found is None or kept != (new.path, found.offset):
+    for name, old_target in find_names(old, rules.dialect).items():
+        new_target = find_target(names, name)
+        new_position = offset_map.place(old.path, old_target.offset)
+        if (
+            new_target != old_target
+            if old_target == DOCUMENT
+            else new_target is None or new_position != (new.path, new_target.offset)
+        ):
             return True
-    # A wiki link may name a heading by its words.
+    # A wiki link may name a heading by its text.
     return rules.wiki and [section.title for section in old.sections] != [item.title for item in new.sections]
 
 
-def _is_same(one: Section, other: Section, is_kept: bool) -> bool:
-    """Return True if a section has the names that it had."""
-    if one.heading is None or other.heading is None:
-        return one.heading is other.heading
+def _has_same_names(old: Section, new: Section, is_preserved: bool) -> bool:
+    """Return True if a section has the same names as before."""
+    if old.heading is None or new.heading is None:
+        return old.heading is new.heading
     return (
-        is_kept
-        and one.heading.block.source == other.heading.block.source
-        and (one.address, one.anchor, one.aliases) == (other.address, other.anchor, other.aliases)
+        is_preserved
+        and old.heading.block.source == new.heading.block.source
+        and (old.address, old.anchor, old.aliases) == (new.address, new.anchor, new.aliases)
     )
 
 
-def _may_name(text: bytes) -> bool:
-    """Whether something in a section's text may have a name: a tag, a footnote, a heading in a list."""
+def _may_define_name(text: bytes) -> bool:
+    """Return True if a section's text may define a name: by a tag, a footnote, or a heading in a list."""
     if b"[^" in text or (b"<" in text and _TAG_NAME.search(text)):
         return True
     return may_have_nested_headings(text)
 
 
 def _affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
-    """Return the paths as they are, without their endings, and the folders that they may be the pages of."""
-    spelled: set[str | None] = set()
+    """Return the paths, the paths without their endings, and the folders of which they may be indexes."""
+    spellings: set[str | None] = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
         stem = name.partition(".")[0]
-        spelled |= {path, path.removesuffix(name) + name.rpartition(".")[0]}
+        spellings |= {path, path.removesuffix(name) + name.rpartition(".")[0]}
         if stem.lower() in INDEX_STEMS:
-            spelled.add(folder)
-    return frozenset(spelled)
+            spellings.add(folder)
+    return frozenset(spellings)
 
 
-def _world(after: Overlay) -> OverlayFileTree:
-    # Imported here because what resolves links is, and most edits do without.
+def _file_tree(after: Overlay) -> OverlayFileTree:
+    # Imported late because this imports the resolver, which most edits do not need.
     from workspace.links.world import OverlayFileTree
 
     return OverlayFileTree(after)
 
 
-def _vanished(world: OverlayFileTree, path: str) -> Iterator[str]:
-    """Yield the folders above a path that are no more."""
+def _find_vanished_folders(tree: OverlayFileTree, path: str) -> Iterator[str]:
+    """Yield the folders above a path that no longer exist."""
     folder = path.rpartition("/")[0]
-    while folder and not world.exists(folder):
+    while folder and not tree.exists(folder):
         yield folder
         folder = folder.rpartition("/")[0]
 
 
-def _shadowed(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
-    """Yield the documents that links may no longer mean because one has come to the path `new`."""
+def _find_shadowed_paths(before: Overlay, new: str, rules: LinkRules) -> Iterator[str]:
+    """Yield the documents that links may no longer refer to because a document was added at `new`."""
     from workspace.links.world import OverlayFileTree
 
-    world = OverlayFileTree(before)
+    tree = OverlayFileTree(before)
     folder, _, name = new.rpartition("/")
-    spelled: list[str] = []
+    candidates: list[str] = []
     if new in list_index_paths(folder, rules):
-        spelled += list_index_paths(folder, rules)
+        candidates += list_index_paths(folder, rules)
         if rules.omits_endings and folder:
-            spelled += (folder + suffix for suffix in list_omittable_suffixes(rules))
+            candidates += (folder + suffix for suffix in list_omittable_suffixes(rules))
     if rules.omits_endings:
         stem = strip_suffix(new)
-        spelled += (
+        candidates += (
             stem,
             *(stem + suffix for suffix in list_omittable_suffixes(rules)),
             *list_index_paths(stem, rules),
         )
-    for path in dict.fromkeys(spelled):
-        if path != new and world.exists(path):
+    for path in dict.fromkeys(candidates):
+        if path != new and tree.exists(path):
             yield path
     if rules.wiki:
-        yield from world.stems.get(strip_suffix(name).lower(), ())
+        yield from tree.stems.get(strip_suffix(name).lower(), ())

@@ -1,13 +1,11 @@
-"""Links in inline Markdown, in time in proportion to its length (CommonMark §6, "An algorithm for parsing").
+"""Links in inline Markdown, in linear time (CommonMark §6, "An algorithm for parsing").
 
-One walk over the marks that count for links: backslashes, code spans, autolinks, HTML and brackets. Emphasis
-takes no part in it, because brackets bind more tightly.
+One pass over the marks that matter for links: backslashes, code spans, autolinks, HTML and brackets. Emphasis
+does not matter, because brackets bind more tightly.
 
-Link destinations and titles as CommonMark writes them (§6.3, §4.7).
-
-Links and names in raw HTML: `href` and `src`, `id`, and the `name` of an `a` (CommonMark §4.6, §6.6).
-
-The cells of tables (GFM §4.10): nothing in one reaches into another, not even a code span.
+Also: destinations and titles (CommonMark §6.3, §4.7); `href`, `src`, `id`, and the `name` of an `a` in raw
+HTML (§4.6, §6.6); and the cells of tables (GFM §4.10), which are parsed separately, because not even a code
+span extends from one into another.
 """
 
 from __future__ import annotations
@@ -32,15 +30,15 @@ _TITLE = re.compile(
 
 _LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
 
-# How nearly all are written: a destination of plain characters, and the parenthesis behind it.
+# The usual form: a destination of plain characters, then the closing parenthesis.
 _PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
 
-# The reference implementations take as many.
+# The limit of the reference implementations.
 _MAX_PARENTHESES = 32
 
 
 class ParsedDestination(NamedTuple):
-    """A destination [start, end) without what encloses it; `behind` is the position after all of it."""
+    """The position of a destination without its enclosing marks; `behind` is the position after them."""
 
     start: int
     end: int
@@ -48,58 +46,60 @@ class ParsedDestination(NamedTuple):
     behind: int
 
 
-def read_destination(text: str, at: int, end: int) -> ParsedDestination | None:
-    """Return the destination that begins at a position, which is no white space; None if none does."""
-    if text.startswith("<", at, end):
-        found = _ANGLE.match(text, at, end)
-        return ParsedDestination(*found.span(1), Enclosure.ANGLE, found.end()) if found else None
-    depth, position = 0, at
-    while found := _BARE.match(text, position, end):
-        if found.group() == "(":
+def read_destination(text: str, start: int, end: int) -> ParsedDestination | None:
+    """Return the destination at a position, which must not be white space; None if there is none."""
+    if text.startswith("<", start, end):
+        match = _ANGLE.match(text, start, end)
+        return ParsedDestination(*match.span(1), Enclosure.ANGLE, match.end()) if match else None
+    depth, position = 0, start
+    while match := _BARE.match(text, position, end):
+        if match.group() == "(":
             depth += 1
             if depth > _MAX_PARENTHESES:
                 return None
-        elif found.group() == ")":
+        elif match.group() == ")":
             if not depth:
                 break
             depth -= 1
-        position = found.end()
-    return None if depth or position == at else ParsedDestination(at, position, Enclosure.BARE, position)
+        position = match.end()
+    return (
+        None if depth or position == start else ParsedDestination(start, position, Enclosure.BARE, position)
+    )
 
 
-def read_parentheses(text: str, at: int, end: int) -> ParsedDestination | None:
-    """Return the content of an inline link's parentheses at a position; None if they are not a link's."""
-    plain = _PLAIN.match(text, at, end)
+def read_parentheses(text: str, start: int, end: int) -> ParsedDestination | None:
+    """Return the content of the parentheses at a position; None if they are not those of an inline link."""
+    plain = _PLAIN.match(text, start, end)
     if plain:
         return ParsedDestination(*plain.span(1), Enclosure.BARE, plain.end())
-    begin = _behind_spaces(text, at + 1, end)
+    begin = _skip_spaces(text, start + 1, end)
     found = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
     if found.behind == begin and text.startswith("<", begin, end):
         return None
-    behind = _behind_spaces(text, found.behind, end)
+    behind = _skip_spaces(text, found.behind, end)
     if behind > found.behind > begin and (title := _TITLE.match(text, behind, end)):
-        behind = _behind_spaces(text, title.end(), end)
+        behind = _skip_spaces(text, title.end(), end)
     return found._replace(behind=behind + 1) if text.startswith(")", behind, end) else None
 
 
-def read_label(text: str, at: int, end: int) -> str | None:
-    """Return the link label whose bracket opens at a position, as it is written; None if there is none."""
-    found = _LABEL.match(text, at, end)
-    return found[1] if found else None
+def read_label(text: str, start: int, end: int) -> str | None:
+    """Return the link label in the brackets at a position, as it is written; None if there is none."""
+    match = _LABEL.match(text, start, end)
+    return match[1] if match else None
 
 
 def read_definition(text: str) -> tuple[str, ParsedDestination] | None:
-    """Return the label and the destination of a link definition, which is all of the text."""
+    """Return the label and the destination of a link definition; None if the text is not one."""
     label = read_label(text, 0, len(text))
     if label is None:
         return None
-    found = read_destination(text, _behind_spaces(text, len(label) + 3, len(text)), len(text))
+    found = read_destination(text, _skip_spaces(text, len(label) + 3, len(text)), len(text))
     return (label, found) if found else None
 
 
-def _behind_spaces(text: str, at: int, end: int) -> int:
-    found = _SPACES.match(text, at, end)
-    return found.end() if found else at
+def _skip_spaces(text: str, start: int, end: int) -> int:
+    match = _SPACES.match(text, start, end)
+    return match.end() if match else start
 
 
 _ATTRIBUTE = (
@@ -114,7 +114,7 @@ TAG = re.compile(rf"<([A-Za-z][A-Za-z0-9-]*)((?:{_ANY_ATTRIBUTE})*)\s*/?>|</[A-Z
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _ENCLOSURES = {2: Enclosure.DOUBLE, 3: Enclosure.SINGLE, 4: Enclosure.UNQUOTED}
 
-# What holds no tags is read to its end, or to that of the text where it has none.
+# Constructs without tags extend to their end mark, or to the end of the text.
 _TAG_OR_OTHER = re.compile(
     r"<!--(?:-?>|[\s\S]*?(?:-->|\Z))"
     r"|<!\[CDATA\[[\s\S]*?(?:\]\]>|\Z)"
@@ -139,13 +139,13 @@ _ADDRESSES = {
 
 def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
     """Yield the links and names of a block of raw HTML."""
-    for found in _TAG_OR_OTHER.finditer(text):
-        if found["tag"] and (tag := TAG.match(text, found.start())):
+    for match in _TAG_OR_OTHER.finditer(text):
+        if match["tag"] and (tag := TAG.match(text, match.start())):
             yield from read_tag(tag)
 
 
 def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
-    """Yield the link and the names of a tag, a match of `TAG`. The first attribute of a name counts."""
+    """Yield the link and the names of a tag, a match of `TAG`; of attributes of one name the first counts."""
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
@@ -168,58 +168,58 @@ _TICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
 
-# How raw HTML begins that is no tag (CommonMark §6.6), what ends it, and how far behind at least.
+# Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the least distance between them.
 _OTHER_HTML = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
 _SHORT_COMMENT = re.compile(r"<!---?>")
 
-# CommonMark §6.3: a label is no longer.
+# CommonMark §6.3: the maximum length of a label.
 _MAX_LABEL = 999
 
 
 class _Opener(NamedTuple):
-    """A bracket that may open a link: its place, that of its text, and how much was found before it."""
+    """A bracket that may open a link: its start, the start of its text, and the number of earlier links."""
 
     start: int
-    text: int
+    text_start: int
     is_image: bool
-    found: int
+    link_count: int
 
 
 def read_inline(
     text: str, start: int, end: int, labels: Container[str] = frozenset(), *, wiki: bool = False
 ) -> list[LinkSpan | NameSpan]:
-    """Return the links and HTML names of a text's part [start, end), by the place where each ends.
+    """Return the links and HTML names of a range [start, end) of a text, ordered by their ends.
 
     `labels` are those of the document's definitions, normalized; `wiki` turns on `[[links]]`.
     """
-    return _Walk(text, start, end, labels, wiki).read()
+    return _InlineReader(text, start, end, labels, wiki).read()
 
 
-class _Walk:
-    """A walk over a text. Each mark is looked at once, and an end that is missing is looked for once."""
+class _InlineReader:
+    """One pass over a text: each mark is read once, and each missing end is searched for once."""
 
     __slots__ = (
         "_end",
-        "_found",
-        "_inactive",
+        "_inactive_count",
         "_labels",
+        "_missing_ends",
         "_openers",
-        "_runs",
+        "_results",
         "_start",
         "_text",
-        "_unended",
+        "_tick_runs",
         "_wiki",
     )
 
     def __init__(self, text: str, start: int, end: int, labels: Container[str], wiki: bool) -> None:
         self._text, self._start, self._end = text, start, end
         self._labels, self._wiki = labels, wiki
-        self._found: list[LinkSpan | NameSpan] = []
+        self._results: list[LinkSpan | NameSpan] = []
         self._openers: list[_Opener] = []
-        # Below this many openers none opens a link any more, because links hold no links.
-        self._inactive = 0
-        self._runs: dict[int, list[int]] | None = None
-        self._unended: set[str] = set()
+        # The openers below this index cannot open a link, because links do not nest.
+        self._inactive_count = 0
+        self._tick_runs: dict[int, list[int]] | None = None
+        self._missing_ends: set[str] = set()
 
     def read(self) -> list[LinkSpan | NameSpan]:
         text, at = self._text, self._start
@@ -227,35 +227,35 @@ class _Walk:
             start, at = mark.span()
             match text[start]:
                 case "`":
-                    at = self._behind_code(start, at)
+                    at = self._read_code_span(start, at)
                 case "<":
-                    at = self._behind_angle(start)
+                    at = self._read_angle(start)
                 case "]":
-                    at = self._behind_bracket(start)
+                    at = self._read_closing_bracket(start)
                 case "[" | "!":
-                    at = self._opened(start, at)
-        return self._found
+                    at = self._read_opening_bracket(start, at)
+        return self._results
 
-    def _behind_code(self, start: int, at: int) -> int:
-        """Return the position behind a code span, or behind the ticks of none."""
-        if self._runs is None:
-            self._runs = {}
+    def _read_code_span(self, start: int, ticks_end: int) -> int:
+        """Return the position after a code span, or after the ticks if they open none."""
+        if self._tick_runs is None:
+            self._tick_runs = {}
             for run in _TICKS.finditer(self._text, self._start, self._end):
-                self._runs.setdefault(run.end() - run.start(), []).append(run.start())
-        runs = self._runs.get(at - start, ())
-        following = bisect_left(runs, at)
-        return runs[following] + at - start if following < len(runs) else at
+                self._tick_runs.setdefault(run.end() - run.start(), []).append(run.start())
+        runs = self._tick_runs.get(ticks_end - start, ())
+        index = bisect_left(runs, ticks_end)
+        return runs[index] + ticks_end - start if index < len(runs) else ticks_end
 
-    def _behind_angle(self, start: int) -> int:
-        """Return the position behind an autolink or raw HTML, or behind `<`."""
+    def _read_angle(self, start: int) -> int:
+        """Return the position after an autolink or raw HTML, or after `<`."""
         text, end = self._text, self._end
         if link := _AUTOLINK.match(text, start, end):
-            self._found.append(
+            self._results.append(
                 LinkSpan(LinkKind.AUTOLINK, False, start, link.end(), *link.span(1), Enclosure.ANGLE)
             )
             return link.end()
         if tag := TAG.match(text, start, end):
-            self._found += read_tag(tag)
+            self._results += read_tag(tag)
             return tag.end()
         if short := _SHORT_COMMENT.match(text, start, end):
             return short.end()
@@ -263,50 +263,50 @@ class _Walk:
             if text.startswith(opening, start, end):
                 if opening == "<!" and not text[start + 2 : start + 3].isalpha():
                     break
-                if closing not in self._unended:
-                    place = text.find(closing, start + length, end)
-                    if place >= 0:
-                        return place + len(closing)
-                    self._unended.add(closing)
+                if closing not in self._missing_ends:
+                    closing_start = text.find(closing, start + length, end)
+                    if closing_start >= 0:
+                        return closing_start + len(closing)
+                    self._missing_ends.add(closing)
                 break
         return start + 1
 
-    def _opened(self, start: int, at: int) -> int:
-        """Return the position behind an opening bracket, or behind a wiki link."""
+    def _read_opening_bracket(self, start: int, at: int) -> int:
+        """Return the position after an opening bracket, or after a wiki link."""
         if self._wiki and (link := _WIKI.match(self._text, start, self._end)):
-            # In a table's cell the mark before the link's text is `\|`.
+            # In a cell of a table the mark before the link's text is `\|`.
             target = link[1].removesuffix("\\").rstrip(" ")
             first = link.end(1) - len(link[1].lstrip(" "))
             last = link.start(1) + len(target)
             is_embedded = self._text[start] == "!"
             if first < last:
                 span = LinkSpan(LinkKind.WIKI, is_embedded, start, link.end(), first, last, Enclosure.WIKI)
-                self._found.append(span)
+                self._results.append(span)
                 return link.end()
-        self._openers.append(_Opener(start, at, at - start == 2, len(self._found)))
+        self._openers.append(_Opener(start, at, at - start == 2, len(self._results)))
         return at
 
-    def _behind_bracket(self, at: int) -> int:
-        """Return the position behind the link whose text a bracket closes, or behind the bracket."""
+    def _read_closing_bracket(self, at: int) -> int:
+        """Return the position after the link whose text a bracket closes, or after the bracket."""
         if not self._openers:
             return at + 1
         opener = self._openers.pop()
-        is_inactive = len(self._openers) < self._inactive
-        self._inactive = min(self._inactive, len(self._openers))
+        is_inactive = len(self._openers) < self._inactive_count
+        self._inactive_count = min(self._inactive_count, len(self._openers))
         if is_inactive and not opener.is_image:
             return at + 1
-        link = self._inline_link(opener, at) or self._reference(opener, at)
+        link = self._read_inline_link(opener, at) or self._read_reference(opener, at)
         if link is None:
             return at + 1
         if opener.is_image:
-            # An image's description is text, whatever it holds.
-            del self._found[opener.found :]
+            # Links in an image's description are plain text.
+            del self._results[opener.link_count :]
         else:
-            self._inactive = len(self._openers)
-        self._found.append(link)
+            self._inactive_count = len(self._openers)
+        self._results.append(link)
         return link.end
 
-    def _inline_link(self, opener: _Opener, at: int) -> LinkSpan | None:
+    def _read_inline_link(self, opener: _Opener, at: int) -> LinkSpan | None:
         if not self._text.startswith("(", at + 1, self._end):
             return None
         found = read_parentheses(self._text, at + 1, self._end)
@@ -315,7 +315,7 @@ class _Walk:
         start, end, enclosure, behind = found
         return LinkSpan(LinkKind.INLINE, opener.is_image, opener.start, behind, start, end, enclosure)
 
-    def _reference(self, opener: _Opener, at: int) -> LinkSpan | None:
+    def _read_reference(self, opener: _Opener, at: int) -> LinkSpan | None:
         if not self._labels:
             return None
         behind = at + 1
@@ -323,7 +323,7 @@ class _Walk:
         if label is not None:
             behind += len(label) + 2
         if not label:
-            label = self._text[opener.text : at] if at - opener.text <= _MAX_LABEL else ""
+            label = self._text[opener.text_start : at] if at - opener.text_start <= _MAX_LABEL else ""
         if not label or len(label) > _MAX_LABEL:
             return None
         name = normalize_label(decode_utf8(label))
@@ -340,48 +340,48 @@ _PIPE = re.compile(r"\\.|\|")
 
 
 def find_inline_regions(text: str) -> list[tuple[int, int]]:
-    """Return the parts [start, end) of a paragraph that are parsed separately: a table's cells, or all."""
+    """Return the ranges of a paragraph that are parsed separately: cells of a table, or the full text."""
     if "|" in text:
-        for found in _DELIMITERS.finditer(text):
-            header = text.rfind("\n", 0, found.start()) + 1
-            columns = count_delimiter_cells(text, found.start() + 1, found.end())
-            if columns and "|" in text[header : found.start()]:
-                if len(split_cells(text, header, found.start())) != columns:
+        for match in _DELIMITERS.finditer(text):
+            header = text.rfind("\n", 0, match.start()) + 1
+            columns = count_delimiter_cells(text, match.start() + 1, match.end())
+            if columns and "|" in text[header : match.start()]:
+                if len(split_cells(text, header, match.start())) != columns:
                     continue
-                return [(0, header), *_rows(text, header, columns)]
+                return [(0, header), *_split_rows(text, header, columns)]
     return [(0, len(text))]
 
 
 def count_delimiter_cells(text: str, start: int, end: int) -> int:
-    """Return how many cells a delimiter row has; 0 if the line is none."""
-    found = split_cells(text, start, end)
-    return len(found) if all(_DELIMITER.fullmatch(text, *cell) for cell in found) else 0
+    """Return the number of cells of a delimiter row; 0 if the line is not a delimiter row."""
+    cells = split_cells(text, start, end)
+    return len(cells) if all(_DELIMITER.fullmatch(text, *cell) for cell in cells) else 0
 
 
-def _rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
-    """Return the cells of the lines from a position on; cells beyond the header's number are ignored."""
-    found: list[tuple[int, int]] = []
+def _split_rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
+    """Return the cells of the lines from a position on, without cells beyond the number of columns."""
+    cells: list[tuple[int, int]] = []
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        found += split_cells(text, start, end)[:columns]
+        cells += split_cells(text, start, end)[:columns]
         start = end + 1
-    return found
+    return cells
 
 
 def split_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the cells of a line; the pipes at both its ends may be left out."""
+    """Return the cells of a line; the pipes at its start and end are optional."""
     while start < end and text[start] in " \t":
         start += 1
     while start < end and text[end - 1] in " \t":
         end -= 1
     if text.startswith("|", start, end):
         start += 1
-    found: list[tuple[int, int]] = []
+    cells: list[tuple[int, int]] = []
     for pipe in _PIPE.finditer(text, start, end):
         if pipe.group() == "|":
-            found.append((start, pipe.start()))
+            cells.append((start, pipe.start()))
             start = pipe.end()
     if start < end:
-        found.append((start, end))
-    return found
+        cells.append((start, end))
+    return cells

@@ -1,15 +1,12 @@
-"""Links as values: where each stands in a document's bytes, and what it says.
+"""Links as values: their positions in a document's bytes, and their destinations.
 
-What is found in a text before it is known where the text stands: places are positions in that text.
+`LinkSpan` and `NameSpan` hold positions in a text before the position of that text in the document is known.
 
-Bytes as text of one character a byte, so that a place in the one is the same place in the other.
+Bytes are decoded to a text with one character for each byte, so that positions in both are equal. The ASCII
+marks and white space of Markdown are exact in such a text. Words are decoded with `decode_utf8`.
 
-What Markdown means by its ASCII marks and white space is told exactly on such a text, whatever the bytes are;
-what its words say is told by decoding them.
-
-The text below a document's front matter as links are read in it, and where its characters stand.
-
-How messages and answers show a destination.
+`DocumentBody` is the text below a document's front matter, with a map from its characters to bytes.
+`display_destination` formats a destination for messages and answers.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class LinkKind(StrEnum):
-    """The syntax of a link. A `reference` uses a `definition`, which alone has a destination to rewrite."""
+    """The syntax of a link; a `reference` has no destination of its own, its `definition` has it."""
 
     INLINE = "inline"  # [text](destination "title"), ![alt](destination)
     REFERENCE = "reference"  # [text][label], [label][], [label], and images of these forms
@@ -54,11 +51,13 @@ class Enclosure(StrEnum):
 class Link(NamedTuple):
     """A link. Offsets are bytes of the document.
 
-    [start, end) is the whole construct, [destination_start, destination_end) the destination as it is
-    written, without what encloses it; both are of no bytes in a `reference`, whose destination stands in its
-    definition. `destination` is what that says (in a `reference`, what its definition says): backslashes and
-    entities are resolved, percent escapes are not. `label` is the label of a reference or definition,
-    normalized (CommonMark §4.7); `line` counts from 1, where the construct begins.
+    [start, end) is the whole construct. [destination_start, destination_end) is the destination as it is
+    written, without its enclosing marks; it is empty in a `reference`, whose destination is in its
+    definition.
+
+    `destination` is the decoded destination (of the definition, in a `reference`): backslashes and entities
+    are resolved, percent escapes are not. `label` is the label of a reference or definition, normalized
+    (CommonMark §4.7). `line` is the line of `start`, counted from 1.
     """
 
     kind: LinkKind
@@ -74,7 +73,7 @@ class Link(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A name that an HTML tag gives to a place (`id`, or `name` of an `a`), or that of a footnote."""
+    """A name that an HTML tag (`id`, or `name` of an `a`) or a footnote defines."""
 
     name: str
     offset: int
@@ -82,7 +81,7 @@ class Anchor(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links of a document, and the names beside its headings, each in order of place."""
+    """The links of a document, and the names that its HTML and footnotes define, in document order."""
 
     links: tuple[Link, ...]
     anchors: tuple[Anchor, ...]
@@ -90,7 +89,7 @@ class Links(NamedTuple):
 
 _REPLACEMENT = "\ufffd"
 
-# Letters without case, none of which is white space.
+# The code points from here on are letters without case, and none is white space.
 _FIRST_LETTER = 0x3400
 
 # CommonMark §2.3: a NUL is read as a replacement character.
@@ -100,21 +99,21 @@ _ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
 
 def decode_bytes(data: bytes) -> str:
-    """Return bytes as a text of as many characters."""
+    """Return bytes as a text with one character for each byte."""
     if data.isascii() and b"\0" not in data:
         return data.decode("ascii")
     return codecs.charmap_decode(data, "strict", _DECODED)[0]
 
 
 def decode_utf8(text: str) -> str:
-    """Return what such a text says: its bytes as UTF-8, with U+FFFD for what is none."""
+    """Return the UTF-8 text that a result of `decode_bytes` stands for, with U+FFFD for invalid bytes."""
     if text.isascii():
         return text
     return codecs.charmap_encode(text, "strict", _ENCODED)[0].decode("utf-8", "replace")
 
 
 class LinkSpan(NamedTuple):
-    """A link: [start, end), and its destination [destination_start, destination_end) as it is written.
+    """The position of a link [start, end), and of its destination as it is written.
 
     `label` is the label of a reference or definition, normalized.
     """
@@ -130,27 +129,30 @@ class LinkSpan(NamedTuple):
 
 
 class NameSpan(NamedTuple):
-    """A name that the HTML tag or footnote at `start` gives to its place."""
+    """A name that an HTML tag or a footnote defines, and the position of that tag or footnote."""
 
     name: str
     start: int
 
 
-def decode_destination(text: str, part: LinkSpan | NameSpan, *, in_cell: bool = False) -> str:
-    r"""Return what a link's destination says; nothing for a name. In a table's cell `\|` stands for `|`."""
-    if isinstance(part, NameSpan):
+def decode_destination(text: str, span: LinkSpan | NameSpan, *, in_cell: bool = False) -> str:
+    r"""Return the decoded destination of a link; "" for a name.
+
+    In a cell of a table `\|` means `|`.
+    """
+    if isinstance(span, NameSpan):
         return ""
-    raw = text[part.destination_start : part.destination_end]
+    raw = text[span.destination_start : span.destination_end]
     destination = raw if raw.isascii() else decode_utf8(raw)
-    if part.kind is LinkKind.INLINE or part.kind is LinkKind.DEFINITION:
+    if span.kind is LinkKind.INLINE or span.kind is LinkKind.DEFINITION:
         return unescape(destination)
     if in_cell:
         destination = destination.replace("\\|", "|")
-    return decode_attribute(destination) if part.kind is LinkKind.HTML else destination
+    return decode_attribute(destination) if span.kind is LinkKind.HTML else destination
 
 
 def decode_attribute(text: str) -> str:
-    """Return what an HTML attribute says: its entities resolved, and no white space around it."""
+    """Return the value of an HTML attribute: entities resolved, surrounding white space removed."""
     if "&" in text:
         from html import unescape
 
@@ -162,7 +164,10 @@ _LINE_ENDS = re.compile(r"\r\n?|\n")
 
 
 class DocumentBody(NamedTuple):
-    """One character for each byte, but for line ends, which are LF; `place` tells a character's byte."""
+    """A text with one character for each byte, except that line ends are LF, and its map to bytes.
+
+    `place` returns the byte offset in the document of a character of `text`.
+    """
 
     text: str
     place: Callable[[int], int]
@@ -186,18 +191,21 @@ def read_body(document: Document) -> DocumentBody:
 
 
 class BodySources(NamedTuple):
-    """The leaves of a document's body, in order; `place` tells the byte of a character of the body."""
+    """The inline sources of a document's body, in order, and the map from its characters to bytes."""
 
-    leaves: Sequence[InlineSource]
+    sources: Sequence[InlineSource]
     place: Callable[[int], int]
 
 
 def read_body_sources(document: Document) -> BodySources:
-    """Return the leaves of a document; they are kept with it. Raises LimitExceeded for too many blocks."""
-    return document.derive(_leaves)
+    """Return the inline sources of a document, cached with it.
+
+    Raises LimitExceeded if the document has too many blocks.
+    """
+    return document.derive(_read_sources)
 
 
-def _leaves(document: Document) -> BodySources:
+def _read_sources(document: Document) -> BodySources:
     text, place = read_body(document)
     return BodySources(read_inline_sources(text), place)
 

@@ -1,7 +1,7 @@
 """Offset maps: the bytes that an operation preserved, and their new positions.
 
-A link means a place: a document, or an offset in it (a heading's line, an anchor). The operation that moves
-bytes tells where they went, so that a place is known again whatever it is called afterwards.
+A link refers to a document or to an offset in one, such as the line of a heading. The operation that moves
+bytes returns their new positions, so that the link's target is found again after it was renamed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from workspace.document.splices import Splice
 
 Offset = tuple[str, int]
-"""A place: the path of a document, and a byte of it."""
+"""The path of a document, and the offset of a byte in it."""
 
 _NONE: Mapping[Offset, Offset] = MappingProxyType({})
 
 
 class PreservedSpan(NamedTuple):
-    """Bytes [old_start, old_end) of a document that an operation kept, and where the first of them is now."""
+    """Bytes [old_start, old_end) of a document that an operation preserved, and their new position."""
 
     old_path: str
     old_start: int
@@ -37,13 +37,13 @@ class PreservedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetMap:
-    """The bytes that one operation preserved in the documents it touched; all others are unchanged.
+    """The bytes that one operation preserved in the documents it changed; all others are unchanged.
 
-    `pieces` are in no order, and none of one document overlap, before or after. `renamed` names headings
-    whose lines were written anew and are meant to be the same headings: the offset of the line, before and
-    after. `documents` says of each document where it is, None for one that was removed; one that only stands
-    in `pieces` is where it was. `copies` are destinations of links that stand in another place as well, where
-    they are to lead to the same.
+    `pieces` are unordered; pieces of one document do not overlap, neither their old nor their new ranges.
+    `renamed` maps the old offset of a rewritten heading's line to the new one, if it is still the same
+    heading. `documents` maps the old path of each document to the new one, or to None if it was removed; a
+    document that is only in `pieces` has its old path. `copies` are destinations of links that were copied to
+    other positions, where they must lead to the same targets.
     """
 
     pieces: tuple[PreservedSpan, ...]
@@ -75,17 +75,17 @@ class OffsetMap:
 
     @classmethod
     def of_removal(cls, path: str) -> OffsetMap:
-        """Return what is left when a document is removed: nothing."""
+        """Return the map of a removed document, of which no bytes are preserved."""
         return cls((), documents={path: None})
 
     @classmethod
     def of_creation(cls, path: str) -> OffsetMap:
-        """Return what is kept when a document is made: nothing, for nothing was there."""
+        """Return the map of a new document, which has no preserved bytes."""
         return cls((), documents={path: path})
 
     def followed_by(self, later: OffsetMap) -> OffsetMap:
-        """Return the map of this operation and a later one that moved no document."""
-        pieces = [part for piece in self.pieces for part in later._parts(piece)]
+        """Return the map of this operation and a later one; the later one must not have moved a document."""
+        pieces = [part for piece in self.pieces for part in later._preserved_parts(piece)]
         touched = self._all_new_paths
         pieces += [piece for piece in later.pieces if piece.old_path not in touched]
         renamed = {old: later.place(*new) or new for old, new in self.renamed.items()}
@@ -93,17 +93,19 @@ class OffsetMap:
             origin = self._origin(*old)
             if origin is not None:
                 renamed.setdefault(origin, new)
-        copies = [part for piece in self.copies for part in later._parts(piece)]
+        copies = [part for piece in self.copies for part in later._preserved_parts(piece)]
         return OffsetMap(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
 
-    def _parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
-        """Yield what this operation kept of the bytes that a piece of an earlier one says are there."""
+    def _preserved_parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
+        """Yield the parts of an earlier operation's piece that this operation preserved."""
         start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
-        if not self._is_touched(piece.new_path):
+        if not self._is_changed(piece.new_path):
             yield piece
             return
-        kept = self._by_path.get(piece.new_path, ())
-        for part in kept[max(0, bisect_right(kept, start, key=lambda part: part.old_start) - 1) :]:
+        candidates = self._pieces_by_path.get(piece.new_path, ())
+        for part in candidates[
+            max(0, bisect_right(candidates, start, key=lambda part: part.old_start) - 1) :
+        ]:
             if part.old_start >= end:
                 return
             first, last = max(start, part.old_start), min(end, part.old_end)
@@ -113,44 +115,44 @@ class OffsetMap:
                 yield PreservedSpan(piece.old_path, old, old + last - first, part.new_path, new)
 
     def _origin(self, path: str, offset: int) -> Offset | None:
-        """Return where a byte that stands there now was before; None if it was written by the operation."""
+        """Return the old position of a byte; None if the operation wrote it."""
         if path not in self._all_new_paths:
             return path, offset
-        for piece in self._by_new_path.get(path, ()):
+        for piece in self._pieces_by_new_path.get(path, ()):
             if piece.new_start <= offset < piece.new_start + piece.old_end - piece.old_start:
                 return piece.old_path, piece.old_start + offset - piece.new_start
         return None
 
     @property
     def paths(self) -> frozenset[str]:
-        """The documents that the operation touched, by the paths that they had."""
-        return frozenset(self._by_path).union(self.documents, (path for path, _ in self.renamed))
+        """The old paths of the documents that the operation changed."""
+        return frozenset(self._pieces_by_path).union(self.documents, (path for path, _ in self.renamed))
 
     @property
     def new_paths(self) -> tuple[str, ...]:
-        """The documents that the operation touched, by the paths that they have."""
-        found = [*(self.document(path) for path in self.paths), *(piece.new_path for piece in self.pieces)]
-        return tuple(sorted({path for path in found if path is not None}))
+        """The new paths of the documents that the operation changed."""
+        paths = [*(self.document(path) for path in self.paths), *(piece.new_path for piece in self.pieces)]
+        return tuple(sorted({path for path in paths if path is not None}))
 
     def document(self, path: str) -> str | None:
-        """Return where a document is now; None if it was removed."""
+        """Return the new path of a document; None if it was removed."""
         return self.documents.get(path, path)
 
     def place(self, path: str, offset: int) -> Offset | None:
-        """Return where a byte is now; None if it was not kept."""
+        """Return the new position of a byte; None if it was not preserved."""
         renamed = self.renamed.get((path, offset))
         if renamed is not None:
             return renamed
-        if not self._is_touched(path):
+        if not self._is_changed(path):
             return path, offset
-        piece = self._piece(path, offset)
+        piece = self._piece_at(path, offset)
         return None if piece is None else (piece.new_path, piece.new_start + offset - piece.old_start)
 
     def span(self, path: str, start: int, end: int) -> Offset | None:
-        """Return where the bytes [start, end) begin now, if all of them were kept and are still together."""
-        if not self._is_touched(path):
+        """Return the new position of the bytes [start, end); None unless all are preserved and contiguous."""
+        if not self._is_changed(path):
             return path, start
-        piece = self._piece(path, start)
+        piece = self._piece_at(path, start)
         if piece is None or end > piece.old_end:
             return None
         return piece.new_path, piece.new_start + start - piece.old_start
@@ -158,61 +160,61 @@ class OffsetMap:
     def written(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of a document that the operation wrote.
 
-        A span of no bytes is where it took something out.
+        An empty span marks a position where the operation removed bytes.
         """
-        kept = self._by_new_path.get(document.path, ())
-        if not kept and document.path not in self._all_new_paths:
+        pieces = self._pieces_by_new_path.get(document.path, ())
+        if not pieces and document.path not in self._all_new_paths:
             return ()
         spans: list[tuple[int, int]] = []
-        position, before = 0, None
-        for piece in kept:
-            here = piece.old_path, piece.old_start
-            if position < piece.new_start or (before is not None and before != here):
+        position, previous_end = 0, None
+        for piece in pieces:
+            piece_start = piece.old_path, piece.old_start
+            if position < piece.new_start or (previous_end is not None and previous_end != piece_start):
                 spans.append((position, piece.new_start))
             position = piece.new_start + piece.old_end - piece.old_start
-            before = piece.old_path, piece.old_end
+            previous_end = piece.old_path, piece.old_end
         if position < len(document.data):
             spans.append((position, len(document.data)))
         return spans
 
     def lost(self, document: Document) -> Sequence[tuple[int, int]]:
-        """Return the spans of an old document that were not preserved; its whole text if nothing was."""
+        """Return the spans of an old document that were not preserved; the full text if none was."""
         spans: list[tuple[int, int]] = []
         position = 0
-        for piece in self._by_path.get(document.path, ()):
+        for piece in self._pieces_by_path.get(document.path, ()):
             if position < piece.old_start:
                 spans.append((position, piece.old_start))
             position = piece.old_end
-        if position < len(document.data) and self._is_touched(document.path):
+        if position < len(document.data) and self._is_changed(document.path):
             spans.append((position, len(document.data)))
         return spans
 
-    def _is_touched(self, path: str) -> bool:
-        return path in self._by_path or path in self.documents
+    def _is_changed(self, path: str) -> bool:
+        return path in self._pieces_by_path or path in self.documents
 
-    def _piece(self, path: str, offset: int) -> PreservedSpan | None:
-        """Return the piece that holds a byte."""
-        pieces = self._by_path.get(path, ())
-        at = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
-        return pieces[at] if at >= 0 and offset < pieces[at].old_end else None
+    def _piece_at(self, path: str, offset: int) -> PreservedSpan | None:
+        """Return the piece that contains a byte."""
+        pieces = self._pieces_by_path.get(path, ())
+        index = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
+        return pieces[index] if index >= 0 and offset < pieces[index].old_end else None
 
     @cached_property
     def _all_new_paths(self) -> frozenset[str]:
         return frozenset(self.new_paths)
 
     @cached_property
-    def _by_new_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
-        found: dict[str, list[PreservedSpan]] = {}
+    def _pieces_by_new_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        pieces_by_path: dict[str, list[PreservedSpan]] = {}
         for piece in sorted(self.pieces, key=lambda piece: piece.new_start):
-            found.setdefault(piece.new_path, []).append(piece)
-        return found
+            pieces_by_path.setdefault(piece.new_path, []).append(piece)
+        return pieces_by_path
 
     @cached_property
-    def _by_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
-        found: dict[str, list[PreservedSpan]] = {}
+    def _pieces_by_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        pieces_by_path: dict[str, list[PreservedSpan]] = {}
         for piece in sorted(self.pieces):
-            found.setdefault(piece.old_path, []).append(piece)
-        return found
+            pieces_by_path.setdefault(piece.old_path, []).append(piece)
+        return pieces_by_path
 
 
 def match_same_headings(
@@ -220,20 +222,24 @@ def match_same_headings(
 ) -> Mapping[Offset, Offset]:
     """Return the headings that an edit rewrote at their old address: a renamed or replaced section.
 
-    Only an address that names one section before and after tells.
+    Only an address that names exactly one section before and after the edit counts.
     """
-    found: dict[Offset, Offset] = {}
+    renamed: dict[Offset, Offset] = {}
     starts = [section.heading_start for section in before.sections]
     growth = 0
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
-        written = splice.start + growth
+        new_start = splice.start + growth
         growth += len(splice.replacement) - (splice.end - splice.start)
         first, last = bisect_left(starts, splice.start), bisect_left(starts, splice.end)
         for section in before.sections[first:last]:
-            twins = after.sections_by_address(section.address)
-            if len(before.sections_by_address(section.address)) != 1 or len(twins) != 1:
+            counterparts = after.sections_by_address(section.address)
+            if len(before.sections_by_address(section.address)) != 1 or len(counterparts) != 1:
                 continue
-            offset = twins[0].heading_start
-            if section.has_heading and twins[0].has_heading and written <= offset < splice.end + growth:
-                found[before.path, section.heading_start] = after.path, offset
-    return found
+            offset = counterparts[0].heading_start
+            if (
+                section.has_heading
+                and counterparts[0].has_heading
+                and new_start <= offset < splice.end + growth
+            ):
+                renamed[before.path, section.heading_start] = after.path, offset
+    return renamed

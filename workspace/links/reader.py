@@ -1,16 +1,14 @@
-"""The links of a document, and the names in it that links may use beside those of its headings.
+"""The links of a document, and the names that its HTML and footnotes define.
 
-Exact by CommonMark 0.31, and by GFM for tables' cells and footnotes. What can be read line by line is; the
-parser finds the blocks of the rest.
+Exact by CommonMark 0.31, and by GFM for cells of tables and footnotes. Most texts are read line by line,
+which is much faster. The parser finds the blocks of all others.
 
-Links read line by line, where each line can be read by itself: most of what people write, and much faster.
+A text can be read line by line if no line ends inside of a bracket, code span or tag, and if no line may be
+code, raw HTML or a table whose cells matter. Its links then do not depend on how lines form paragraphs, lists
+and quotations. Other texts are parsed, each from one heading to the next.
 
-A text is sure where no line is left with an open bracket, code span or tag, and where none may be code, raw
-HTML or a table whose cells matter. Then it is the same for its links how lines make up paragraphs, lists and
-quotations. What is not sure is told by its unit: the text from one heading to the next.
-It stays for the row "link graph" of `make bench` (2.0 times as long without it, at 14,000 files).
-
-Links of a text whose blocks the parser finds: in inline Markdown, raw HTML and link definitions.
+Linewise reading stays for the row "link graph" of `make bench` (2.0 times as long without it, at 14,000
+files).
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import LinkSpan
 
-# What stands above a text, so that a line end begins each of its lines.
+# This precedes a text, so that each of its lines follows a line end.
 ABOVE = "\n\n"
 
 # The marks that may begin a line of a list or quotation.
@@ -62,11 +60,11 @@ _MARKS = r"[>*+\-0-9.)]+"
 _DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
 _TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
 
-# Brackets around a link are text, because links hold no links. A footnote or an image may be more.
+# Brackets around a link are text, because links do not nest. Those of a footnote or an image may be markup.
 _AROUND = r"[^\[\]`<\\\n]"
 _DESTINATION = r"([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)"
 
-# Each alternative looks back at the one character that begins it: so the expression is tried at these alone.
+# Each alternative looks back at its first character, so the expression is tried at these characters only.
 _TOKEN = (
     r"[\n`\[!\\<\]](?:(?<=\n)(?=[\s>*+\-0-9.)#|<`~=_:])(?:"
     rf"(?P<fence>( *)(`{{3,}}(?=[^`\n]*$)|~{{3,}}))"
@@ -75,7 +73,7 @@ _TOKEN = (
     rf"|(?P<block>{_PREFIX}(?:<(?!https?:)(?=[A-Za-z/!?])|`{{3}}|~{{3}})"
     rf"|[ \t]*(?:{_MARKS} {{1,4}}(?! ))*{_MARKS}(?: {{5}}| {{0,4}}\t)"
     rf"|[ \t>]*+(?=[-:|][-:| \t]*+$)(?=[^\n]*\|)(?=[^\n]*-))"
-    # What is no paragraph, above a line that may be indented code.
+    # A line that is not part of a paragraph, above a line that may be indented code.
     rf"|(?P<indented>[-*_=+>#.)0-9 \t]*+(?=\n{_DEEP}))"
     rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_DEEP})))"
     rf"|(?<=`)(?P<code>[^`\n]+`(?!`)|(?P<ticks>`*)(?!`)[^\n]*?(?<!`)`(?P=ticks)(?!`))"
@@ -104,10 +102,10 @@ def may_have_definitions(text: str) -> bool:
 def read_linewise(text: str, units: Sequence[int]) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
     """Return the links and names of a text without definitions, and the parts that need a full parse.
 
-    The text begins with two line ends, and all its lines end in LF. `units` are where its units begin, in
-    order, from 2 on.
+    The text begins with two line ends, and all its lines end in LF. `units` are the starts of its parts, in
+    order, from 2 on; a part is parsed in full or not at all.
     """
-    return _Lines(text, units).read()
+    return _LinewiseReader(text, units).read()
 
 
 @cache
@@ -117,66 +115,69 @@ def _token() -> re.Pattern[str]:
 
 
 class _NeedsFullParse(Exception):
-    """Only the parser can tell."""
+    """Raised when only the parser can find the links of a part."""
 
 
-class _Lines:
-    __slots__ = ("_found", "_text", "_units")
+class _LinewiseReader:
+    __slots__ = ("_results", "_text", "_units")
 
     def __init__(self, text: str, units: Sequence[int]) -> None:
         self._text, self._units = text, [*units, len(text)]
-        self._found: list[LinkSpan | NameSpan] = []
+        self._results: list[LinkSpan | NameSpan] = []
 
     def read(self) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
-        text, units, found = self._text, self._units, self._found
-        unsure: list[tuple[int, int]] = []
+        text, units, results = self._text, self._units, self._results
+        unparsed: list[tuple[int, int]] = []
         search = _token().search
-        at = 0
-        while token := search(text, at):
+        position = 0
+        while token := search(text, position):
             kind = token.lastgroup
             if kind == "code" or kind == "escape":
-                at = token.end()
+                position = token.end()
                 continue
             try:
-                at = self._behind(token, kind or "")
+                position = self._read_token(token, kind or "")
             except _NeedsFullParse:
-                place = token.start() + (text[token.start()] == "\n")
-                unit = bisect_right(units, min(max(place, units[0]), len(text) - 1)) - 1
+                unsure_at = token.start() + (text[token.start()] == "\n")
+                unit = bisect_right(units, min(max(unsure_at, units[0]), len(text) - 1)) - 1
                 start, end = units[unit : unit + 2]
-                while found and found[-1].start >= start:
-                    found.pop()
-                unsure.append((start, end))
+                while results and results[-1].start >= start:
+                    results.pop()
+                unparsed.append((start, end))
                 if end == len(text):
                     break
-                at = end - 1
-        return found, unsure
+                position = end - 1
+        return results, unparsed
 
-    def _behind(self, token: re.Match[str], kind: str) -> int:
-        """Return the position behind what a token begins. Raises _Unsure."""
+    def _read_token(self, token: re.Match[str], kind: str) -> int:
+        """Read the construct that a token begins, and return the position after it.
+
+        Raises _NeedsFullParse.
+        """
         match kind:
             case "link":
-                return self._link(token)
+                return self._read_link(token)
             case "badge":
-                return self._badge(token)
+                return self._read_badge(token)
             case "nested":
-                return self._nested(token)
+                return self._read_nested(token)
             case "angle":
-                return self._tag(token)
+                return self._read_html_tag(token)
             case "autolink":
                 start, end = token.span()
                 span = token.span(token.re.groupindex["autolink"] + 1)
-                self._found.append(LinkSpan(LinkKind.AUTOLINK, False, start, end, *span, Enclosure.ANGLE))
+                self._results.append(LinkSpan(LinkKind.AUTOLINK, False, start, end, *span, Enclosure.ANGLE))
                 return end
             case "fence":
-                return self._fence(token)
+                return self._read_fence(token)
             case "table":
-                return self._table(token)
+                return self._read_table(token)
             case "indented":
-                return self._indented(token.end())
+                return self._skip_indented(token.end())
             case _:
                 raise _NeedsFullParse
 
-    def _link(self, token: re.Match[str]) -> int:
+    def _read_link(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["link"]
         start, end = token.span()
         text = self._text
@@ -187,51 +188,51 @@ class _Lines:
         first, last = token.span(number + 2)
         enclosure = Enclosure.BARE
         if first < 0:
-            found = read_parentheses(text, end - 1, self._line_end(end))
-            if found is None:
+            parsed = read_parentheses(text, end - 1, self._line_end(end))
+            if parsed is None:
                 raise _NeedsFullParse
-            first, last, enclosure, end = found
+            first, last, enclosure, end = parsed
         is_image = text[start] == "!"
-        self._found.append(LinkSpan(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
+        self._results.append(LinkSpan(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
         return end
 
-    def _badge(self, token: re.Match[str]) -> int:
+    def _read_badge(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["badge"]
         image, destination, target = (token.span(number + group) for group in (1, 2, 3))
-        self._found += (
+        self._results += (
             LinkSpan(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
             LinkSpan(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
         )
         return token.end()
 
-    def _nested(self, token: re.Match[str]) -> int:
+    def _read_nested(self, token: re.Match[str]) -> int:
         number = token.re.groupindex["nested"]
         link, destination = token.span(number + 1), token.span(number + 2)
-        self._found.append(LinkSpan(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
+        self._results.append(LinkSpan(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
         return token.end()
 
-    def _tag(self, token: re.Match[str]) -> int:
+    def _read_html_tag(self, token: re.Match[str]) -> int:
         tag = TAG.match(self._text, token.start(), self._line_end(token.start()))
         if tag is None:
             raise _NeedsFullParse
-        self._found += read_tag(tag)
+        self._results += read_tag(tag)
         return tag.end()
 
-    def _fence(self, token: re.Match[str]) -> int:
-        """Return the line end behind a code fence."""
+    def _read_fence(self, token: re.Match[str]) -> int:
+        """Read a code fence, and return the line end after it."""
         text, number = self._text, token.re.groupindex["fence"]
         indent, marks = len(token[number + 1]), token[number + 2]
         unit_end = self._units[bisect_right(self._units, token.start() + 1)]
         deepest = "{0,3}" if indent < 2 else "*"
         closing = re.compile(rf"\n( {deepest}){marks[0]}{{{len(marks)},}}[ \t]*(?=\n|\Z)")
-        found = closing.search(text, token.end(), unit_end)
+        end_mark = closing.search(text, token.end(), unit_end)
         if indent < 2:
-            return self._behind_code(found.end()) if found else unit_end - 1
-        # What is set in may stand in a list, and ends with it.
+            return self._skip_code(end_mark.end()) if end_mark else unit_end - 1
+        # An indented fence may be in a list, and ends where the list ends.
         if (
-            found is None
-            or len(found[1]) != indent
-            or re.compile(rf"\n {{0,{indent - 1}}}[^ \n]").search(text, token.end(), found.start())
+            end_mark is None
+            or len(end_mark[1]) != indent
+            or re.compile(rf"\n {{0,{indent - 1}}}[^ \n]").search(text, token.end(), end_mark.start())
         ):
             raise _NeedsFullParse
         if indent > 3:
@@ -239,93 +240,97 @@ class _Lines:
             item = _ITEM.match(above)
             if above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
                 raise _NeedsFullParse
-        return self._behind_code(found.end())
+        return self._skip_code(end_mark.end())
 
-    def _table(self, token: re.Match[str]) -> int:
-        """Return the line end behind a table each row of which begins with a pipe."""
+    def _read_table(self, token: re.Match[str]) -> int:
+        """Read a table of which each row begins with a pipe, and return the line end after it."""
         text = self._text
         start, end = token.span()
         delimiters = text.rindex("\n", start, end)
         columns = count_delimiter_cells(text, delimiters + 1, end)
         if not columns or len(split_cells(text, start + 1, delimiters)) != columns:
             return start + 1
-        self._row(start + 1, delimiters, columns)
+        self._read_row(start + 1, delimiters, columns)
         while row := _ROW.match(text, end):
-            self._row(end + 1, row.end(), columns)
+            self._read_row(end + 1, row.end(), columns)
             end = row.end()
         if end < len(text) and not _BLANK_LINE.match(text, end):
             raise _NeedsFullParse
         return end
 
-    def _row(self, start: int, end: int, columns: int) -> None:
+    def _read_row(self, start: int, end: int, columns: int) -> None:
         if _CANDIDATE.search(self._text, start, end):
-            # A pipe in an address or a wiki link is written with a backslash that is none of its own.
+            # A pipe in an address or a wiki link is written with a backslash that is not part of it.
             line = self._text[start:end]
             if "[[" in line or ("<" in line and "\\|" in line):
                 raise _NeedsFullParse
             for first, last in split_cells(self._text, start, end)[:columns]:
                 if _CANDIDATE.search(self._text, first, last):
-                    self._found += read_inline(self._text, first, last)
+                    self._results += read_inline(self._text, first, last)
 
-    def _indented(self, start: int) -> int:
-        """Return the line end behind text that may be indented code, if it contains no link."""
+    def _skip_indented(self, start: int) -> int:
+        """Return the line end after text that may be indented code.
+
+        Raises _NeedsFullParse if the text may contain a link.
+        """
         blank = _BLANK_LINE.search(self._text, start + 1)
         end = blank.start() if blank else len(self._text)
         if _CANDIDATE.search(self._text, start, end):
             raise _NeedsFullParse
         return end
 
-    def _behind_code(self, end: int) -> int:
-        """Return the line end behind a code fence, or behind what may be indented code right after it."""
-        return self._indented(end) if _DEEP_LINE.match(self._text, end) else end
+    def _skip_code(self, end: int) -> int:
+        """Return the line end after a code fence, or after possible indented code that follows it."""
+        return self._skip_indented(end) if _DEEP_LINE.match(self._text, end) else end
 
-    def _line_end(self, at: int) -> int:
-        end = self._text.find("\n", at)
+    def _line_end(self, position: int) -> int:
+        end = self._text.find("\n", position)
         return len(self._text) if end < 0 else end
 
 
 # GFM: a footnote may begin on any line of a paragraph.
 _FOOTNOTE = re.compile(r"^[ \t]*\[\^([^\]\s]+)\]:", re.MULTILINE)
 
-# What GitHub calls the place of a footnote: in the page, and in links to it.
+# The ids of a footnote on GitHub: in the page, and in links to it.
 _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")
 
 
-def read_leaf_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[LinkSpan | NameSpan, str]]:
-    """Return the links and names of a text that stands at `shift`, and what the destination of each says.
+def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[LinkSpan | NameSpan, str]]:
+    """Return the links and names of a text, each with its decoded destination, by the parser.
 
-    A reference has the destination of its definition.
+    `shift` is the offset of the text in that of the document. A reference has the destination of its
+    definition.
     """
-    leaves = read_inline_sources(text)
+    sources = read_inline_sources(text)
     definitions: dict[str, tuple[LinkSpan, str]] = {}
-    found: list[tuple[LinkSpan | NameSpan, str]] = []
-    for leaf in leaves:
-        if leaf.kind is InlineKind.DEFINITION and (span := _definition(leaf.text)):
+    results: list[tuple[LinkSpan | NameSpan, str]] = []
+    for source in sources:
+        if source.kind is InlineKind.DEFINITION and (span := _parse_definition(source.text)):
             label = span.label or ""
             # CommonMark §4.7: the first of several definitions counts.
             if label not in definitions:
-                definitions[label] = span, decode_destination(leaf.text, span)
-                found.append((_moved(span, leaf, shift), definitions[label][1]))
+                definitions[label] = span, decode_destination(source.text, span)
+                results.append((_shift_span(span, source, shift), definitions[label][1]))
     parts: Iterable[tuple[LinkSpan | NameSpan, str]]
-    for leaf in leaves:
-        if leaf.kind is InlineKind.HTML:
-            parts = ((part, decode_destination(leaf.text, part)) for part in read_html(leaf.text))
-        elif leaf.kind is InlineKind.INLINE:
-            parts = _read_inline(leaf.text, definitions, wiki)
+    for source in sources:
+        if source.kind is InlineKind.HTML:
+            parts = ((part, decode_destination(source.text, part)) for part in read_html(source.text))
+        elif source.kind is InlineKind.INLINE:
+            parts = _read_inline(source.text, definitions, wiki)
         else:
             continue
-        found += [(_moved(part, leaf, shift), destination) for part, destination in parts]
-    return found
+        results += [(_shift_span(part, source, shift), destination) for part, destination in parts]
+    return results
 
 
-def _definition(text: str) -> LinkSpan | None:
-    found = read_definition(text)
-    if found is None:
+def _parse_definition(text: str) -> LinkSpan | None:
+    parsed = read_definition(text)
+    if parsed is None:
         return None
-    label, (start, end, enclosure, _) = found
-    whole = len(text.rstrip(" \t\n"))
+    label, (start, end, enclosure, _) = parsed
+    end_of_text = len(text.rstrip(" \t\n"))
     name = normalize_label(decode_utf8(label))
-    return LinkSpan(LinkKind.DEFINITION, False, 0, whole, start, end, enclosure, name)
+    return LinkSpan(LinkKind.DEFINITION, False, 0, end_of_text, start, end, enclosure, name)
 
 
 def _read_inline(
@@ -343,22 +348,22 @@ def _read_inline(
                 yield part, decode_destination(text, part, in_cell=len(parts) > 1)
 
 
-def _moved(part: LinkSpan | NameSpan, leaf: InlineSource, shift: int) -> LinkSpan | NameSpan:
-    """Return a part of a leaf by its place in the document's text."""
-    start = shift + leaf.place(part.start)
-    if isinstance(part, NameSpan):
-        return part._replace(start=start)
-    end = shift + leaf.place(part.end - 1) + 1
-    if part.destination_start == part.destination_end:
-        first = last = shift + leaf.place(part.destination_start - 1) + 1
+def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> LinkSpan | NameSpan:
+    """Return a span with positions in the document's text instead of those in an inline source."""
+    start = shift + source.source_position(span.start)
+    if isinstance(span, NameSpan):
+        return span._replace(start=start)
+    end = shift + source.source_position(span.end - 1) + 1
+    if span.destination_start == span.destination_end:
+        first = last = shift + source.source_position(span.destination_start - 1) + 1
     else:
-        first = shift + leaf.place(part.destination_start)
-        last = shift + leaf.place(part.destination_end - 1) + 1
-    return part._replace(start=start, end=end, destination_start=first, destination_end=last)
+        first = shift + source.source_position(span.destination_start)
+        last = shift + source.source_position(span.destination_end - 1) + 1
+    return span._replace(start=start, end=end, destination_start=first, destination_end=last)
 
 
 def read_cached_links(document: Document, wiki: bool = False) -> Links:
-    """Return the links and names of a document as `read_links` finds them; they are kept with it."""
+    """Return the links and names of a document as `read_links` does; cached with the document."""
     return document.derive(read_links, wiki=wiki)
 
 
@@ -373,25 +378,28 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
         return read_by_parser(document, wiki=wiki)
     shift = begin - len(ABOVE)
     starts = {begin, *(section.heading_start for section in document.sections)}
-    sure, unsure = read_linewise(text, sorted(start - shift for start in starts))
-    found = [(part, decode_destination(text, part)) for part in sure]
-    for start, end in unsure:
-        found += read_leaf_links(text[start:end], start, wiki=wiki)
+    linewise_spans, unparsed = read_linewise(text, sorted(start - shift for start in starts))
+    results = [(part, decode_destination(text, part)) for part in linewise_spans]
+    for start, end in unparsed:
+        results += read_parsed_links(text[start:end], start, wiki=wiki)
     first_line = document.front_matter_lines + 1 - ABOVE.count("\n")
-    return _links(text, found, lambda place: place + shift, first_line)
+    return _sort_links(text, results, lambda place: place + shift, first_line)
 
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
-    """Return the links and names of a document as `read_links` finds them, by the parser alone."""
+    """Return the same links and names as `read_links`, by the parser alone."""
     text, place = read_body(document)
-    found = read_leaf_links(text, 0, wiki=wiki)
-    return _links(text, found, place, document.front_matter_lines + 1)
+    results = read_parsed_links(text, 0, wiki=wiki)
+    return _sort_links(text, results, place, document.front_matter_lines + 1)
 
 
-def _links(
+def _sort_links(
     text: str, parts: list[tuple[LinkSpan | NameSpan, str]], place: Callable[[int], int], first_line: int
 ) -> Links:
-    """Return the links and names in order; `place` maps a character to its byte, lines count from 1."""
+    """Return the links and names in order of position.
+
+    `place` maps a character to its byte; lines count from 1.
+    """
     links: list[Link] = []
     anchors: list[Anchor] = []
     line, counted = first_line, 0
@@ -403,15 +411,15 @@ def _links(
             anchors.append(Anchor(part.name, place(start), line))
             continue
         kind, is_image, _, end, first, last, enclosure, label = part
-        at = place(first) if first < last else place(first - 1) + 1
+        destination_start = place(first) if first < last else place(first - 1) + 1
         links.append(
             Link(
                 kind,
                 is_image,
                 place(start),
                 place(end - 1) + 1,
-                at,
-                place(last - 1) + 1 if first < last else at,
+                destination_start,
+                place(last - 1) + 1 if first < last else destination_start,
                 enclosure,
                 destination,
                 label,

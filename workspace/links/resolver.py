@@ -1,10 +1,11 @@
-"""Resolving: what a link really leads to, in a world of files that can be asked.
+"""Resolution of links: the file and the position in it that a link leads to.
 
-Targets: which file, and which place in it, a destination names; what is there is not asked.
+`read_target` reads a destination without any access to files, `resolve` looks its target up in a tree of
+files.
 
-Wiki links: `[[Page]]`, `[[folder/Page#Heading]]`, `[[#Heading]]`; nothing in them is escaped.
+Wiki links are `[[Page]]`, `[[folder/Page#Heading]]`, `[[#Heading]]`; they have no escapes.
 
-Suggestions: what a link that leads nowhere may have meant.
+`suggest_destination` suggests an existing target for a broken link.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.config.tables import Dialect
-from workspace.links.fragments import FragmentTarget, find_names, find_place
+from workspace.links.fragments import FragmentTarget, find_names, find_target
 from workspace.links.link import LinkKind
 
 if TYPE_CHECKING:
@@ -28,27 +29,27 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import Link
 
-# RFC 3986 §3.1. A drive of Windows (`C:\`) reads as one too.
+# RFC 3986 §3.1. A Windows drive (`C:\`) matches too.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
-# The URL standard, "basic URL parser": these are taken out wherever they stand.
+# The URL standard, "basic URL parser": these are removed anywhere.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
 ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
-"""The endings that a destination may leave out in one dialect or another."""
+"""The endings that a destination may omit in at least one dialect."""
 
 INDEX_STEMS = frozenset({"readme", "index"})
-"""The names of files that stand for their folder, without an ending and in lower case."""
+"""The names of the index files of folders, without an ending and in lower case."""
 
 _INDEX_NAMES = ("index.md", "README.md", "readme.md", "Readme.md")
-_README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
+_INDEX_NAMES_README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
 
 
 class Target(NamedTuple):
     """The target of a destination: a path relative to the repository's root ("" is the root) and a fragment.
 
-    `fragment` is decoded, and None without a `#`. `literal` is the path with its percent escapes left as they
-    are, where that differs. `is_folder` tells of a slash at the end, `outside` of a path that leaves the
-    repository, whose `path` means nothing.
+    `fragment` is decoded; None without a `#`. `literal` is the path without percent-decoding, if that
+    differs. `is_folder` is True for a slash at the end. `outside` is True for a path outside of the
+    repository; `path` is then "".
     """
 
     path: str
@@ -59,7 +60,7 @@ class Target(NamedTuple):
 
 
 class DestinationParts(NamedTuple):
-    """A destination taken apart: path, query with its `?`, fragment with its `#`; nothing is decoded."""
+    """The parts of a destination: path, query with its `?`, fragment with its `#`; none is decoded."""
 
     path: str
     query: str
@@ -68,8 +69,8 @@ class DestinationParts(NamedTuple):
 
 def split_destination(destination: str) -> DestinationParts:
     """Return a destination's path, query and fragment (RFC 3986 §3)."""
-    rest, mark, fragment = destination.partition("#")
-    path, question, query = rest.partition("?")
+    before_fragment, mark, fragment = destination.partition("#")
+    path, question, query = before_fragment.partition("?")
     return DestinationParts(path, question + query, mark + fragment)
 
 
@@ -79,21 +80,21 @@ def is_external(destination: str) -> bool:
 
 
 def read_target(destination: str, source: str, rules: LinkRules) -> Target | None:
-    """Return what a destination in the document `source` names; None for what is served elsewhere.
+    """Return the target of a destination in the document `source`; None for an external one.
 
-    A relative path counts from the document's folder, one that begins with a slash from `rules.root`; an
-    empty one is the document itself. Escapes that are no UTF-8 stay as they are.
+    A relative path is relative to the document's folder, one with a leading slash to `rules.root`. An empty
+    path is the document itself. Escapes that are not UTF-8 stay as they are.
     """
     destination = destination.strip()
     if not destination.isprintable():
         destination = destination.translate(_IGNORED_BY_URLS).strip()
     if is_external(destination):
         return None
-    written, _, mark = split_destination(destination)
-    fragment = unquote(mark[1:]) if mark else None
+    written, _, fragment_part = split_destination(destination)
+    fragment = unquote(fragment_part[1:]) if fragment_part else None
     if not written:
         return Target(source, fragment)
-    decoded = _decoded(written)
+    decoded = _decode(written)
     base = rules.root if written.startswith("/") else source.rpartition("/")[0]
     path = join_path(base, decoded)
     if rules.ignore and (rules.ignores(written.removeprefix("./")) or (path and rules.ignores(path))):
@@ -106,36 +107,36 @@ def read_target(destination: str, source: str, rules: LinkRules) -> Target | Non
 
 
 def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
-    """Every path that a target may mean, the likeliest first: those a renderer tries, and a folder's page."""
-    found: list[str] = []
+    """Return every path that a target may refer to, in the order of a renderer's search."""
+    candidates: list[str] = []
     for path in (target.path, target.literal):
         if path is None:
             continue
-        found.append(path)
+        candidates.append(path)
         if rules.omits_endings and path:
-            found.extend(path + suffix for suffix in list_omittable_suffixes(rules))
-        found.extend(list_index_paths(path, rules))
-    return tuple(dict.fromkeys(found))
+            candidates.extend(path + suffix for suffix in list_omittable_suffixes(rules))
+        candidates.extend(list_index_paths(path, rules))
+    return tuple(dict.fromkeys(candidates))
 
 
 def list_omittable_suffixes(rules: LinkRules) -> tuple[str, ...]:
-    """Return the endings that a destination may leave out, where it may."""
+    """Return the endings that a destination may omit, if the dialect allows it."""
     return ENDINGS if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
 
 
 def strip_suffix(path: str) -> str:
-    """Return the path of a document without its ending; any other path as it is."""
+    """Return the path of a document without its ending; any other path unchanged."""
     return path.removesuffix(next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), ""))
 
 
 def list_index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:
-    """Return the files that stand for a folder, the first to be asked for first."""
-    names = _README_FIRST if rules.dialect is Dialect.GITHUB else _INDEX_NAMES
-    more = ("index.mdx", "README.mdx") if rules.dialect is Dialect.DOCUSAURUS else ()
-    return tuple(f"{folder}/{name}" if folder else name for name in (*names, *more))
+    """Return the possible index files of a folder, in the order of a renderer's search."""
+    names = _INDEX_NAMES_README_FIRST if rules.dialect is Dialect.GITHUB else _INDEX_NAMES
+    docusaurus_names = ("index.mdx", "README.mdx") if rules.dialect is Dialect.DOCUSAURUS else ()
+    return tuple(f"{folder}/{name}" if folder else name for name in (*names, *docusaurus_names))
 
 
-def _decoded(written: str) -> str:
+def _decode(written: str) -> str:
     if "%" not in written:
         return written
     try:
@@ -145,7 +146,7 @@ def _decoded(written: str) -> str:
 
 
 def join_path(base: str, path: str) -> str | None:
-    """Return a path from a folder, its dots followed; None if it leaves the repository."""
+    """Return a path relative to a folder, with its dots resolved; None if it leaves the repository."""
     parts = base.split("/") if base else []
     for part in path.split("/"):
         if part == "..":
@@ -157,25 +158,26 @@ def join_path(base: str, path: str) -> str | None:
     return "/".join(parts)
 
 
-# GitHub shows the source of a document, which has lines, behind this query.
+# GitHub shows the source of a document for this query; its fragments are lines.
 _PLAIN = "plain=1"
 _LINES = re.compile(r"L[0-9]{1,9}(?:C[0-9]{1,9})?(?:-L?[0-9]{1,9}(?:C[0-9]{1,9})?)?")
 
 
 class LinkStatus(StrEnum):
-    """The status of a link: found, or what is missing."""
+    """The status of a link: resolved, or the part that is missing."""
 
     OK = "ok"
     MISSING_FILE = "missing_file"
     MISSING_FRAGMENT = "missing_fragment"
     OUTSIDE = "outside"  # of the repository
-    EXTERNAL = "external"  # another host, or served by something else: not looked for
+    EXTERNAL = "external"  # another host, or served by another program: not checked
 
 
 class ResolvedLink(NamedTuple):
-    """The result of resolving a link. `path` is the file or folder found, None if there is none.
+    """The result of resolving a link.
 
-    `place` is where its fragment leads in a document; None without a fragment, or where it is not looked for.
+    `path` is the file or folder that the link leads to, None if there is none. `place` is the target of its
+    fragment; None without a fragment, or if the file is not a document.
     """
 
     status: LinkStatus
@@ -185,12 +187,12 @@ class ResolvedLink(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Return True if it names something of the repository that is not there."""
+        """Return True if the link refers to a file or fragment of the repository that does not exist."""
         return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
 class FileTree(Protocol):
-    """The files that links are resolved among. Letter case counts in paths."""
+    """The tree of files in which links are resolved. Letter case counts in paths."""
 
     @property
     def rules(self) -> LinkRules:
@@ -199,43 +201,43 @@ class FileTree(Protocol):
 
     @property
     def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the stem of their name, in lower case."""
+        """The paths of all documents, grouped by the stem of their names in lower case."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Return True if a file, folder, link or submodule stands at a path; "" is the root."""
+        """Return True if a file, folder, symbolic link or submodule is at the path; "" is the root."""
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Return True if a folder or submodule stands there."""
+        """Return True if the path is a folder or a submodule."""
         ...
 
     def entries(self, folder: str) -> Collection[str]:
-        """Return the names in a folder; none where there is no such folder."""
+        """Return the names in a folder; empty if there is no such folder."""
         ...
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document at a path; None if it is not a document or cannot be read."""
         ...
 
 
-def resolve(world: FileTree, source: str, link: Link) -> ResolvedLink:
-    """Return what a link of the document `source` leads to."""
+def resolve(tree: FileTree, source: str, link: Link) -> ResolvedLink:
+    """Return the result of resolving a link of the document `source`."""
     if link.kind is LinkKind.AUTOLINK:
         return ResolvedLink(LinkStatus.EXTERNAL, None)
     if link.kind is LinkKind.WIKI:
-        return resolve_wiki(world, source, link.destination)
-    target = read_target(link.destination, source, world.rules)
+        return resolve_wiki(tree, source, link.destination)
+    target = read_target(link.destination, source, tree.rules)
     if target is None:
         return ResolvedLink(LinkStatus.EXTERNAL, None)
     if target.outside:
         return ResolvedLink(LinkStatus.OUTSIDE, target)
-    path = source if target.path == source and not target.is_folder else find_path(world, target)
+    path = source if target.path == source and not target.is_folder else find_path(tree, target)
     if path is None:
         return ResolvedLink(LinkStatus.MISSING_FILE, target)
     if _PLAIN in link.destination and _shows_lines(link.destination):
         return ResolvedLink(LinkStatus.OK, target, path)
-    return resolve_fragment(world, target, path)
+    return resolve_fragment(tree, target, path)
 
 
 def _shows_lines(destination: str) -> bool:
@@ -243,84 +245,84 @@ def _shows_lines(destination: str) -> bool:
     return _PLAIN in query and _LINES.fullmatch(fragment[1:]) is not None
 
 
-def resolve_fragment(world: FileTree, target: Target, path: str) -> ResolvedLink:
-    """Return whether a target's fragment is there, where its file is. Only documents are asked."""
-    document = world.document(path) if target.fragment is not None else None
+def resolve_fragment(tree: FileTree, target: Target, path: str) -> ResolvedLink:
+    """Return the result for a target whose file exists; fragments are checked in documents only."""
+    document = tree.document(path) if target.fragment is not None else None
     if document is None or target.fragment is None:
         return ResolvedLink(LinkStatus.OK, target, path)
-    place = find_place(find_names(document, world.rules.dialect), target.fragment)
+    place = find_target(find_names(document, tree.rules.dialect), target.fragment)
     status = LinkStatus.OK if place is not None else LinkStatus.MISSING_FRAGMENT
     return ResolvedLink(status, target, path, place)
 
 
-def find_path(world: FileTree, target: Target) -> str | None:
-    """Return the file or folder of a target: at its own path, else where a renderer would look.
+def find_path(tree: FileTree, target: Target) -> str | None:
+    """Return the file or folder of a target: its own path, else the path that a renderer would use.
 
-    A fragment of a folder is one of the document that stands for it.
+    A target with a fragment that is a folder resolves to the index file of the folder.
     """
     for path in (target.path, target.literal):
-        found = None if path is None else _at(world, path, target)
-        if found is not None:
-            return found
+        resolved = None if path is None else _find_at(tree, path, target)
+        if resolved is not None:
+            return resolved
     return None
 
 
-def _at(world: FileTree, path: str, target: Target) -> str | None:
-    rules = world.rules
-    if not path or world.is_folder(path):
+def _find_at(tree: FileTree, path: str, target: Target) -> str | None:
+    rules = tree.rules
+    if not path or tree.is_folder(path):
         if target.fragment or rules.omits_endings:
-            page = next((page for page in list_index_paths(path, rules) if world.exists(page)), None)
+            page = next((page for page in list_index_paths(path, rules) if tree.exists(page)), None)
             if page is not None:
                 return page
-        # A document beside a folder of the same name is its page.
-        return _with_ending(world, path) or path
-    if not target.is_folder and world.exists(path):
+        # A document next to a folder of the same name is the page of the folder.
+        return _find_with_ending(tree, path) or path
+    if not target.is_folder and tree.exists(path):
         return path
-    return _with_ending(world, path)
+    return _find_with_ending(tree, path)
 
 
-def _with_ending(world: FileTree, path: str) -> str | None:
-    """Return the document whose ending a destination left out, where the dialect allows it."""
-    if not world.rules.omits_endings or not path:
+def _find_with_ending(tree: FileTree, path: str) -> str | None:
+    """Return the document whose ending a destination omits, if the dialect allows it."""
+    if not tree.rules.omits_endings or not path:
         return None
-    spelled = (path + suffix for suffix in list_omittable_suffixes(world.rules))
-    return next((document for document in spelled if world.exists(document)), None)
+    candidates = (path + suffix for suffix in list_omittable_suffixes(tree.rules))
+    return next((document for document in candidates if tree.exists(document)), None)
 
 
-def resolve_wiki(world: FileTree, source: str, destination: str) -> ResolvedLink:
-    """Return what a wiki link in the document `source` leads to.
+def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
+    """Return the result of resolving a wiki link of the document `source`.
 
-    A page is a path from its own folder or from the root, with or without its ending; else the one document
-    whose name it is, in any letter case. Of several headings, as in `Page#A#B`, the last counts.
+    A page is a path from the document's folder or from the root, with or without its ending; else the only
+    document of this name, in any letter case. Of several headings, as in `Page#A#B`, the last counts.
     """
-    page, mark, headings = destination.partition("#")
+    page, separator, headings = destination.partition("#")
     page = page.strip()
-    heading = headings.rpartition("#")[2].strip() if mark else None
-    path = source if not page else find_page(world, source, page)
+    heading = headings.rpartition("#")[2].strip() if separator else None
+    path = source if not page else find_page(tree, source, page)
     if path is None:
         return ResolvedLink(LinkStatus.MISSING_FILE, Target(page.strip("/"), heading))
     target = Target(path, heading)
-    document = world.document(path) if heading is not None else None
+    document = tree.document(path) if heading is not None else None
     if document is None or heading is None:
         return ResolvedLink(LinkStatus.OK, target, path)
-    place = find_place(find_names(document, world.rules.dialect), heading) or _titled(document, heading)
+    place = find_target(find_names(document, tree.rules.dialect), heading) or _find_title(document, heading)
     return ResolvedLink(LinkStatus.OK if place else LinkStatus.MISSING_FRAGMENT, target, path, place)
 
 
-def find_page(world: FileTree, source: str, page: str) -> str | None:
-    """Return the file that a page's name means; None if there is none, or if several documents have it."""
-    for path in iterate_page_paths(source, page, world.rules.root):
-        if world.exists(path) and not world.is_folder(path):
+def find_page(tree: FileTree, source: str, page: str) -> str | None:
+    """Return the file of a page's name; None if there is none, or if several documents match."""
+    for path in iterate_page_paths(source, page, tree.rules.root):
+        if tree.exists(path) and not tree.is_folder(path):
             return path
-    named = world.stems.get(_stem(page).lower(), ())
+    matches = tree.stems.get(_stem(page).lower(), ())
     folder = page.rpartition("/")[0].strip("/").lower()
     if folder:
-        named = [path for path in named if f"/{path.lower()}".rpartition("/")[0].endswith(f"/{folder}")]
-    return next(iter(named)) if len(named) == 1 else None
+        matches = [path for path in matches if f"/{path.lower()}".rpartition("/")[0].endswith(f"/{folder}")]
+    return next(iter(matches)) if len(matches) == 1 else None
 
 
 def iterate_page_paths(source: str, page: str, root: str) -> Iterator[str]:
-    """Yield the paths that a page's name may mean as a path, the likeliest first."""
+    """Yield the paths that a page's name may refer to, in the order of the search."""
     for base in (source.rpartition("/")[0], root):
         path = join_path(base, page)
         if path:
@@ -333,122 +335,134 @@ def _stem(page: str) -> str:
     return name[: len(name) - len(suffix)]
 
 
-def _titled(document: Document, heading: str) -> FragmentTarget | None:
-    """Return the first section of a title, in any letter case."""
-    return document.derive(_titles).get(_folded(heading))
+def _find_title(document: Document, heading: str) -> FragmentTarget | None:
+    """Return the first section with a title, in any letter case."""
+    return document.derive(_collect_titles).get(_fold_title(heading))
 
 
-def _titles(document: Document) -> dict[str, FragmentTarget]:
+def _collect_titles(document: Document) -> dict[str, FragmentTarget]:
     titles: dict[str, FragmentTarget] = {}
     for section in document.sections:
         if section.has_heading:
-            titles.setdefault(_folded(section.title), FragmentTarget(section.heading_start, section.position))
+            titles.setdefault(
+                _fold_title(section.title), FragmentTarget(section.heading_start, section.position)
+            )
     return titles
 
 
-def _folded(title: str) -> str:
+def _fold_title(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def format_wiki_destination(link: Link, source: str, target: Target, world: FileTree) -> str:
-    """Return a wiki link's destination for a target: a name alone if it was one and suffices, else a path.
+def format_wiki_destination(link: Link, source: str, target: Target, tree: FileTree) -> str:
+    """Return a wiki link's destination for a target: the name if it was one and is unique, else a path.
 
-    Nothing in it can be escaped, so that a name with brackets or bars cannot be written: the old one stays.
+    Wiki links have no escapes, so a name with brackets or bars cannot be written. The old destination is
+    returned then.
     """
-    page, mark, headings = link.destination.partition("#")
+    page, separator, headings = link.destination.partition("#")
     tail = "" if target.fragment is None else f"#{target.fragment}"
-    if mark and headings.rpartition("#")[2].strip() == target.fragment:
-        tail = mark + headings
+    if separator and headings.rpartition("#")[2].strip() == target.fragment:
+        tail = separator + headings
     path = target.path
     if not page.strip().endswith(DOCUMENT_SUFFIXES):
         path = strip_suffix(path)
     name = path.rpartition("/")[2]
-    inside = path.removeprefix(f"{world.rules.root}/") if world.rules.root else path
-    ways = [inside, name, target.path] if "/" in page else [name, inside, target.path]
-    for spelled in ways if page.strip() else ["", *ways]:
-        found = resolve_wiki(world, source, spelled + tail)
-        if found.path == target.path and not set(spelled + tail) & set("[]|\n"):
-            return spelled + tail
+    inner_path = path.removeprefix(f"{tree.rules.root}/") if tree.rules.root else path
+    candidates = [inner_path, name, target.path] if "/" in page else [name, inner_path, target.path]
+    for candidate in candidates if page.strip() else ["", *candidates]:
+        resolved = resolve_wiki(tree, source, candidate + tail)
+        if resolved.path == target.path and not set(candidate + tail) & set("[]|\n"):
+            return candidate + tail
     return link.destination
 
 
-# Comparing spellings takes time, a folder may hold thousands of files, and a page thousands of headings.
-_COMPARED = 200
-_LONGEST = 200
-_BEGIN = 3
+# Limits of the comparison: a folder may contain thousands of files, and a page thousands of headings.
+_MAX_COMPARED_NAMES = 200
+_MAX_COMPARED_LENGTH = 200
+_PREFIX_LENGTH = 3
 
-# Below this likeness (difflib's ratio) two names share letters, not a meaning.
-_LIKENESS = 0.75
+# Below this similarity (difflib's ratio) two names share letters, but not a meaning.
+_MIN_SIMILARITY = 0.75
 
 
-def suggest_destination(world: FileTree, resolved: ResolvedLink) -> str | None:
-    """Return the existing path or fragment most similar to that of a broken link; None if none is near.
+def suggest_destination(tree: FileTree, resolved: ResolvedLink) -> str | None:
+    """Return the existing path or fragment most similar to that of a broken link; None if none is similar.
 
-    A path is relative to the repository's root, as `Target.path` is. In the same folder names that differ in
-    letter case come first, then a document of the same name elsewhere, then names spelled alike.
+    A path is relative to the repository's root, like `Target.path`. The order is: names in the same folder
+    that differ in letter case, documents of the same name in other folders, similar names in the same folder.
     """
     target = resolved.target
     if target is None or not resolved.is_broken:
         return None
     if resolved.status is LinkStatus.MISSING_FILE:
-        return _path(world, target.path)
-    document = world.document(resolved.path) if resolved.path is not None else None
+        return _suggest_path(tree, target.path)
+    document = tree.document(resolved.path) if resolved.path is not None else None
     if document is None or not target.fragment:
         return None
-    return _alike(target.fragment, find_names(document, world.rules.dialect))
+    return _find_similar(target.fragment, find_names(document, tree.rules.dialect))
 
 
-def _path(world: FileTree, path: str) -> str | None:
+def _suggest_path(tree: FileTree, path: str) -> str | None:
     folder, _, name = path.rpartition("/")
-    folder = _in_right_case(world, folder)
-    inside: Collection[str] = ()
-    if world.is_folder(folder):
-        inside = world.entries(folder)
-        wanted = (name.lower(), *(name.lower() + suffix for suffix in list_omittable_suffixes(world.rules)))
-        same = [other for other in inside if other.lower() in wanted]
-        if same:
-            return f"{folder}/{same[0]}" if folder else same[0]
-    elsewhere = [
-        other
-        for other in world.stems.get(name.rpartition(".")[0].lower() or name.lower(), ())
-        if other.rpartition("/")[2].lower() == name.lower()
+    folder = _correct_case(tree, folder)
+    entries: Collection[str] = ()
+    if tree.is_folder(folder):
+        entries = tree.entries(folder)
+        wanted_names = (
+            name.lower(),
+            *(name.lower() + suffix for suffix in list_omittable_suffixes(tree.rules)),
+        )
+        same_names = [candidate for candidate in entries if candidate.lower() in wanted_names]
+        if same_names:
+            return f"{folder}/{same_names[0]}" if folder else same_names[0]
+    same_name_paths = [
+        candidate
+        for candidate in tree.stems.get(name.rpartition(".")[0].lower() or name.lower(), ())
+        if candidate.rpartition("/")[2].lower() == name.lower()
     ]
-    if elsewhere:
-        return min(elsewhere, key=lambda other: (-_shared(other, path), other))
-    near = _alike(name, inside)
-    return None if near is None else f"{folder}/{near}" if folder else near
+    if same_name_paths:
+        return min(
+            same_name_paths, key=lambda candidate: (-_count_shared_folders(candidate, path), candidate)
+        )
+    similar = _find_similar(name, entries)
+    return None if similar is None else f"{folder}/{similar}" if folder else similar
 
 
-def _in_right_case(world: FileTree, folder: str) -> str:
-    """Return a folder as it is spelled, where only letter case differs; else the folder as it is."""
-    if world.is_folder(folder):
+def _correct_case(tree: FileTree, folder: str) -> str:
+    """Return a folder in its existing letter case; unchanged if no such folder exists."""
+    if tree.is_folder(folder):
         return folder
-    found = ""
+    corrected = ""
     for part in folder.split("/"):
-        inside = world.entries(found)
-        if part not in inside:
-            part = next((other for other in inside if other.lower() == part.lower()), "")
+        entries = tree.entries(corrected)
+        if part not in entries:
+            part = next((entry for entry in entries if entry.lower() == part.lower()), "")
             if not part:
                 return folder
-        found = f"{found}/{part}" if found else part
-    return found
+        corrected = f"{corrected}/{part}" if corrected else part
+    return corrected
 
 
-def _shared(path: str, other: str) -> int:
-    """Return how many folders two paths have in common, from the root on."""
+def _count_shared_folders(path: str, other: str) -> int:
+    """Return how many leading folders two paths have in common."""
     pairs = zip(path.split("/"), other.split("/"), strict=False)
-    return next((number for number, (one, two) in enumerate(pairs) if one != two), 0)
+    return next((index for index, (left, right) in enumerate(pairs) if left != right), 0)
 
 
-def _alike(word: str, names: Iterable[str]) -> str | None:
-    """Return the name spelled most like a word; among very many, one with the same beginning."""
-    known = [name for name in names if name]
-    same = next((name for name in known if name.lower() == word.lower()), None)
-    if same is not None:
-        return same
-    if len(known) > _COMPARED:
-        begin = word.lower()[:_BEGIN]
-        known = list(islice((name for name in known if name.lower().startswith(begin)), _COMPARED))
-    lowered = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower()[:_LONGEST], lowered, n=1, cutoff=_LIKENESS)
-    return lowered[near[0]] if near else None
+def _find_similar(word: str, names: Iterable[str]) -> str | None:
+    """Return the name most similar to a word; among many names, only those with the same beginning count."""
+    candidates = [name for name in names if name]
+    equal_name = next((name for name in candidates if name.lower() == word.lower()), None)
+    if equal_name is not None:
+        return equal_name
+    if len(candidates) > _MAX_COMPARED_NAMES:
+        prefix = word.lower()[:_PREFIX_LENGTH]
+        candidates = list(
+            islice((name for name in candidates if name.lower().startswith(prefix)), _MAX_COMPARED_NAMES)
+        )
+    names_by_lower_case = {name.lower(): name for name in candidates}
+    similar = difflib.get_close_matches(
+        word.lower()[:_MAX_COMPARED_LENGTH], names_by_lower_case, n=1, cutoff=_MIN_SIMILARITY
+    )
+    return names_by_lower_case[similar[0]] if similar else None

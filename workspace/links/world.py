@@ -20,19 +20,24 @@ _SUBMODULE_MODE = 0o160000
 
 
 class OverlayFileTree:
-    """The files of a snapshot, and what a batch had laid over them when the world was made.
+    """The files of a snapshot with the changes of a batch.
 
-    Documents are read as the batch has them by now: a text may be laid anew, but none added or removed.
+    The paths are those at the time of construction. Texts are read from the overlay as they are now, so a
+    later change of a text is seen, but an added or removed document is not.
     """
 
     def __init__(self, overlay: Overlay | Snapshot) -> None:
         self._overlay = overlay if isinstance(overlay, Overlay) else Overlay(overlay)
         self._snapshot = self._overlay.snapshot
-        there = frozenset(self._overlay.laid)
-        self._laid = {path: path in there for path in self._overlay.revised(Overlay(self._snapshot))}
-        self._kinds: dict[str, bool | None] = {}
-        self._made = _folders_above(path for path, is_there in self._laid.items() if is_there)
-        self._thinned = _folders_above(path for path, is_there in self._laid.items() if not is_there)
+        laid_paths = frozenset(self._overlay.laid)
+        self._overlaid = {path: path in laid_paths for path in self._overlay.revised(Overlay(self._snapshot))}
+        self._folder_flags: dict[str, bool | None] = {}
+        self._folders_with_additions = _folders_above(
+            path for path, is_present in self._overlaid.items() if is_present
+        )
+        self._folders_with_removals = _folders_above(
+            path for path, is_present in self._overlaid.items() if not is_present
+        )
 
     @property
     def rules(self) -> LinkRules:
@@ -41,20 +46,20 @@ class OverlayFileTree:
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the stem of their name, in lower case."""
-        gone = {path for path, is_there in self._laid.items() if not is_there}
-        added = [path for path, is_there in self._laid.items() if is_there]
-        return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - gone)
+        """The paths of all documents, grouped by the stem of their names in lower case."""
+        removed = {path for path, is_present in self._overlaid.items() if not is_present}
+        added = [path for path, is_present in self._overlaid.items() if is_present]
+        return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - removed)
 
     def exists(self, path: str) -> bool:
-        """Return True if anything stands at a path; "" is the root."""
+        """Return True if the path exists; "" is the root."""
         if not path:
             return True
-        return self._laid.get(path) is True or self._kind(path) is not None
+        return self._overlaid.get(path) is True or self._is_existing_folder(path) is not None
 
     def is_folder(self, path: str) -> bool:
-        """Return True if a folder or submodule stands there."""
-        return not path or (not self._laid.get(path) and self._kind(path) is True)
+        """Return True if the path is a folder or a submodule."""
+        return not path or (not self._overlaid.get(path) and self._is_existing_folder(path) is True)
 
     def entries(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
@@ -62,19 +67,21 @@ class OverlayFileTree:
         tree = entry.id if entry and entry.is_tree else None if folder else self._snapshot.tree
         prefix = f"{folder}/" if folder else ""
         names = {item.name for item in self._snapshot.git.tree(tree)} if tree else set()
-        if folder in self._thinned:
+        if folder in self._folders_with_removals:
             names = {name for name in names if self.exists(prefix + name)}
-        laid = (path.removeprefix(prefix) for path in self._made_in(folder) if path.startswith(prefix))
-        return names.union(path.partition("/")[0] for path in laid)
+        added = (
+            path.removeprefix(prefix) for path in self._added_paths_in(folder) if path.startswith(prefix)
+        )
+        return names.union(path.partition("/")[0] for path in added)
 
-    def _made_in(self, folder: str) -> Iterable[str]:
-        if folder and folder not in self._made:
+    def _added_paths_in(self, folder: str) -> Iterable[str]:
+        if folder and folder not in self._folders_with_additions:
             return ()
-        return (path for path, is_there in self._laid.items() if is_there)
+        return (path for path, is_present in self._overlaid.items() if is_present)
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None for what is no document, or one that cannot be read."""
-        if path not in self._laid:
+        """Return the document at a path; None if it is not a document or cannot be read."""
+        if path not in self._overlaid:
             entry = self._snapshot.entry(path)
             if entry is None or not entry.is_blob or not self._snapshot.config.is_document(path):
                 return None
@@ -83,41 +90,46 @@ class OverlayFileTree:
         except LimitExceeded:
             return None
 
-    def _kind(self, path: str) -> bool | None:
-        """Return whether what stands at a path that is not laid is a folder; None if nothing does."""
-        if path not in self._kinds:
-            self._kinds[path] = self._kind_of(path)
-        return self._kinds[path]
+    def _is_existing_folder(self, path: str) -> bool | None:
+        """Return True for a folder, False for a file, None if the path does not exist; cached."""
+        if path not in self._folder_flags:
+            self._folder_flags[path] = self._find_is_folder(path)
+        return self._folder_flags[path]
 
-    def _kind_of(self, path: str) -> bool | None:
-        if not path or path in self._made:
+    def _find_is_folder(self, path: str) -> bool | None:
+        if not path or path in self._folders_with_additions:
             return True
-        entry = None if self._laid.get(path) is False else self._snapshot.entry(path)
+        entry = None if self._overlaid.get(path) is False else self._snapshot.entry(path)
         if entry is None:
             return None
         if not entry.is_tree:
             return entry.mode == _SUBMODULE_MODE
-        # Git keeps no empty folders.
-        return True if path not in self._thinned or self._keeps_a_file(path, entry.id) else None
+        # Git does not store empty folders.
+        return (
+            True
+            if path not in self._folders_with_removals or self._has_remaining_file(path, entry.id)
+            else None
+        )
 
-    def _keeps_a_file(self, folder: str, tree: str) -> bool:
+    def _has_remaining_file(self, folder: str, tree: str) -> bool:
         return any(
-            self._laid.get(f"{folder}/{path}") is not False for path, _ in walk_tree(self._snapshot.git, tree)
+            self._overlaid.get(f"{folder}/{path}") is not False
+            for path, _ in walk_tree(self._snapshot.git, tree)
         )
 
 
 def _folders_above(paths: Iterable[str]) -> frozenset[str]:
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in paths:
         folder = path
-        while folder and (folder := folder.rpartition("/")[0]) not in found:
-            found.add(folder)
-    return frozenset(found)
+        while folder and (folder := folder.rpartition("/")[0]) not in folders:
+            folders.add(folder)
+    return frozenset(folders)
 
 
 def group_by_stem(paths: Iterable[str]) -> Mapping[str, Collection[str]]:
-    """Return paths by the stem of their name, in lower case."""
-    found: dict[str, list[str]] = {}
+    """Return paths grouped by the stem of their names in lower case."""
+    paths_by_stem: dict[str, list[str]] = {}
     for path in sorted(paths):
-        found.setdefault(path.rpartition("/")[2].rpartition(".")[0].lower(), []).append(path)
-    return found
+        paths_by_stem.setdefault(path.rpartition("/")[2].rpartition(".")[0].lower(), []).append(path)
+    return paths_by_stem

@@ -1,13 +1,13 @@
 """Markdown: the only package that imports `markdown_it`.
 
-anchors.py          anchors
-attribute_lists.py  attribute lists
+anchors.py          explicit anchors of headings
+attribute_lists.py  ids, classes and attributes in braces
 blocks.py           the blocks of a text as a tree
 html/               Markdown as HTML
-inline.py           where a text's inline Markdown, raw HTML and link definitions stand
+inline.py           the inline Markdown, raw HTML and link definitions of a text, with their positions
 lines.py            lines of bytes, as CommonMark counts them
-outline.py          which lines are headings and list items
+outline.py          the headings and list items of a text
 parser.py           the library's block parser, with bounds on how many blocks it reads and how deep
-scanner.py          the scanner
-slugs.py            slugs
+scanner.py          a fast scanner for headings and front matter
+slugs.py            slugs of headings and file names
 """

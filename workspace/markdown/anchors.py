@@ -1,11 +1,11 @@
-"""Anchors: the explicit names that headings carry, in the forms that a reader may meet.
+"""Anchors: explicit ids of headings, in the forms that site generators use.
 
 ## Endpoints {#endpoints}              braces (also `{#endpoints .class}`)
 ## Endpoints { #endpoints }            spaced, {: #endpoints } colon, {/* #endpoints */} comment
 ## Endpoints <#endpoints>              angle
 ## <a id="endpoints"></a>Endpoints     HTML, in the heading or on a line of its own just above it
 
-`attribute_lists` reads what stands in braces; a list without an id (`{.class}`) is no anchor and no text.
+`attribute_lists` parses the forms in braces. A list without an id (`{.class}`) is neither anchor nor text.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from workspace.markdown.slugs import make_heading_slug
 _ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 _TAG = r"""<a[ \t]+(?:id|name)[ \t]*=[ \t]*(?:"[^"\s\[\]]+"|'[^'\s\[\]]+')[ \t]*>[ \t]*</a>"""
 _HTML = re.compile(_TAG, re.IGNORECASE)
-# How nearly all HTML anchors in headings are written: one, before words in which nothing else could be one.
+# Fast path: one HTML anchor before a title that cannot contain another anchor.
 _HTML_FIRST = re.compile(r"""(<a (?:id|name)="([^"'\s<>\[\]]+)"></a>)([^<`\\}]*)""")
-# How nearly all anchors in braces are written, behind words in which nothing else could be an anchor.
+# Fast path: one anchor in braces after a title that cannot contain another anchor.
 _BRACES_LAST = re.compile(r"((?=\S)[^{}<`\\]*[^\s{}<`\\#$])([ \t]*\{#([^\s{}\[\]#]+)\})")
 _HTML_LINE = re.compile(rf"[ ]{{0,3}}(?:{_TAG}[ \t]*)+$", re.IGNORECASE)
 _HTML_NAME = re.compile(r"""=[ \t]*["']([^"']+)["']""")
-# CommonMark §2.4 and §6.1: what a backslash or a code span makes literal is no anchor.
+# CommonMark §2.4 and §6.1: text after a backslash or in a code span is literal, not an anchor.
 _LITERAL_OR_HTML = re.compile(
     rf"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|(?P<tag>{_TAG})", re.IGNORECASE | re.DOTALL
 )
 _VALID_NAME = re.compile(r"[^\s{}<>\[\]\"'#]{1,1000}$")
-# Python-Markdown, kramdown and Pandoc take closing #s off a heading also before an attribute list. A single
-# one may belong to the words (`C # {#c}`).
+# Python-Markdown, kramdown and Pandoc remove closing #s also before an attribute list. A single # may belong
+# to the title (`C # {#c}`).
 _MARKS_BEFORE_LIST = re.compile(r"(?:^|[ \t]+)#{2,}$")
 
-# A longer line is no heading that a person wrote; looking for tags between its code spans could take long.
+# Searching a long line for tags between code spans could be slow, and people do not write such headings.
 _MAX_HEADING = 10_000
 _NUMBER = re.compile(r"-[0-9]{1,9}$")
 
 
 class HeadingText(NamedTuple):
-    """A heading's inline Markdown taken apart: the `words`, and the anchors that stand before and after them.
+    """The parts of a heading's inline Markdown: its `title`, and the anchors before and after it.
 
-    `name` is the explicit anchor (None if there is none), `aliases` are further names it answers to. The
-    `suffix` includes attribute lists, with and without an id.
+    `name` is the explicit anchor, or None. `aliases` are the heading's other anchors. `suffix` includes
+    attribute lists, with and without an id.
     """
 
     prefix: str
-    words: str
+    title: str
     suffix: str
     name: str | None
     form: AnchorForm | None
     aliases: tuple[str, ...]
 
-    def with_words(self, words: str) -> str:
-        """Return the heading's inline Markdown with other words between the same anchors."""
-        return f"{self.prefix}{_with_literal_marks(words, is_last=not self.suffix)}{self.suffix}"
+    def with_title(self, title: str) -> str:
+        """Return the heading's inline Markdown with another title between the same anchors."""
+        return f"{self.prefix}{_escape_closing_marks(title, is_last=not self.suffix)}{self.suffix}"
 
 
 class _Tail(NamedTuple):
-    """The end of a heading after its words: attribute lists, then perhaps an anchor in angles.
+    """The end of a heading after its title: attribute lists, then perhaps an anchor in angle brackets.
 
-    `end` is where the words end. `derived` is the span of an anchor that an earlier version wrote behind an
-    author's id, because it took the attribute list for words; None without one.
+    `end` is the end of the title. `derived` is the span of an anchor that an earlier version wrote after an
+    author's id, because that version read the attribute list as part of the title. It is None without one.
     """
 
     end: int
@@ -73,43 +73,46 @@ class _Tail(NamedTuple):
 
 
 def read_heading(source: str) -> HeadingText:
-    """Take a heading's anchors off its words. Braces or an angle name it, else its last HTML anchor."""
+    """Split a heading into its title and its anchors.
+
+    The name comes from braces or angle brackets, else from the last HTML anchor.
+    """
     source = source.strip()
     if "<" not in source and not source.endswith("}"):
         return HeadingText("", source, "", None, None, ())
     if first := _HTML_FIRST.fullmatch(source):
-        words = first[3].lstrip()
-        gap = first[3][: len(first[3]) - len(words)]
-        return HeadingText(first[1] + gap, words.rstrip(), "", first[2], AnchorForm.HTML, ())
+        title = first[3].lstrip()
+        gap = first[3][: len(first[3]) - len(title)]
+        return HeadingText(first[1] + gap, title.rstrip(), "", first[2], AnchorForm.HTML, ())
     if last := _BRACES_LAST.fullmatch(source):
         return HeadingText("", last[1], last[2], last[3], AnchorForm.BRACES, ())
     tail = _read_tail(source)
-    prefix, words, html_suffix = split_html(source[: tail.end])
+    prefix, title, html_suffix = split_html(source[: tail.end])
     name, form = tail.name, tail.form
     names = find_html_names(prefix + html_suffix)
     if name is None and names:
         name, form = names[-1], AnchorForm.HTML
     aliases = tuple(dict.fromkeys(alias for alias in (*tail.names, *names) if alias != name))
     if prefix:
-        prefix += words[: len(words) - len(words.lstrip())]
-    return HeadingText(prefix, words.strip(), html_suffix + source[tail.end :], name, form, aliases)
+        prefix += title[: len(title) - len(title.lstrip())]
+    return HeadingText(prefix, title.strip(), html_suffix + source[tail.end :], name, form, aliases)
 
 
-def is_usual(source: str) -> bool:
-    """Return True if a heading's inline Markdown is words and `{#id}`, which every version read alike."""
+def is_plain_braces_heading(source: str) -> bool:
+    """Return True if a heading is a title and `{#id}`, which every version of Docyard reads equally."""
     return _BRACES_LAST.fullmatch(source) is not None
 
 
 def strip_attribute_lists(source: str) -> str:
-    """Return a heading's inline Markdown without the attribute lists and the anchor in angles that end it."""
+    """Return a heading's inline Markdown without its trailing attribute lists and angle anchor."""
     return source[: _read_tail(source).end] if source.endswith(("}", ">")) else source
 
 
 def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
     """Return the anchor that an earlier version derived from an author's attribute list, and its span.
 
-    `First steps { #first-steps } {#first-steps--first-steps-}`: the version took the list for words, and
-    wrote the address that it derived from them as a second anchor. The span includes the space before it.
+    In `First steps { #first-steps } {#first-steps--first-steps-}` that version read the list as text, and
+    wrote the address derived from it as a second anchor. The span includes the space before the anchor.
     """
     source = source.rstrip()
     if not source.endswith(("}", ">")):
@@ -118,20 +121,20 @@ def find_derived_anchor(source: str) -> tuple[str, int, int] | None:
     if tail.derived is not None:
         return source[slice(*tail.derived)].strip(" \t{}<>#"), *tail.derived
     lists = find_trailing_lists(source)
-    if "<" not in source or not any(one.names and not one.is_plain for one in lists):
+    if "<" not in source or not any(item.names and not item.is_plain for item in lists):
         return None
-    for found in _LITERAL_OR_HTML.finditer(source):
-        name = found["tag"] and _HTML_NAME.search(found["tag"])
+    for match in _LITERAL_OR_HTML.finditer(source):
+        name = match["tag"] and _HTML_NAME.search(match["tag"])
         if name and _is_derived(name[1], source[tail.end :]):
-            return name[1], found.start(), found.end()
+            return name[1], match.start(), match.end()
     return None
 
 
 def find_name_spans(source: str) -> list[tuple[int, int]]:
-    """Return the characters [start, end) of each id in the attribute lists or angles that end a heading."""
+    """Return the span [start, end) of each id in the attribute lists or angle brackets that end a heading."""
     angle = _angle(source)
     end = len(source[: angle.start()].rstrip(" \t")) if angle else len(source)
-    spans = [(name.start, name.end) for one in find_trailing_lists(source[:end]) for name in one.names]
+    spans = [(name.start, name.end) for item in find_trailing_lists(source[:end]) for name in item.names]
     return [*spans, angle.span("name")] if angle else spans
 
 
@@ -149,39 +152,41 @@ def _read_tail(source: str) -> _Tail:
     end = len(source[: lists[0].start].rstrip(" \t"))
     if marks := _MARKS_BEFORE_LIST.search(source, 0, end):
         end = marks.start()
-    names = [(name.name, one) for one in lists for name in one.names]
+    names = [(name.name, item) for item in lists for name in item.names]
     last: tuple[str, AnchorForm] | None = (names[-1][0], names[-1][1].form) if names else None
     derived = None
     if angle:
-        own = lists
+        other_lists = lists
         last, span = (angle["name"], AnchorForm.ANGLE), (before, len(source))
     else:
-        own = lists[:-1]
+        other_lists = lists[:-1]
         span = (len(source[: lists[-1].start].rstrip(" \t")), before)
-    authored = [(name.name, one.form) for one in own if not one.is_plain for name in one.names]
-    is_written = angle is not None or (lists[-1].is_plain and _is_bare(source, lists[-1]))
-    if last and authored and is_written and _is_derived(last[0], source[lists[0].start : span[0]]):
-        derived, written = span, last[0]
-        last = authored[-1]
-        return _Tail(end, *last, (*(name for name, _ in names), written), derived)
-    every = [name for name, _ in names] + ([angle["name"]] if angle else [])
-    return _Tail(end, last and last[0], last and last[1], tuple(every), None)
+    author_names = [
+        (name.name, item.form) for item in other_lists if not item.is_plain for name in item.names
+    ]
+    may_be_generated = angle is not None or (lists[-1].is_plain and _is_bare(source, lists[-1]))
+    if last and author_names and may_be_generated and _is_derived(last[0], source[lists[0].start : span[0]]):
+        derived, derived_name = span, last[0]
+        last = author_names[-1]
+        return _Tail(end, *last, (*(name for name, _ in names), derived_name), derived)
+    all_names = [name for name, _ in names] + ([angle["name"]] if angle else [])
+    return _Tail(end, last and last[0], last and last[1], tuple(all_names), None)
 
 
 def _angle(source: str) -> re.Match[str] | None:
     start = source.rfind("<#")
-    found = _ANGLE.fullmatch(source, start) if start >= 0 else None
-    return found if found and not is_escaped(source, start) else None
+    match = _ANGLE.fullmatch(source, start) if start >= 0 else None
+    return match if match and not is_escaped(source, start) else None
 
 
-def _is_bare(source: str, one: AttributeList) -> bool:
+def _is_bare(source: str, item: AttributeList) -> bool:
     """Return True for `{#id}`, as Docyard writes it."""
-    return len(one.names) == 1 and source[one.start : one.end] == f"{{#{one.names[0].name}}}"
+    return len(item.names) == 1 and source[item.start : item.end] == f"{{#{item.names[0].name}}}"
 
 
 def _is_derived(name: str, lists: str) -> bool:
-    """Return True if a name ends as the slug of words that end in these attribute lists."""
-    # A renderer takes marks of emphasis off the words, and a slug keeps `_`.
+    """Return True if a name ends like the slug of a title that ends in these attribute lists."""
+    # A renderer removes marks of emphasis from the title, but a slug keeps `_`.
     ending = make_heading_slug(f" {lists.strip()}").replace("_", "")
     endings = (ending, f"/{ending.removeprefix('-')}")
     plain = name.replace("_", "")
@@ -189,10 +194,13 @@ def _is_derived(name: str, lists: str) -> bool:
 
 
 def split_html(text: str) -> tuple[str, str, str]:
-    """Return the HTML anchors before a text, the text, and those after it; one within it counts as before."""
+    """Split a text into the HTML anchors before it, the text, and the anchors after it.
+
+    An anchor within the text counts as before it.
+    """
     tags = []
     if len(text) <= _MAX_HEADING and _HTML.search(text):
-        tags = [found for found in _LITERAL_OR_HTML.finditer(text) if found["tag"]]
+        tags = [match for match in _LITERAL_OR_HTML.finditer(text) if match["tag"]]
     if not tags:
         return "", text, ""
     leading = trailing = 0
@@ -205,13 +213,13 @@ def split_html(text: str) -> tuple[str, str, str]:
         if text[tag.end() : end].strip():
             break
         end, trailing = tag.start(), trailing + 1
-    words, position, amid = "", start, ""
+    title, position, inner_tags = "", start, ""
     for tag in tags[leading : len(tags) - trailing]:
-        words += text[position : tag.start()]
-        amid, position = amid + tag.group(), tag.end()
-    words += text[position:end]
-    end -= len(words) - len(words.rstrip(" \t"))
-    return text[:start] + amid, words, text[end:]
+        title += text[position : tag.start()]
+        inner_tags, position = inner_tags + tag.group(), tag.end()
+    title += text[position:end]
+    end -= len(title) - len(title.rstrip(" \t"))
+    return text[:start] + inner_tags, title, text[end:]
 
 
 def find_html_names(text: str) -> tuple[str, ...]:
@@ -230,9 +238,9 @@ def is_valid_name(name: str) -> bool:
 
 
 def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str, str]:
-    """Return the end of a heading's inline Markdown behind a new anchor, and the text that writes the anchor.
+    """Return the part of a heading that follows a new anchor, and the text of the anchor.
 
-    A heading that ends in an attribute list gets the id in that list: renderers read one list alone.
+    A heading that ends in an attribute list gets the id in that list, because renderers read only one list.
     """
     if form is AnchorForm.HTML:
         return source, f'<a id="{name}"></a>'
@@ -253,16 +261,16 @@ def plan_anchor_insertion(source: str, name: str, form: AnchorForm) -> tuple[str
     return "", f" {text}"
 
 
-def write_heading(words: str, name: str, form: AnchorForm) -> str:
-    """Return a heading's inline Markdown with its anchor."""
-    behind, text = plan_anchor_insertion(words, name, form)
+def write_heading(title: str, name: str, form: AnchorForm) -> str:
+    """Return a heading's inline Markdown with an anchor."""
+    tail, text = plan_anchor_insertion(title, name, form)
     if form is AnchorForm.HTML:
-        return text + _with_literal_marks(words, is_last=True)
-    if not behind:
-        words = _with_literal_marks(words, is_last=False)
-    return f"{words[: len(words) - len(behind)]}{text}{behind}".lstrip(" ")
+        return text + _escape_closing_marks(title, is_last=True)
+    if not tail:
+        title = _escape_closing_marks(title, is_last=False)
+    return f"{title[: len(title) - len(tail)]}{text}{tail}".lstrip(" ")
 
 
-def _with_literal_marks(words: str, *, is_last: bool) -> str:
-    """Return words with a backslash before #s that would be read as closing ones (CommonMark §4.2)."""
-    return re.sub(r"(^|[ \t])(#+)$" if is_last else r"(^|[ \t])(#{2,})$", r"\1\\\2", words)
+def _escape_closing_marks(title: str, *, is_last: bool) -> str:
+    """Return a title with a backslash before #s that would close the heading (CommonMark §4.2)."""
+    return re.sub(r"(^|[ \t])(#+)$" if is_last else r"(^|[ \t])(#{2,})$", r"\1\\\2", title)

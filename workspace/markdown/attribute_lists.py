@@ -5,8 +5,8 @@
 {: #id .class key='value' }        Python-Markdown; kramdown on the line below a heading
 {/* #id */}                        Docusaurus, whose MDX has no attribute lists
 
-Braces hold a list only where they end the heading and begin with an id, a class or an attribute. `{ a set }`,
-`{{ name }}`, `{% if %}`, `${#array}`, and what a backslash or a code span makes literal are text.
+Braces are a list only at the end of a heading, if they begin with an id, a class or an attribute. Text are
+`{ a set }`, `{{ name }}`, `{% if %}`, `${#array}`, and braces after a backslash or in a code span.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-# One name with any attributes behind it: how Docyard writes an anchor, whose names are taken as they are.
+# Docyard writes an anchor as one name, perhaps with attributes after it, and reads the name unchanged.
 _PLAIN = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
 _COMMENT = re.compile(r"\{/\*[ \t]*#(?P<name>[^\s{}\[\]*]+)[ \t]*\*/\}")
 _OPENING = re.compile(r"\{:?[ \t]*")
@@ -34,11 +34,11 @@ _ITEM = re.compile(
 )
 _CODE_SPAN = re.compile(r"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
 
-# Braces that stand in values (`title="{a}"`) make more than one place where a list may begin.
-_MAX_PLACES = 8
+# Braces in values (`title="{a}"`) make more than one position at which a list may begin.
+_MAX_OPENING_BRACES = 8
 _MAX_LISTS = 4
 _MAX_LENGTH = 4_000
-# Looking for code spans takes time; a longer line is no heading that a person wrote.
+# Searching for code spans takes time, and people do not write longer headings.
 _MAX_HEADING = 10_000
 
 
@@ -54,7 +54,7 @@ class AnchorForm(StrEnum):
 
     @property
     def is_list(self) -> bool:
-        """Return True if it is written in an attribute list."""
+        """Return True if the anchor is written in an attribute list."""
         return self not in (AnchorForm.ANGLE, AnchorForm.HTML)
 
 
@@ -83,21 +83,21 @@ class AttributeList(NamedTuple):
 
 def find_trailing_lists(source: str) -> list[AttributeList]:
     """Return the attribute lists that end a heading's inline Markdown, in order."""
-    found: list[AttributeList] = []
+    lists: list[AttributeList] = []
     end = len(source)
-    while len(found) < _MAX_LISTS and source.endswith("}", 0, end):
-        one = _list_before(source, end)
-        if one is None:
+    while len(lists) < _MAX_LISTS and source.endswith("}", 0, end):
+        item = _read_list_before(source, end)
+        if item is None:
             break
-        found.insert(0, one)
-        end = one.start
+        lists.insert(0, item)
+        end = item.start
         while end and source[end - 1] in " \t":
             end -= 1
-    return found
+    return lists
 
 
 def read_attribute_line(line: str) -> AttributeList | None:
-    """Return the attribute list that a line consists of, as kramdown reads it below a heading."""
+    """Return the attribute list that is the full line, as kramdown reads it below a heading; else None."""
     start = len(line) - len(line.lstrip(" "))
     end = len(line.rstrip(" \t"))
     if start > 3 or not line.startswith("{:", start) or not line.endswith("}", start + 2, end):
@@ -115,30 +115,30 @@ def is_escaped(text: str, position: int) -> bool:
     return (position - start) % 2 == 1
 
 
-def _list_before(source: str, end: int) -> AttributeList | None:
-    """Return the attribute list that ends at `end`, where a brace closes."""
+def _read_list_before(source: str, end: int) -> AttributeList | None:
+    """Return the attribute list that ends with the closing brace at `end`, or None."""
     if is_escaped(source, end - 1):
         return None
     start = end
-    for _ in range(_MAX_PLACES):
+    for _ in range(_MAX_OPENING_BRACES):
         start = source.rfind("{", max(0, end - _MAX_LENGTH), start)
         if start < 0:
             return None
-        if is_escaped(source, start) or not _is_apart(source, start):
+        if is_escaped(source, start) or not _may_open_list(source, start):
             continue
-        found = _read(source, start, end)
-        if found and not ("`" in source[start:end] and _is_in_code(source, start)):
-            return found
+        item = _read(source, start, end)
+        if item and not ("`" in source[start:end] and _is_in_code(source, start)):
+            return item
     return None
 
 
-def _is_apart(source: str, start: int) -> bool:
-    """Return True if the text before a brace lets it begin a list."""
+def _may_open_list(source: str, start: int) -> bool:
+    """Return True if a list can begin at a brace after this text."""
     if not start:
         return True
     before = source[start - 1]
     if source.startswith("{#", start):
-        # A length in a shell, and a block of a template engine.
+        # `${#` is a length in a shell, and `{{#` a block of a template engine.
         return before not in "${"
     return before.isspace() or source.startswith("{/*", start)
 
@@ -146,24 +146,24 @@ def _is_apart(source: str, start: int) -> bool:
 def _is_in_code(source: str, position: int) -> bool:
     if len(source) > _MAX_HEADING:
         return False
-    spans = (found.span() for found in _CODE_SPAN.finditer(source) if found["ticks"])
+    spans = (match.span() for match in _CODE_SPAN.finditer(source) if match["ticks"])
     return any(start < position < end for start, end in spans)
 
 
 def _read(text: str, start: int, end: int) -> AttributeList | None:
-    """Return the attribute list [start, end) of a text; None if it is none."""
+    """Return the attribute list at [start, end) of a text, or None."""
     if comment := _COMMENT.fullmatch(text, start, end):
         name = AttributeId(comment["name"], *comment.span("name"))
         return AttributeList(start, end, AnchorForm.COMMENT, (name,), False, start)
-    found = _read_items(text, start, end)
+    item = _read_items(text, start, end)
     plain = _PLAIN.fullmatch(text, start, end)
     if plain is None or plain["name"].strip("#") == "":
-        return found
-    if found is None:
-        # What stands behind the id is no attribute. It is an anchor all the same, as it was in 0.1.0.
+        return item
+    if item is None:
+        # The text after the id is not an attribute, but 0.1.0 read this form as an anchor.
         name = AttributeId(plain["name"], *plain.span("name"))
         return AttributeList(start, end, AnchorForm.BRACES, (name,), True, start + 1)
-    return found._replace(is_plain=True)
+    return item._replace(is_plain=True)
 
 
 def _is_name(text: str | None) -> bool:
@@ -173,29 +173,27 @@ def _is_name(text: str | None) -> bool:
 def _read_items(text: str, start: int, end: int) -> AttributeList | None:
     opening = _OPENING.match(text, start)
     assert opening is not None
-    inner = place = opening.end()
+    inner = position = opening.end()
     names: list[AttributeId] = []
     is_colon = text.startswith("{:", start)
-    says_something = False
-    while place < end - 1:
-        item = _ITEM.match(text, place, end)
+    has_attribute = False
+    while position < end - 1:
+        item = _ITEM.match(text, position, end)
         if item is None:
             return None
-        # A word, or `x=1`, may be text. In kramdown a word is the name of attributes that stand elsewhere.
+        # A word, or `x=1`, may be text. In kramdown a word refers to attributes defined elsewhere.
         if item["word"] is None and (item["bare"] is None or is_colon or item["key"] == "id"):
-            says_something = True
-        elif not says_something and not is_colon:
+            has_attribute = True
+        elif not has_attribute and not is_colon:
             return None
         groups = ("double", "single", "bare") if item["key"] == "id" else ("id", "joined")
         names += (AttributeId(item[group], *item.span(group)) for group in groups if _is_name(item[group]))
-        place = item.end()
-        behind = place
-        while behind < end and text[behind] in " \t":
-            behind += 1
-        if behind == place and behind < end - 1:
+        item_end = position = item.end()
+        while position < end and text[position] in " \t":
+            position += 1
+        if position == item_end and position < end - 1:
             return None
-        place = behind
-    if not says_something or place != end - 1:
+    if not has_attribute or position != end - 1:
         return None
     form = AnchorForm.SPACED if text[start + 1] in " \t" else AnchorForm.BRACES
     if is_colon:

@@ -1,6 +1,6 @@
-"""The blocks of a text as a tree: paragraphs, fences, list items with what stands in them.
+"""The blocks of a text as a tree: paragraphs, fences, and list items with their contents.
 
-Which lines hold text that stands for nothing but itself: code, and HTML blocks.
+`find_literal_lines` returns the lines of code blocks and HTML blocks.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class BlockKind(StrEnum):
 class Block(NamedTuple):
     """A block: the bytes [start, end) of its lines without the last line ending, and the blocks in it.
 
-    Only list items have children: the first is the paragraph that stands beside their mark. Lists themselves
-    are not blocks, their items are.
+    Only list items have children. The first child is the paragraph on the line of the marker. A list is not a
+    block, but each of its items is.
     """
 
     kind: BlockKind
@@ -38,32 +38,32 @@ class Block(NamedTuple):
     children: tuple[Block, ...] = ()
 
 
-class _Open(NamedTuple):
-    """A block that is being read: its kind, its lines [line, stop), and what was found in it."""
+class _OpenBlock(NamedTuple):
+    """A block during parsing: its kind, its lines [line, stop), and the blocks in it."""
 
     kind: BlockKind
     line: int
     stop: int
-    children: list[_Open]
+    children: list[_OpenBlock]
 
 
 def parse_nested_blocks(data: bytes) -> tuple[Block, ...]:
-    """Return the blocks of a text in order, each byte that is not blank in one of them.
+    """Return the blocks of a text in order; each byte that is not blank is in one of them.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
-    starts = [0, *(found.end() for found in LINE_END_BYTES.finditer(data))]
+    starts = [0, *(match.end() for match in LINE_END_BYTES.finditer(data))]
     if starts[-1] != len(data):
         starts.append(len(data))
     check_lines(len(starts))
     tokens = read_blocks(data.decode("utf-8", "replace"))
-    return _filled(data, starts, _tree(tokens), 0, len(starts) - 1)
+    return _build_blocks(data, starts, _read_tree(tokens), 0, len(starts) - 1)
 
 
-def _tree(tokens: Sequence[Token]) -> list[_Open]:
-    """Return the top-level blocks and the nested list items; other containers are not opened."""
-    top: list[_Open] = []
-    open_items: list[list[_Open]] = [top]
+def _read_tree(tokens: Sequence[Token]) -> list[_OpenBlock]:
+    """Return the top-level blocks and the nested list items; contents of other containers are skipped."""
+    top: list[_OpenBlock] = []
+    open_items: list[list[_OpenBlock]] = [top]
     hidden = 0
     for token in tokens:
         if token.type == "blockquote_close":
@@ -73,7 +73,7 @@ def _tree(tokens: Sequence[Token]) -> list[_Open]:
         if not hidden and token.map and token.nesting >= 0 and token.type not in _LISTS:
             kind = _KINDS.get(token.type, BlockKind.OTHER)
             if token.type != "inline":
-                block = _Open(kind, token.map[0], token.map[1], [])
+                block = _OpenBlock(kind, token.map[0], token.map[1], [])
                 open_items[-1].append(block)
                 if kind is BlockKind.ITEM:
                     open_items.append(block.children)
@@ -86,39 +86,39 @@ _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
 _KINDS = {"paragraph_open": BlockKind.PARAGRAPH, "list_item_open": BlockKind.ITEM}
 
 
-def _filled(
-    data: bytes, starts: Sequence[int], found: Sequence[_Open], line: int, stop: int
+def _build_blocks(
+    data: bytes, starts: Sequence[int], items: Sequence[_OpenBlock], line: int, stop: int
 ) -> tuple[Block, ...]:
-    """Return the blocks of the lines [line, stop); lines that the parser makes nothing of are blocks too."""
+    """Return the blocks of the lines [line, stop), including lines for which the parser returns no block."""
     blocks: list[Block] = []
-    for item in found:
-        blocks += _between(data, starts, line, item.line)
-        end = _end(data, starts, item.line, item.stop)
+    for item in items:
+        blocks += _make_other_block(data, starts, line, item.line)
+        end = _find_end(data, starts, item.line, item.stop)
         children: tuple[Block, ...] = ()
         if item.children and item.children[0].line == item.line:
-            children = _filled(data, starts, item.children, item.line, item.stop)
+            children = _build_blocks(data, starts, item.children, item.line, item.stop)
         blocks.append(Block(item.kind, starts[item.line], end, children))
         line = item.stop
-    return (*blocks, *_between(data, starts, line, stop))
+    return (*blocks, *_make_other_block(data, starts, line, stop))
 
 
-def _between(data: bytes, starts: Sequence[int], line: int, stop: int) -> list[Block]:
+def _make_other_block(data: bytes, starts: Sequence[int], line: int, stop: int) -> list[Block]:
     """Return the lines [line, stop) as one block, if they are not blank."""
     while line < stop and not data[starts[line] : starts[line + 1]].strip(BLANK):
         line += 1
     if line >= stop:
         return []
-    return [Block(BlockKind.OTHER, starts[line], _end(data, starts, line, stop))]
+    return [Block(BlockKind.OTHER, starts[line], _find_end(data, starts, line, stop))]
 
 
-def _end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
-    """Return the end of the last of some lines that is not blank, before its line ending."""
+def _find_end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
+    """Return the end of the last line of [line, stop) that is not blank, before its line ending."""
     while stop > line + 1 and not data[starts[stop - 1] : starts[stop]].strip(BLANK):
         stop -= 1
     return starts[stop - 1] + len(data[starts[stop - 1] : starts[stop]].rstrip(b"\r\n"))
 
 
-_LITERAL = ("fence", "code_block", "html_block")
+_LITERAL_TYPES = ("fence", "code_block", "html_block")
 
 
 def find_literal_lines(text: str) -> list[tuple[int, int]]:
@@ -127,4 +127,4 @@ def find_literal_lines(text: str) -> list[tuple[int, int]]:
     Raises LimitExceeded for a text of too many blocks.
     """
     tokens = read_blocks(text, is_document=True)
-    return [(token.map[0], token.map[1]) for token in tokens if token.type in _LITERAL and token.map]
+    return [(token.map[0], token.map[1]) for token in tokens if token.type in _LITERAL_TYPES and token.map]

@@ -1,6 +1,6 @@
 """The inline Markdown, raw HTML and link definitions of a text: the inline sources of its blocks.
 
-Inline Markdown as a reader sees it, and the two rules of CommonMark by which links say what they mean.
+Also the plain text of inline Markdown, and CommonMark's rules for link destinations and labels.
 """
 
 from __future__ import annotations
@@ -30,49 +30,50 @@ class InlineKind(Enum):
 
 
 class InlineSource(NamedTuple):
-    """A block's text without the marks of the lists and quotations that it stands in.
+    """A block's text without the markers of the lists and quotations that enclose it.
 
-    A line of it that begins at `starts[i]` begins at `places[i]` of the source. White space at its beginning
-    may have been made of tabs, all else is the same, character for character.
+    The line that begins at `starts[i]` of the text begins at `source_starts[i]` of the source. The two differ
+    only in leading white space, where the source may have tabs.
     """
 
     kind: InlineKind
     text: str
     starts: Sequence[int]
-    places: Sequence[int]
+    source_starts: Sequence[int]
 
-    def place(self, position: int) -> int:
-        """Return where a character of its text stands in the source."""
+    def source_position(self, position: int) -> int:
+        """Return the position in the source of a character of the text."""
         line = bisect_right(self.starts, position) - 1
-        return self.places[line] + position - self.starts[line]
+        return self.source_starts[line] + position - self.starts[line]
 
 
 def read_inline_sources(text: str) -> list[InlineSource]:
-    """Return the leaves of a text whose lines end in LF, in order; those without `[` and `<` are left out.
+    """Return the inline sources of a text in order, except those without `[` and `<`.
 
-    A footnote (`[^1]: word`) is no link definition but text. Raises LimitExceeded for too many blocks.
+    Lines of the text end in LF. A footnote (`[^1]: word`) is text, not a link definition.
+    Raises LimitExceeded for too many blocks.
     """
-    leaves: list[InlineSource] = []
+    sources: list[InlineSource] = []
     if text:
-        _leaf_parser().parse(text, {"leaves": leaves})
-    return leaves
+        _source_parser().parse(text, {"sources": sources})
+    return sources
 
 
 @cache
-def _leaf_parser() -> MarkdownIt:
-    parser = make_block_parser(_leaf_state())
-    parser.block.ruler.at("reference", _definition)
+def _source_parser() -> MarkdownIt:
+    parser = make_block_parser(_make_source_state())
+    parser.block.ruler.at("reference", _read_definition)
     # Every destination counts, and none is rewritten.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     return parser
 
 
-def _leaf_state() -> type[StateBlock]:
+def _make_source_state() -> type[StateBlock]:
     bounded = make_bounded_state()
 
-    class LeafState(bounded):  # type: ignore[misc, valid-type]
-        """Keeps the text of each block as the parser takes it out of its lines."""
+    class SourceState(bounded):  # type: ignore[misc, valid-type]
+        """A parser state that records the text of each block when the parser reads its lines."""
 
         _lines: InlineSource | None = None
         _is_html = False
@@ -82,32 +83,32 @@ def _leaf_state() -> type[StateBlock]:
             if ttype == "inline":
                 if self.tokens[-2].markup[:1] == "#":
                     line = self.line - 1
-                    self.keep(strip_indentation(self, InlineKind.INLINE, line, line + 1))
+                    self.record(strip_indentation(self, InlineKind.INLINE, line, line + 1))
                 elif self._lines:
-                    self.keep(self._lines)
+                    self.record(self._lines)
                 self._lines = None
             self._is_html = ttype == "html_block"
             return token
 
-        def keep(self, leaf: InlineSource) -> None:
-            if "[" in leaf.text or "<" in leaf.text:
-                self.env["leaves"].append(leaf)
+        def record(self, source: InlineSource) -> None:
+            if "[" in source.text or "<" in source.text:
+                self.env["sources"].append(source)
 
         def getLines(self, begin: int, end: int, indent: int, keepLastLF: bool) -> str:
             text: str = super().getLines(begin, end, indent, keepLastLF)
             self._lines = None
             if "[" in text or "<" in text:
                 kind = InlineKind.HTML if self._is_html else InlineKind.INLINE
-                # Each line is the end of its source line.
-                leaf = _leaf(kind, text, [self.eMarks[line] for line in range(begin, end)])
+                # Each line of the text is the end of its source line.
+                source = _make_source(kind, text, [self.eMarks[line] for line in range(begin, end)])
                 if self._is_html:
-                    self.keep(leaf)
+                    self.record(source)
                 else:
-                    self._lines = leaf
+                    self._lines = source
             self._is_html = False
             return text
 
-    return LeafState
+    return SourceState
 
 
 def strip_indentation(state: StateBlock, kind: InlineKind, begin: int, end: int) -> InlineSource:
@@ -115,42 +116,42 @@ def strip_indentation(state: StateBlock, kind: InlineKind, begin: int, end: int)
     texts = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]] for line in range(begin, end)
     ]
-    return _leaf(kind, "\n".join(texts), state.eMarks[begin:end])
+    return _make_source(kind, "\n".join(texts), state.eMarks[begin:end])
 
 
-def _leaf(kind: InlineKind, text: str, ends: Sequence[int]) -> InlineSource:
-    starts, places, start = [], [], 0
+def _make_source(kind: InlineKind, text: str, ends: Sequence[int]) -> InlineSource:
+    starts, source_starts, start = [], [], 0
     for line, end in zip(text.split("\n"), ends, strict=False):
         starts.append(start)
-        places.append(end - len(line))
+        source_starts.append(end - len(line))
         start += len(line) + 1
-    return InlineSource(kind, text, starts, places)
+    return InlineSource(kind, text, starts, source_starts)
 
 
-def _definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
-    """Return the library's rule of link definitions, which keeps where they stand."""
+def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bool) -> bool:
+    """Apply the library's rule for link definitions, and record their positions."""
     from markdown_it.rules_block import reference
 
     first = state.bMarks[startLine] + state.tShift[startLine]
     if state.src.startswith("[^", first) or not reference(state, startLine, endLine, silent):
         return False
     if not silent:
-        state.env["leaves"].append(strip_indentation(state, InlineKind.DEFINITION, startLine, state.line))
+        state.env["sources"].append(strip_indentation(state, InlineKind.DEFINITION, startLine, state.line))
     return True
 
 
 _MARK = re.compile(r"[\\`*\n\]<&_]")
 
-# What else these marks stand for is text: an underscore amid a word, brackets without a target, an ampersand.
+# Other uses of these marks are text: an underscore within a word, brackets without a target, an ampersand.
 _INLINE_MARKUP = re.compile(r"[\\`*\n]|\](?=\()|<(?! )|&(?=[#A-Za-z])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
-# A heading that is one link, as in a table of contents.
+# A heading that consists of one link, as in a table of contents.
 _LINK = re.compile(r"\[([^\[\]\\\n]*)\]\((?:https?://)?[A-Za-z0-9_./#?=%~+-]*\)")
 
-# Inline rules take time that grows with the square of some texts, such as one of many `<![CDATA[`.
+# The inline rules take quadratic time for some texts, such as many `<![CDATA[`.
 _MAX_INLINE = 5_000
 
-# Longer texts are not headings that come again, and a cache of them would have no bound in bytes.
+# Longer texts are rarely repeated headings, and caching them would need unbounded memory.
 _CACHED_LENGTH = 200
 
 
@@ -162,44 +163,44 @@ def _inline_parser() -> MarkdownIt:
 
 
 def to_plain_text(source: str) -> str:
-    """Return inline Markdown as a reader sees it: no emphasis, code marks, link targets, tags or images.
+    """Return the visible text of inline Markdown: no emphasis, code marks, link targets, tags or images.
 
-    A text that is too long for a heading keeps its marks.
+    A text that is too long for a heading is returned with its markup.
     """
     if len(source) > _MAX_INLINE:
         return source.replace("\n", " ").strip()
     if not _MARK.search(source) or not _INLINE_MARKUP.search(source):
         return source.strip()
     link = _LINK.fullmatch(source)
-    if (text := _without_ticks(link[1] if link else source)) is not None:
+    if (text := _strip_ticks(link[1] if link else source)) is not None:
         return text
     return _cached_plain_text(source) if len(source) <= _CACHED_LENGTH else _plain_text(source)
 
 
-def _without_ticks(source: str) -> str | None:
-    """Return a text whose only markup are code spans between single ticks; None for any other."""
+def _strip_ticks(source: str) -> str | None:
+    """Return a text without ticks if its only markup is code spans in single ticks, else None."""
     pieces = source.split("`")
-    words, spans = pieces[::2], pieces[1::2]
-    if len(words) == len(spans) or "\n" in source:
+    texts, spans = pieces[::2], pieces[1::2]
+    if len(texts) == len(spans) or "\n" in source:
         return None
-    # Ticks side by side are one mark, and a space at both ends of a span is not a part of it.
+    # Adjacent ticks are one mark, and spaces at both ends of a span do not belong to it.
     if (
         not all(pieces[1:-1])
         or any(span[0] == " " for span in spans)
-        or _INLINE_MARKUP.search("\0".join(words))
+        or _INLINE_MARKUP.search("\0".join(texts))
     ):
         return None
     return "".join(pieces).strip()
 
 
 def _plain_text(source: str) -> str:
-    words: list[str] = []
+    parts: list[str] = []
     for token in _inline_parser().parseInline(source)[0].children or ():
         if token.type in ("text", "code_inline"):
-            words.append(token.content)
+            parts.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):
-            words.append(" ")
-    return "".join(words).strip()
+            parts.append(" ")
+    return "".join(parts).strip()
 
 
 _cached_plain_text = lru_cache(maxsize=16384)(_plain_text)

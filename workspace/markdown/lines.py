@@ -1,4 +1,4 @@
-"""Lines of bytes, as CommonMark counts them: ended by LF, CRLF or CR (§2.1)."""
+"""Lines of bytes as CommonMark counts them: they end in LF, CRLF or CR (§2.1)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from bisect import bisect_right
 
 BOM = b"\xef\xbb\xbf"
 
-# What a blank line is made of (CommonMark §2.1), and what ends it.
+# The bytes of a blank line and its line ending (CommonMark §2.1).
 BLANK = b" \t\r\n"
 
 LINE_END = re.compile(r"\r\n?|\n")
-"""What ends a line of text; `LINE_END_BYTES` does of bytes."""
+"""A pattern for a line ending in text; `LINE_END_BYTES` is the pattern for bytes."""
 
 LINE_END_BYTES = re.compile(rb"\r\n?|\n")
 
 LIST_MARKER = r"(?:[-*+]|[0-9]{1,9}[.)])"
-"""A pattern for what a list item begins with (CommonMark §5.2); `LIST_MARKER_BYTES` is it in bytes."""
+"""A pattern for a list marker (CommonMark §5.2); `LIST_MARKER_BYTES` is the pattern for bytes."""
 
 LIST_MARKER_BYTES = LIST_MARKER.encode()
 
 
 class Lines:
-    """The offsets of the lines of a text. Lines count from 0; a byte-order mark belongs to no line."""
+    """The offsets of the lines of a text. Line numbers start at 0; a byte-order mark belongs to no line."""
 
     __slots__ = ("data", "starts")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         first = len(BOM) if data.startswith(BOM) else 0
-        self.starts = [first, *(found.end() for found in LINE_END_BYTES.finditer(data, first))]
+        self.starts = [first, *(match.end() for match in LINE_END_BYTES.finditer(data, first))]
         if self.starts[-1] != len(data):
             self.starts.append(len(data))
 
@@ -37,38 +37,38 @@ class Lines:
         return len(self.starts) - 1
 
     def offset(self, line: int) -> int:
-        """Return the byte at which a line begins; the text's end for every line past the last."""
+        """Return the byte at which a line begins; for a line after the last, the end of the text."""
         return self.starts[line] if line < len(self.starts) else len(self.data)
 
     def line_at(self, offset: int) -> int:
-        """Return the line on which a byte stands."""
+        """Return the number of the line that contains a byte."""
         return max(0, min(bisect_right(self.starts, offset) - 1, len(self) - 1))
 
-    def raw(self, line: int) -> bytes:
+    def line_bytes(self, line: int) -> bytes:
         """Return one line without its ending."""
         return self.data[self.offset(line) : self.offset(line + 1)].rstrip(b"\r\n")
 
 
 def detect_line_ending(data: bytes) -> bytes:
-    """Return the line ending that a text uses: that of its first line, LF for a text of one line."""
-    found = LINE_END_BYTES.search(data)
-    return found.group() if found else b"\n"
+    """Return the line ending of a text's first line; LF for a text of one line."""
+    match = LINE_END_BYTES.search(data)
+    return match.group() if match else b"\n"
 
 
 def encode_with_ending(text: str, ending: bytes) -> bytes:
-    """Return a text as UTF-8 with every line ended as its document ends them."""
+    """Return a text as UTF-8 with `ending` after every line."""
     return LINE_END_BYTES.sub(ending, text.encode())
 
 
 def find_content_end(data: bytes, end: int) -> int:
-    """Return the end of a line without its line ending, where it has one."""
+    """Return the end of a line without its line ending, if it has one."""
     if data[max(0, end - 2) : end] == b"\r\n":
         return end - 2
     return end - 1 if data[end - 1 : end] in (b"\n", b"\r") else end
 
 
 def decode_with_newlines(text: str) -> str:
-    """Return a document's text with LF line ends, as a caller's content has them."""
+    """Return a document's text with LF line endings, as in the content of a call."""
     return LINE_END.sub("\n", text)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NESTING = (b" #", b"\t#", b">#")
 _LINE = rb"(?:\A|[\r\n])"
 _NESTED = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
-# The mark comes first, so that it is tried at marks alone.
+# The mark comes first in the pattern, so that the search stops only at marks.
 _UNDERLINE = re.compile(rb"[=\-](?<=[ \t>].)(?:=*|-*)[ \t]*(?=[\r\n]|\Z)")
 _NESTED_UNDERLINE = re.compile(_LINE + rb"[ \t>]+(?:=+|-+)[ \t]*(?=[\r\n]|\Z)")
 
@@ -45,10 +45,10 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class BlockOutline:
-    """The blocks that a document's structure rests on, in order.
+    """The blocks that define a document's structure, in order.
 
-    `front_matter_lines` counts the lines of its front matter, both marks included; 0 if it has none.
-    `depth` says how many lists and quotations stand inside each other at the deepest place.
+    `front_matter_lines` counts the lines of the front matter with both marks; it is 0 without front matter.
+    `depth` is the deepest nesting of list items and quotations.
     """
 
     front_matter_lines: int
@@ -58,19 +58,23 @@ class BlockOutline:
 
 
 def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> BlockOutline:
-    """Return the headings and list items of a text at `first_line`. Only a document has front matter.
+    """Return the headings and list items of a text that begins at `first_line`.
+
+    Front matter is read only if `is_document`.
 
     Raises LimitExceeded for a text of too many lines or blocks.
     """
     check_lines(text.count("\n") + text.count("\r") - text.count("\r\n"))
     tokens = read_blocks(text, is_document=is_document, first_line=first_line)
-    front_matter_lines = next((at.map[1] for at in tokens if at.type == "front_matter" and at.map), 0)
+    front_matter_lines = next(
+        (token.map[1] for token in tokens if token.type == "front_matter" and token.map), 0
+    )
     items, depth = _list_items(tokens)
     return BlockOutline(front_matter_lines, tuple(_headings(tokens, deepest=0)), items, depth)
 
 
 def read_all_headings(text: str) -> list[Heading]:
-    """Return every heading of a text without front matter, in order, those in lists and quotations included.
+    """Return every heading of a text without front matter, in order, including those in lists and quotations.
 
     Raises LimitExceeded for a text of too many blocks.
     """
@@ -78,14 +82,17 @@ def read_all_headings(text: str) -> list[Heading]:
 
 
 def may_have_nested_headings(data: bytes) -> bool:
-    """Return True if a heading may be in a list or quotation. True may be wrong: nothing is parsed."""
+    """Return True if a heading may be in a list or quotation.
+
+    The text is not parsed, so True can be a false positive.
+    """
     if any(mark in data for mark in _NESTING) and _NESTED.search(data):
         return True
     return _UNDERLINE.search(data) is not None and _NESTED_UNDERLINE.search(data) is not None
 
 
 def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[Heading]:
-    """Yield the headings among tokens; `deepest` is how many blocks may enclose one, None for any number."""
+    """Yield the headings among tokens; `deepest` limits how many blocks enclose one, None does not."""
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.map and (deepest is None or token.level <= deepest):
             (line, end), source = token.map, tokens[position + 1].content
@@ -93,29 +100,30 @@ def _headings(tokens: Sequence[Token], deepest: int | None = None) -> Iterator[H
 
 
 def find_code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
-    """Return the lines [line, end), mark, info string and line count of each code fence, nested too."""
+    """Return the lines [line, end), mark, info string and line count of each code fence, with nested ones."""
     tokens = read_blocks(f"{text}\n")
-    return [(at.map or [], at.markup, at.info, at.content.count("\n")) for at in tokens if at.type == "fence"]
+    fences = [token for token in tokens if token.type == "fence"]
+    return [(fence.map or [], fence.markup, fence.info, fence.content.count("\n")) for fence in fences]
 
 
-def would_absorb_headings(text: str, following: str) -> bool:
-    """Return True if headings right after a text would become part of it, as in an open code fence."""
+def would_absorb_headings(text: str, next_text: str) -> bool:
+    """Return True if headings of the next text would become part of a text, as in an open code fence."""
     first = text.count("\n") + 1
-    expected = read_outline(following, first_line=first).headings
-    found = read_outline(f"{text}\n{following}").headings
-    return found[len(found) - len(expected) :] != expected
+    expected = read_outline(next_text, first_line=first).headings
+    headings = read_outline(f"{text}\n{next_text}").headings
+    return headings[len(headings) - len(expected) :] != expected
 
 
 def read_closed_outline(text: str) -> BlockOutline | None:
-    """Return the outline of a text; None if it ends in an open code fence, comment or HTML block."""
-    found = read_outline(f"{text}\n\n# x")
-    if not found.headings or found.headings[-1].line != text.count("\n") + 2:
+    """Return the outline of a text, or None if it ends in an open code fence, comment or HTML block."""
+    outline = read_outline(f"{text}\n\n# x")
+    if not outline.headings or outline.headings[-1].line != text.count("\n") + 2:
         return None
-    return BlockOutline(0, found.headings[:-1], found.items, found.depth)
+    return BlockOutline(0, outline.headings[:-1], outline.items, outline.depth)
 
 
 def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
-    """Return the list items outside quotations, and how deep lists and quotations are nested."""
+    """Return the list items outside quotations, and the nesting depth of lists and quotations."""
     items: list[ListItem] = []
     open_items: list[int] = []
     quotations = depth = deepest = 0
@@ -135,10 +143,10 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
             parent = open_items[-1] if open_items else None
             open_items.append(len(items))
             line, end = token.map
-            following = tokens[position + 1]
+            next_token = tokens[position + 1]
             source, paragraph = "", (line, line + 1)
-            if following.type == "paragraph_open" and following.map:
-                source, paragraph = tokens[position + 2].content, (following.map[0], following.map[1])
+            if next_token.type == "paragraph_open" and next_token.map:
+                source, paragraph = tokens[position + 2].content, (next_token.map[0], next_token.map[1])
             items.append(ListItem(line, end, *paragraph, source, parent))
         elif token.type == "list_item_close":
             open_items.pop()
@@ -146,9 +154,9 @@ def _list_items(tokens: Sequence[Token]) -> tuple[tuple[ListItem, ...], int]:
 
 
 def detect_html_block_kind(line: str) -> int:
-    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6); 0 if none.
+    """Return the kind (1 to 7) of HTML block that a line begins (CommonMark 0.31 §4.6), or 0.
 
-    The line comes without its indentation.
+    The line is passed without its indentation.
     """
     from markdown_it.rules_block.html_block import HTML_SEQUENCES
 

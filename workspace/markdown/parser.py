@@ -1,6 +1,6 @@
-"""The library's block parser, with bounds on how many blocks it reads and how deep.
+"""The library's block parser, with limits on the number and the depth of blocks.
 
-What reading a text may cost: how many lines and blocks it may have, and how deep they may be nested.
+The limits bound the time and the memory that one text can use.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType
 
-# Reading costs up to 20 µs and 500 bytes for each of these, so both bound time and memory.
+# Parsing costs up to 20 µs and 500 bytes for each line or token.
 MAX_LINES = 200_000
 MAX_TOKENS = 1_000_000
 
-# A quotation is one level and a list two. What is deeper is read as text; the parser recurses at each level.
+# A quotation is one level and a list two. Deeper blocks are read as text, because the parser recurses.
 MAX_LEVELS = 100
 _CONTAINER_MARKS = (b"-", b"+", b"*", b".", b")", b">")
 
-# Such marks begin a block only where nothing but marks, numbers and white space stands before them.
+# Such a mark begins a block only if marks, numbers and white space alone precede it.
 _MARKED = re.compile(rb"(?:\A|[\r\n])([ \t>*+\-0-9.)]+)")
 _SPARE = 4
 
 
 def too_many_blocks() -> LimitExceeded:
-    """Return the error of a text of more blocks than are read."""
+    """Return the error for a text with too many blocks."""
     return LimitExceeded(
-        f"the text has over {MAX_TOKENS:,} beginnings and ends of blocks, which is more than is read",
-        fix="Split it into several documents.",
+        f"the text has too many block starts and ends (limit {MAX_TOKENS:,})",
+        fix="Split the text into several documents.",
         limit=MAX_TOKENS,
     )
 
 
 def check_lines(count: int) -> None:
-    """Raise LimitExceeded for a text of more lines than are read."""
+    """Raise LimitExceeded for a text with too many lines."""
     if count > MAX_LINES:
         raise LimitExceeded(
-            f"the text has {count:,} lines, and at most {MAX_LINES:,} are read",
-            fix="Split it into several documents.",
+            f"the text has {count:,} lines (limit {MAX_LINES:,})",
+            fix="Split the text into several documents.",
             limit=MAX_LINES,
             actual=count,
         )
 
 
 def may_have_too_many_blocks(data: bytes, lines: int) -> bool:
-    """Return True if a text may have more blocks than are read, as far as can be told without reading it.
+    """Return True if a text may have too many blocks, as estimated without parsing.
 
-    A mark of a list or a quotation begins and ends up to two, and a line one more and its text.
+    A marker of a list or a quotation can start and end two blocks, and a line can start and end one.
     """
     if 2 * (len(data) + _SPARE) <= MAX_TOKENS or not _exceeds(data, lines):
         return False
@@ -69,11 +69,13 @@ _FRONT_MATTER_MARK = re.compile(r"---[ \t]*[\r\n]")
 
 
 def read_blocks(text: str, *, is_document: bool = False, first_line: int = 0) -> list[Token]:
-    """Return the blocks of a text that stands at `first_line`, as tokens. Only a document has front matter.
+    """Return the blocks of a text that begins at `first_line`, as tokens.
+
+    Front matter is read only if `is_document`.
 
     Raises LimitExceeded for a text of too many blocks.
     """
-    # The plugin also takes `--- x` for a mark, with which CommonMark begins a paragraph.
+    # The plugin also reads `--- x` as a mark, but in CommonMark it begins a paragraph.
     marked = is_document and _FRONT_MATTER_MARK.match(text) is not None
     return _parser(front_matter=marked).parse("\n" * first_line + text)
 
@@ -85,7 +87,7 @@ def _parser(*, front_matter: bool) -> MarkdownIt:
 
 def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
     """Return a parser of CommonMark's blocks without inline Markdown; `state` is a bounded state class."""
-    # Imported here because a server answers its first questions without reading a document.
+    # Imported late, because a server can answer its first calls without parsing a document.
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
@@ -100,7 +102,7 @@ def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bo
 
 
 def make_bounded_state() -> type[StateBlock]:
-    """Return a state of the block parser that raises LimitExceeded at too many blocks."""
+    """Return a state class of the block parser that raises LimitExceeded for too many blocks."""
     from markdown_it.rules_block import StateBlock
 
     class BoundedState(StateBlock):
@@ -113,10 +115,9 @@ def make_bounded_state() -> type[StateBlock]:
 
 
 def _bounded_blocks(state_class: type[StateBlock]) -> ParserBlock:
-    """Return a block parser that reads what is nested too deeply as text.
+    """Return a block parser that reads blocks beyond the maximum depth as text.
 
-    The library's own takes a list that is nested too deeply for the end of the document, and loses every
-    heading after it.
+    The library's parser stops at a list that is nested too deeply, and loses every heading after it.
     """
     from markdown_it.parser_block import ParserBlock
 
@@ -131,7 +132,7 @@ def _bounded_blocks(state_class: type[StateBlock]) -> ParserBlock:
                 super().tokenize(state, startLine, endLine)
                 return
             line = startLine + 1
-            # A count below 0 marks a line that continues a paragraph without its quotation's mark.
+            # A negative count marks a line that continues a paragraph without its quotation's marker.
             while line < endLine and (
                 state.isEmpty(line) or state.sCount[line] < 0 or state.sCount[line] >= state.blkIndent
             ):

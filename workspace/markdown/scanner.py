@@ -1,16 +1,13 @@
-"""The scanner: a document's headings and front matter, found without reading its lines one by one.
+"""A fast scanner for the headings and front matter of a document.
 
-What it finds is what the parser of `workspace.markdown` finds. Where that is not certain the answer is None,
-and the parser reads the document. It stays for the rows "first list by type" and "full index" of `make bench`
-(3.1 and 2.2 times as long without it, at 14,000 files).
+It returns the same result as the parser, or None where it is not certain; the parser then reads the document.
+Without the scanner, the rows "first list by type" and "full index" of `make bench` take 3.1 and 2.2 times as
+long, at 14,000 files.
 
-Blocks at the top level of a text: which lines are headings, told without reading every line.
-
-One regular expression stops at the lines that could matter: headings, and what may hide them. What makes so
-little enough: a line indented by less than two columns (a *low* one) stands in no list, because an item's
-text is indented by two or more; and headings, fences and HTML end every quotation and paragraph before them.
-So above such a line only a fence or HTML counts that is open at the top level. It is the scanner's part
-(`scan.py`), and stays with it.
+One regular expression stops only at headings, and at fences, HTML and underlines, which may hide a heading.
+This is sufficient for two reasons. A *low* line, indented by less than two columns, is in no list, because
+the text of an item is indented by two or more. Headings, fences and HTML end every quotation and paragraph
+before them. So only a fence or HTML that is open at the top level can hide a low line.
 """
 
 from __future__ import annotations
@@ -50,17 +47,17 @@ _HTML_ENDS = {
 
 _NO_INTERRUPTION = 7
 
-# How far behind the line end above it the first mark of a low line stands at most.
+# The maximum distance from the previous line end to the first mark of a low line.
 _LOW = 2
 _BLANK_LINE = re.compile(rb"\n[ \t]*(?=\n)")
 _HTML_LINE = re.compile(rb"\n {0,3}(?=<)")
 _LIST_MARKER = re.compile(rb"\n {0,3}%b(?=[ \t\n])" % LIST_MARKER_BYTES)
 
-# After a blank line, a block that is indented too little to stand in a list, and begins none.
+# A block after a blank line that is not indented enough to be in a list, and that begins no list.
 _TOP_BLOCK = re.compile(rb"\n[ \t]*(?=\n ?(?!%b[ \t\n])[^ \t\n])" % LIST_MARKER_BYTES)
 _OUTDENTED = {2: re.compile(rb"\n ?[^ \t\n]"), 3: re.compile(rb"\n {0,2}[^ \t\n]")}
 
-# What makes a line a part of a paragraph whatever stands above it, and the same in list items and quotations.
+# Line starts that always belong to a paragraph, and the same in list items and quotations.
 _WORDS = rb"(?:[^-+*_=~`<\[#>\d\s]|\d+(?![\d.)])|[*_]{1,3}[A-Za-z0-9]|`[^`\n])"
 _CONTAINED = rb"(?:(?:[-+*>]|\d{1,9}[.)]) {1,3})+" + _WORDS
 _FIRST_LINE = re.compile(rb"\n ?" + _WORDS)
@@ -68,57 +65,57 @@ _FIRST_CONTAINED = re.compile(rb"\n ?" + _CONTAINED)
 _LATER_LINE = re.compile(rb"\n[ \t]*" + _WORDS)
 _LATER_CONTAINED = re.compile(rb"\n[ \t]*" + _CONTAINED)
 
-# What the parser takes off both ends of a heading.
+# The parser strips these characters from both ends of a heading.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class NeedsFullParse(Exception):
-    """Only the parser can tell."""
+    """An error: only the parser can read the text correctly."""
 
 
 def find_headings(text: bytes, top: int) -> Iterator[tuple[Heading, int, int]]:
-    """Yield the headings at the top level of a text, in order, with the line ends before and behind each.
+    """Yield the top-level headings of a text in order, each with the line ends before and after it.
 
-    The text begins with a line end, above line 0, and ends with one; the walk begins at `top`, another. Lines
-    end in LF only, and no byte is NUL. Raises Unsure.
+    The text begins with a line end, before line 0, and ends with one. The scan begins at the line end `top`.
+    Lines end in LF only, and no byte is NUL. Raises NeedsFullParse.
     """
-    return _Walk(text, top).headings()
+    return _TopLevelScan(text, top).headings()
 
 
-class _Walk:
-    """A walk over the blocks at the top level of a text. All places in it are line ends.
+class _TopLevelScan:
+    """A scan of the blocks at the top level of a text. All its positions are line ends.
 
-    `top` is behind the last block that stood at the top level for certain, `seen` is as far as lines were
-    looked at for HTML, and `listed_to` for lists. None goes back, so the walk takes time in proportion to
-    the text.
+    `top` is the end of the last block that is certainly at the top level. `html_scanned` is the end of the
+    lines scanned for HTML, and `lists_scanned` of those scanned for lists. These positions only increase, so
+    the scan takes linear time.
     """
 
-    __slots__ = ("_is_listed", "_listed_to", "_seen", "_text", "_top")
+    __slots__ = ("_html_scanned", "_is_listed", "_lists_scanned", "_text", "_top")
 
     def __init__(self, text: bytes, top: int) -> None:
         self._text = text
-        self._top = self._seen = self._listed_to = top
+        self._top = self._html_scanned = self._lists_scanned = top
         self._is_listed = False
 
     def headings(self) -> Iterator[tuple[Heading, int, int]]:
-        """Yield the headings in order, with the line ends before and behind each. Raises Unsure."""
+        """Yield the headings in order, with the line ends before and after each. Raises NeedsFullParse."""
         text, at = self._text, self._top
         line = text.count(b"\n", 1, at + 1)
         counted = at + 1
-        while found := _CANDIDATE.search(text, at):
-            start, kind = found.start(), found.lastindex
+        while match := _CANDIDATE.search(text, at):
+            start, kind = match.start(), match.lastindex
             below_text = start > self._top and text[start - 1] != _NEWLINE
-            if below_text and (hidden := self._html_end(start)):
-                at = self._top = hidden
+            if below_text and (html_end := self._find_html_end(start)):
+                at = self._top = html_end
                 continue
-            at = text.index(b"\n", found.end())
+            at = text.index(b"\n", match.end())
             block = None
             if kind == _HEADING:
-                block = self._atx(found, at)
+                block = self._read_atx(match, at)
             elif kind == _UNDERLINE:
-                block = self._setext(found, at, below_text)
+                block = self._read_setext(match, at, below_text)
             else:
-                at = self._passed(found, at)
+                at = self._skip_block(match, at)
             if block is None:
                 continue
             self._top = at
@@ -129,94 +126,97 @@ class _Walk:
             after = line + (text.count(b"\n", counted, at + 1) if is_setext else 1)
             yield Heading(level, line, after, source, is_setext), start, at
 
-    def _atx(self, found: re.Match[bytes], end: int) -> tuple[int, int, str]:
-        """Return the level, the beginning and the words of a heading of #s that ends at `end`."""
-        start, (first, mark) = found.start(), found.span(_HEADING)
+    def _read_atx(self, match: re.Match[bytes], end: int) -> tuple[int, int, str]:
+        """Return the level, the start and the text of an ATX heading that ends at `end`."""
+        start, (first, mark) = match.start(), match.span(_HEADING)
         if first - start > _LOW and self._may_be_listed(start):
             raise NeedsFullParse
-        return mark - first, start, _words(self._text[mark:end])
+        return mark - first, start, _strip_closing_marks(self._text[mark:end])
 
-    def _setext(self, found: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
-        """Return the same of a heading that a line of `=` or `-` ends; None for a thematic break, or text."""
-        start, (first, last) = found.start(), found.span(_UNDERLINE)
+    def _read_setext(self, match: re.Match[bytes], end: int, below_text: bool) -> tuple[int, int, str] | None:
+        """Return the level, the start and the text of a setext heading that ends at `end`.
+
+        Return None for a thematic break or text.
+        """
+        start, (first, last) = match.start(), match.span(_UNDERLINE)
         is_equals, is_low = self._text[first] == _EQUALS, first - start <= _LOW
-        paragraph = self._paragraph(start, is_low) if below_text else None
+        paragraph = self._find_paragraph(start, is_low) if below_text else None
         if paragraph is not None:
-            return 1 if is_equals else 2, paragraph, _decoded(self._text[paragraph:start])
+            return 1 if is_equals else 2, paragraph, _decode(self._text[paragraph:start])
         if is_low and not is_equals and last - first > 2:
             self._top = end
-        self._seen = start
+        self._html_scanned = start
         return None
 
-    def _passed(self, found: re.Match[bytes], end: int) -> int:
+    def _skip_block(self, match: re.Match[bytes], end: int) -> int:
         """Return the end of the fence or the HTML that begins on the line that ends at `end`."""
-        text, start = self._text, found.start()
-        first, last = found.span(found.lastindex or 0)
-        if found.lastindex == _FENCE:
-            closing = _closing_fence(text[first : first + 1], last - first).search(text, end)
+        text, start = self._text, match.start()
+        first, last = match.span(match.lastindex or 0)
+        if match.lastindex == _FENCE:
+            closing = _compile_closing_fence(text[first : first + 1], last - first).search(text, end)
         else:
-            kind = detect_html_block_kind(_decoded(text[first:end]))
+            kind = detect_html_block_kind(_decode(text[first:end]))
             if kind not in _HTML_ENDS:
-                self._seen = start
+                self._html_scanned = start
                 return end
             closing = _HTML_ENDS[kind].search(text, first)
-        behind = text.index(b"\n", closing.end()) if closing else len(text) - 1
+        block_end = text.index(b"\n", closing.end()) if closing else len(text) - 1
         if first - start <= _LOW or not self._may_be_listed(start):
-            self._top = behind
-        # Perhaps in a list: it ends there too, unless a line leaves the list before.
-        elif _OUTDENTED[first - start - 1].search(text, end, behind):
+            self._top = block_end
+        # The block may be in a list. It has the same end unless a line before that end leaves the list.
+        elif _OUTDENTED[first - start - 1].search(text, end, block_end):
             raise NeedsFullParse
-        self._seen = behind
-        return behind
+        self._html_scanned = block_end
+        return block_end
 
     def _lines_above(self, start: int) -> tuple[int, bool]:
-        """Return where the lines begin that lead to a place without a blank one, and whether no more do."""
-        floor = max(self._top, self._seen)
+        """Return the start of the lines without a blank line above `start`, and True if they are complete."""
+        floor = max(self._top, self._html_scanned)
         blank = self._text.rfind(b"\n\n", floor, start)
         return (floor, floor == self._top) if blank < 0 else (blank + 1, True)
 
-    def _html_end(self, start: int) -> int:
-        """Return the end of the HTML that hides a line without a blank one above it; 0 if none does."""
+    def _find_html_end(self, start: int) -> int:
+        """Return the end of the HTML block that hides the line at `start`, or 0."""
         text = self._text
-        place, is_first = self._lines_above(start)
-        if text.find(b"<", place, start) < 0:
+        position, is_first = self._lines_above(start)
+        if text.find(b"<", position, start) < 0:
             return 0
-        while place < start:
-            end = text.index(b"\n", place + 1)
-            opening = _HTML_LINE.match(text, place)
-            kind = detect_html_block_kind(_decoded(text[opening.end() : end])) if opening else 0
+        while position < start:
+            end = text.index(b"\n", position + 1)
+            opening = _HTML_LINE.match(text, position)
+            kind = detect_html_block_kind(_decode(text[opening.end() : end])) if opening else 0
             if opening and kind:
                 if kind in _HTML_ENDS or (kind == _NO_INTERRUPTION and not is_first):
                     raise NeedsFullParse
-                if opening.end() - place > _LOW and self._may_be_listed(start):
+                if opening.end() - position > _LOW and self._may_be_listed(start):
                     raise NeedsFullParse
                 blank = _BLANK_LINE.search(text, end)
                 end = blank.start() if blank else len(text) - 1
                 if end >= start:
                     return end
-            is_first = not text[place + 1 : end].strip(b" \t")
-            place = end
+            is_first = not text[position + 1 : end].strip(b" \t")
+            position = end
         return 0
 
-    def _paragraph(self, start: int, is_low: bool) -> int | None:
-        """Return the start of the top-level paragraph that an underline ends; None if there is none."""
+    def _find_paragraph(self, start: int, is_low: bool) -> int | None:
+        """Return the start of the top-level paragraph that an underline ends, or None."""
         text = self._text
-        place, is_whole = self._lines_above(start)
-        if not is_whole:
+        position, is_complete = self._lines_above(start)
+        if not is_complete:
             raise NeedsFullParse
         first, is_contained = None, False
-        while place < start:
-            if _BLANK_LINE.match(text, place):
+        while position < start:
+            if _BLANK_LINE.match(text, position):
                 first = None
             elif first is None:
-                first, is_contained = place, _FIRST_LINE.match(text, place) is None
-                if is_contained and not _FIRST_CONTAINED.match(text, place):
+                first, is_contained = position, _FIRST_LINE.match(text, position) is None
+                if is_contained and not _FIRST_CONTAINED.match(text, position):
                     raise NeedsFullParse
             elif not (
-                _LATER_LINE.match(text, place) or (is_contained and _LATER_CONTAINED.match(text, place))
+                _LATER_LINE.match(text, position) or (is_contained and _LATER_CONTAINED.match(text, position))
             ):
                 raise NeedsFullParse
-            place = text.index(b"\n", place + 1)
+            position = text.index(b"\n", position + 1)
         if first is None or not is_contained:
             return first
         if not is_low:
@@ -224,33 +224,33 @@ class _Walk:
         return None
 
     def _may_be_listed(self, start: int) -> bool:
-        """Return True if a list that began above a place may still be open there."""
-        text, place = self._text, self._listed_to
-        if place <= self._top:
-            place, self._is_listed = self._top, False
-        for block in _TOP_BLOCK.finditer(text, place, start):
-            place, self._is_listed = block.end(), False
+        """Return True if a list that began above `start` may still be open there."""
+        text, position = self._text, self._lists_scanned
+        if position <= self._top:
+            position, self._is_listed = self._top, False
+        for block in _TOP_BLOCK.finditer(text, position, start):
+            position, self._is_listed = block.end(), False
         if not self._is_listed:
-            self._is_listed = _LIST_MARKER.search(text, place, start + 1) is not None
-        self._listed_to = start
+            self._is_listed = _LIST_MARKER.search(text, position, start + 1) is not None
+        self._lists_scanned = start
         return self._is_listed
 
 
 @lru_cache(maxsize=64)
-def _closing_fence(character: bytes, length: int) -> re.Pattern[bytes]:
+def _compile_closing_fence(character: bytes, length: int) -> re.Pattern[bytes]:
     return re.compile(rb"\n {0,3}%s{%d,}[ \t]*(?=\n)" % (character, length))
 
 
-def _words(line: bytes) -> str:
-    """Return what stands behind the #s of a heading, without those that close it (CommonMark 0.31 §4.2)."""
-    words = line.rstrip(b" \t")
-    if words.endswith(b"#"):
-        kept = words.rstrip(b"#")
-        words = kept if kept.endswith((b" ", b"\t")) else words
-    return _decoded(words)
+def _strip_closing_marks(line: bytes) -> str:
+    """Return the text of an ATX heading without its closing #s (CommonMark 0.31 §4.2)."""
+    text = line.rstrip(b" \t")
+    if text.endswith(b"#"):
+        stripped = text.rstrip(b"#")
+        text = stripped if stripped.endswith((b" ", b"\t")) else text
+    return _decode(text)
 
 
-def _decoded(text: bytes) -> str:
+def _decode(text: bytes) -> str:
     return text.decode("utf-8", "replace").strip(_SPACES)
 
 
@@ -262,8 +262,8 @@ _ITEM = re.compile(rb"^ {0,3}%b(?=[ \t\r\n])" % LIST_MARKER_BYTES, re.MULTILINE)
 class ScannedHeadings(NamedTuple):
     """The headings of a document, and the bytes [start, end) of the lines of each.
 
-    `front_matter` are the bytes between its two marks, `front_matter_lines` counts its lines, the marks
-    included; `body` is where the text after it begins. `lines` counts all lines of the document.
+    `front_matter` is the span of bytes between the two marks. `front_matter_lines` counts its lines with the
+    marks. `body` is the start of the text after it. `lines` counts all lines of the document.
     """
 
     front_matter: tuple[int, int]
@@ -275,20 +275,20 @@ class ScannedHeadings(NamedTuple):
 
 
 def scan(data: bytes) -> ScannedHeadings | None:
-    """Return the headings of a document; None where only the parser can tell them."""
+    """Return the headings of a document, or None if the document needs a full parse."""
     first = len(BOM) if data.startswith(BOM) else 0
-    # With a line end before the first line and after the last, one expression fits them all.
+    # With a line end before the first line and after the last, one expression matches every line.
     text = b"\n" + data[first:] + b"\n"
     shift = 0
     if b"\r" in text:
         if not data.count(b"\r\n") == data.count(b"\n") == data.count(b"\r"):
             return None
         text = text.replace(b"\r\n", b"\n")
-        # A line stands in the document one byte later for each line above it.
+        # In the document, each previous line adds one byte to the offset.
         shift = 1
     if b"\0" in text:
         return None
-    opening, closing, top = _front_matter(text)
+    opening, closing, top = _find_front_matter(text)
     marks = text.count(b"\n", 1, top + 1)
     headings: list[Heading] = []
     spans: list[tuple[int, int]] = []
@@ -311,12 +311,12 @@ def scan(data: bytes) -> ScannedHeadings | None:
 
 
 def may_hold_list(data: bytes, start: int, end: int) -> bool:
-    """Return True if a list may begin on a line between two places at the top level of a document."""
+    """Return True if a list may begin on a line in [start, end) at the top level of a document."""
     return _ITEM.search(data, start, end) is not None
 
 
-def _front_matter(text: bytes) -> tuple[int, int, int]:
-    """Return the line ends after the opening mark, before and after the closing mark; zeros without them."""
+def _find_front_matter(text: bytes) -> tuple[int, int, int]:
+    """Return the line ends after the opening and around the closing mark, or zeros without front matter."""
     opening = _OPENING_MARK.match(text)
     closing = opening and _CLOSING_MARK.search(text, opening.end())
     return (opening.end(), closing.start(), closing.end()) if opening and closing else (0, 0, 0)

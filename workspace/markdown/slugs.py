@@ -1,4 +1,4 @@
-"""Slugs: GitHub's rule for headings, and names of files for titles."""
+"""Slugs: GitHub's slugs for headings, and file names for titles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 EMPTY_SLUG = "section"
 PREAMBLE = "_preamble"
-"""The reserved address of what comes before the first heading, the title with it."""
+"""The reserved address of the text before the first heading, and of the title."""
 MAX_FILE_STEM = 80
 
-_KEPT_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
+_SLUG_CATEGORIES = frozenset(("Nd", "Nl", "Pc"))
 # Symbols that Unicode calls Other_Alphabetic: circled, squared and negative Latin letters.
 _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 
@@ -22,13 +22,13 @@ class _Characters(dict[int, str | None]):
     """A cache of the slug form of each character, from Unicode's tables."""
 
     def __missing__(self, code: int) -> str | None:
-        self[code] = chr(code) if _is_kept(chr(code)) else None
+        self[code] = chr(code) if _is_slug_character(chr(code)) else None
         return self[code]
 
 
-def _is_kept(character: str) -> bool:
+def _is_slug_character(character: str) -> bool:
     category = unicodedata.category(character)
-    if category[0] in "LM" or category in _KEPT_CATEGORIES:
+    if category[0] in "LM" or category in _SLUG_CATEGORIES:
         return True
     return any(first <= ord(character) <= last for first, last in _ALPHABETIC_SYMBOLS)
 
@@ -39,43 +39,46 @@ _CHARACTERS = _Characters({ord(" "): "-", ord("-"): "-"})
 def make_heading_slug(text: str) -> str:
     """Return GitHub's slug of a heading's plain text.
 
-    Lower case; letters, marks, decimal digits, letter numbers, connector punctuation and hyphens are kept,
-    spaces become hyphens, all else is dropped (the rule of the `github-slugger` package, without its
-    document-wide numbering). An empty result is `section`.
+    The slug is in lower case. Letters, marks, decimal digits, letter numbers, connector punctuation and
+    hyphens remain. Spaces become hyphens, and other characters are removed. This is the rule of the
+    `github-slugger` package, without its document-wide numbering. An empty result becomes `section`.
     """
     return text.lower().translate(_CHARACTERS) or EMPTY_SLUG
 
 
 class UniqueNames:
-    """Names made unique by a number after a mark: `errors`, `errors-1`, `errors-2`.
+    """A generator of unique names by numbers after a mark: `errors`, `errors-1`, `errors-2`.
 
-    The last number of each name is remembered, so that a thousand equal names cost a thousand steps.
+    It stores the last number of each name, so that n equal names take n steps, not n².
     """
 
-    __slots__ = ("_given", "_mark", "_numbers", "_reserved", "_start")
+    __slots__ = ("_mark", "_numbers", "_reserved", "_start", "_used")
 
     def __init__(self, mark: str, start: int, reserved: Container[str] = ()) -> None:
         self._mark = mark
         self._start = start
         self._reserved = reserved
-        self._given: set[str] = set()
+        self._used: set[str] = set()
         self._numbers: dict[str, int] = {}
 
-    def give(self, name: str) -> str:
-        """Return the name if it is free, else with the first free number, counted from `start`."""
-        free = name
-        if name in self._given or name in self._reserved:
+    def make_unique(self, name: str) -> str:
+        """Return the name if it is unused, else with the first unused number from `start`."""
+        unique = name
+        if name in self._used or name in self._reserved:
             number = self._numbers.get(name, self._start)
-            while free in self._given or free in self._reserved:
-                free = f"{name}{self._mark}{number}"
+            while unique in self._used or unique in self._reserved:
+                unique = f"{name}{self._mark}{number}"
                 number += 1
             self._numbers[name] = number
-        self._given.add(free)
-        return free
+        self._used.add(unique)
+        return unique
 
 
 def make_file_slug(title: str) -> str:
-    """Return the stem of a title's file name: ASCII, at most 80 characters; "" without letters and digits."""
+    """Return the stem of a title's file name: ASCII, at most 80 characters.
+
+    Return "" for a title without letters and digits.
+    """
     from slugify import slugify
 
     return slugify(title, max_length=MAX_FILE_STEM, word_boundary=True)

@@ -1,7 +1,7 @@
 """The blocks of a section's text, and their alignment between two versions.
 
 Equal blocks are matched by their bytes, tasks by their titles, and blocks between those by their words.
-A block rewritten beyond recognition counts as removed, and its replacement as added.
+If no match is found, the old block counts as removed and the new one as added.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from workspace.markdown.blocks import Block
 
-Id = tuple[str, int]
-"""Names a piece: the version in which it was met first (`base`, `ours`, `theirs`), and its place there."""
+BlockId = tuple[str, int]
+"""The first version that has a block (`base`, `ours`, `theirs`), and the block's index there."""
 
-_MARK = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
-_TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARK.pattern, re.DOTALL)
+_MARKER = re.compile(rb"[ \t]*%b[ \t]+" % LIST_MARKER_BYTES)
+_TASK = re.compile(rb"(%b\[)([ xX])(\][ \t]+.*)" % _MARKER.pattern, re.DOTALL)
 
 # A link reference definition (CommonMark 0.31 §4.7), or a footnote as forges read it.
 DEFINITION = re.compile(rb"^ {0,3}\[([^\[\]\r\n]{1,999})\]:", re.MULTILINE)
@@ -34,8 +34,8 @@ _FIELD = re.compile(rb"[ \t]*" + FIELD_LINE.encode(), re.IGNORECASE)
 class TextBlock(NamedTuple):
     """A block's bytes, the separator before it, and its start in the text.
 
-    `children` are the blocks of a list item that stand below its `head`, which is its first paragraph. Each
-    link definition and footnote is a piece.
+    The `head` of a list item is its first paragraph; its `children` are the blocks below. Each link
+    definition and each footnote is a block.
     """
 
     text: bytes
@@ -53,8 +53,8 @@ class TextBlock(NamedTuple):
     @property
     def label(self) -> bytes | None:
         """The normalized label of a link definition or footnote."""
-        found = None if self.is_item else DEFINITION.match(self.text)
-        return normalize_label(found) if found else None
+        match = None if self.is_item else DEFINITION.match(self.text)
+        return normalize_label(match) if match else None
 
     @property
     def series(self) -> Literal["item", "definition"] | None:
@@ -63,65 +63,68 @@ class TextBlock(NamedTuple):
 
     @property
     def item_text(self) -> bytes | None:
-        """The text of a list item after its marker, which may be a number; None for another block."""
-        return _MARK.sub(b"", self.text, count=1) if self.is_item else None
+        """The text of a list item after its marker, which may be a number; None for other blocks."""
+        return _MARKER.sub(b"", self.text, count=1) if self.is_item else None
 
     @property
     def field(self) -> bytes | None:
-        """The name of a task's field (`note`), if this sub-item gives one."""
-        found = _FIELD.match(self.head) if self.is_item else None
-        return found[1].lower() if found else None
+        """The name of a task's field, such as `note`; None if this sub-item is not a field."""
+        match = _FIELD.match(self.head) if self.is_item else None
+        return match[1].lower() if match else None
 
     @property
     def title(self) -> bytes | None:
-        """The title of a task; None for another block."""
-        found = split_task_head(self.head) if self.is_item else None
-        return found[2].strip(BLANK) if found else None
+        """The title of a task; None for other blocks."""
+        parts = split_task_head(self.head) if self.is_item else None
+        return parts[2].strip(BLANK) if parts else None
 
 
 def normalize_label(definition: re.Match[bytes]) -> bytes:
-    """Return the label of a link definition or footnote in the form in which labels are compared."""
+    """Return the label of a link definition or footnote in its normal form: lower case, single spaces."""
     return b" ".join(definition[1].lower().split())
 
 
 def split_task_head(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return the first paragraph of a task: up to its box, what is in the box, and the rest."""
-    found = _TASK.fullmatch(head)
-    return (found[1], found[2], found[3]) if found else None
+    """Return the first paragraph of a task as three parts: before the mark in the box, the mark, after it."""
+    match = _TASK.fullmatch(head)
+    return (match[1], match[2], match[3]) if match else None
 
 
 def split_item_head(head: bytes) -> tuple[bytes, ...] | None:
-    """Return the first paragraph of a list item: its mark (a task's with its box apart), and the rest."""
-    found = _MARK.match(head)
-    return split_task_head(head) or ((found.group(), head[found.end() :]) if found else None)
+    """Return the first paragraph of a list item in parts: its marker and its text, or the parts of a task."""
+    match = _MARKER.match(head)
+    return split_task_head(head) or ((match.group(), head[match.end() :]) if match else None)
 
 
 def parse_blocks(data: bytes) -> tuple[TextBlock, ...]:
-    """Return the blocks of a text. Raises LimitExceeded for too many blocks."""
+    """Return the blocks of a text.
+
+    Raises LimitExceeded if there are too many blocks.
+    """
     return _parse_blocks(data, parse_nested_blocks(data), 0) if data else ()
 
 
 def _parse_blocks(data: bytes, blocks: Sequence[Block], position: int) -> tuple[TextBlock, ...]:
-    found: list[TextBlock] = []
+    result: list[TextBlock] = []
     for block in blocks:
         head = data[block.start : block.end]
         children: tuple[TextBlock, ...] = ()
         if block.children:
-            first, *rest = block.children
+            first, *others = block.children
             head = data[block.start : first.end]
-            children = _parse_blocks(data, rest, first.end)
-        for start, end in _definitions(data, block):
+            children = _parse_blocks(data, others, first.end)
+        for start, end in _split_definitions(data, block):
             text = data[start:end]
-            found.append(TextBlock(text, data[position:start], start, block.kind, head, children))
+            result.append(TextBlock(text, data[position:start], start, block.kind, head, children))
             position = end
-    return tuple(found)
+    return tuple(result)
 
 
-def _definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
-    """Return a block of definitions as the spans of each; any other as the one that it is."""
+def _split_definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
+    """Return the span of each definition in a block; another block is one span."""
     if block.kind is BlockKind.ITEM or not DEFINITION.match(data, block.start):
         return [(block.start, block.end)]
-    starts = [found.start() for found in DEFINITION.finditer(data, block.start, block.end)]
+    starts = [match.start() for match in DEFINITION.finditer(data, block.start, block.end)]
     ends = [find_content_end(data, start) for start in starts[1:]]
     return list(zip(starts, [*ends, block.end], strict=True))
 
@@ -129,19 +132,19 @@ def _definitions(data: bytes, block: Block) -> list[tuple[int, int]]:
 class BlockVersion(NamedTuple):
     """The blocks of one version of a text by their ids, in order."""
 
-    pieces: Mapping[Id, TextBlock]
+    blocks: Mapping[BlockId, TextBlock]
 
     @property
-    def ids(self) -> list[Id]:
+    def ids(self) -> list[BlockId]:
         """The ids in order."""
-        return [*self.pieces]
+        return [*self.blocks]
 
 
 _WORD = re.compile(rb"[^\W_]+|[^\x00-\x7f]")
 
-# Blocks are compared with each other by their words only where there are few of them.
-_COMPARED = 2_500
-_LEAST = 1 / 3  # of the words of the longer of two blocks, to be versions of one
+# Comparing each block with each other one by words takes quadratic time.
+_MAX_COMPARED_PAIRS = 2_500
+_MIN_SIMILARITY = 1 / 3  # shared words, as a part of the longer block's words
 
 
 class ReplacedRun(NamedTuple):
@@ -154,66 +157,69 @@ class ReplacedRun(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """`origins` gives for blocks of the other version the block of base, both by position.
+    """The matches between the blocks of base and of another version, by index.
 
-    `after` gives for each block that came how many blocks of base stand before it.
+    `origins` maps the index of a matched block to the index of its block in base. `insertion_indexes` maps
+    the index of each added block to the index in base before which it was added.
     """
 
     origins: dict[int, int]
-    after: dict[int, int]
+    insertion_indexes: dict[int, int]
     replaced: tuple[ReplacedRun, ...]
 
 
 def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
     """Pair the blocks of two versions."""
     origins: dict[int, int] = {}
-    first, last = _count_equal_ends(base, other)
-    origins.update((place, place) for place in range(first))
+    equal_first, equal_last = _count_equal_ends(base, other)
+    origins.update((index, index) for index in range(equal_first))
     shift = len(other) - len(base)
-    origins.update((place + shift, place) for place in range(len(base) - last, len(base)))
-    inner = range(first, len(base) - last), range(first, len(other) - last)
-    for feature in (_text, _said, _label, _field, _title):
+    origins.update((index + shift, index) for index in range(len(base) - equal_last, len(base)))
+    inner = range(equal_first, len(base) - equal_last), range(equal_first, len(other) - equal_last)
+    for feature in (_get_text, _get_item_text, _get_label, _get_field, _get_title):
         _pair_unique(base, other, inner, origins, feature)
-    for gap in _gaps(len(base), len(other), origins):
+    for gap in _find_gaps(len(base), len(other), origins):
         _pair_gap(base, other, gap, origins)
     replaced: list[ReplacedRun] = []
-    after: dict[int, int] = {}
-    taken = set(origins.values())
-    for run in _gaps(len(base), len(other), origins):
-        came = [place for place in range(run.first, run.last) if place not in origins]
-        after.update((place, run.end) for place in came)
-        if came and any(place not in taken for place in range(run.start, run.end)):
+    insertion_indexes: dict[int, int] = {}
+    paired = set(origins.values())
+    for run in _find_gaps(len(base), len(other), origins):
+        added = [index for index in range(run.first, run.last) if index not in origins]
+        insertion_indexes.update((index, run.end) for index in added)
+        if added and any(index not in paired for index in range(run.start, run.end)):
             replaced.append(run)
-    return Alignment(origins, after, tuple(replaced))
+    return Alignment(origins, insertion_indexes, tuple(replaced))
 
 
 def _count_equal_ends(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> tuple[int, int]:
-    """Return how many blocks are equal at the beginning, and how many of the rest at the end."""
+    """Return the number of equal blocks at the beginning, and of further equal blocks at the end."""
     shortest = min(len(base), len(other))
-    first = next((place for place in range(shortest) if base[place].text != other[place].text), shortest)
-    rest = shortest - first
-    last = next((place for place in range(rest) if base[-1 - place].text != other[-1 - place].text), rest)
+    first = next((index for index in range(shortest) if base[index].text != other[index].text), shortest)
+    remaining = shortest - first
+    last = next(
+        (index for index in range(remaining) if base[-1 - index].text != other[-1 - index].text), remaining
+    )
     return first, last
 
 
-def _text(piece: TextBlock) -> Hashable:
-    return piece.text
+def _get_text(block: TextBlock) -> Hashable:
+    return block.text
 
 
-def _said(piece: TextBlock) -> Hashable:
-    return piece.item_text
+def _get_item_text(block: TextBlock) -> Hashable:
+    return block.item_text
 
 
-def _label(piece: TextBlock) -> Hashable:
-    return piece.label
+def _get_label(block: TextBlock) -> Hashable:
+    return block.label
 
 
-def _field(piece: TextBlock) -> Hashable:
-    return piece.field
+def _get_field(block: TextBlock) -> Hashable:
+    return block.field
 
 
-def _title(piece: TextBlock) -> Hashable:
-    return piece.title
+def _get_title(block: TextBlock) -> Hashable:
+    return block.title
 
 
 def _pair_unique(
@@ -223,56 +229,59 @@ def _pair_unique(
     origins: dict[int, int],
     feature: Callable[[TextBlock], Hashable],
 ) -> None:
-    """Pair blocks of which a feature occurs once on each side."""
-    taken = set(origins.values())
-    had = {place: feature(base[place]) for place in inner[0] if place not in taken}
-    has = {place: feature(other[place]) for place in inner[1] if place not in origins}
-    times, times_now = Counter(had.values()), Counter(has.values())
-    known = {value: place for place, value in had.items()}
-    for place, value in has.items():
-        if value is not None and times[value] == times_now[value] == 1:
-            origins[place] = known[value]
+    """Pair the blocks whose feature has a value that occurs once on each side."""
+    paired = set(origins.values())
+    base_values = {index: feature(base[index]) for index in inner[0] if index not in paired}
+    other_values = {index: feature(other[index]) for index in inner[1] if index not in origins}
+    base_counts, other_counts = Counter(base_values.values()), Counter(other_values.values())
+    base_indexes = {value: index for index, value in base_values.items()}
+    for index, value in other_values.items():
+        if value is not None and base_counts[value] == other_counts[value] == 1:
+            origins[index] = base_indexes[value]
 
 
-def _gaps(size: int, other: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
-    """Yield the stretches between the pairs that are in the same order on both sides."""
-    row = [origins[place] for place in range(other) if place in origins]
-    places = {origin: place for place, origin in origins.items()}
+def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
+    """Yield the runs between the pairs that are in the same order on both sides."""
+    origins_in_order = [origins[index] for index in range(other_size) if index in origins]
+    indexes = {origin: index for index, origin in origins.items()}
     start = first = 0
-    for origin in find_longest_common_subsequence(range(size), row):
-        yield ReplacedRun(start, origin, first, places[origin])
-        start, first = origin + 1, places[origin] + 1
-    yield ReplacedRun(start, size, first, other)
+    for origin in find_longest_common_subsequence(range(base_size), origins_in_order):
+        yield ReplacedRun(start, origin, first, indexes[origin])
+        start, first = origin + 1, indexes[origin] + 1
+    yield ReplacedRun(start, base_size, first, other_size)
 
 
 def _pair_gap(
     base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
 ) -> None:
-    """Pair the rest of a gap in order: blocks with most words in common, or the only two."""
-    taken = set(origins.values()) if gap.start < gap.end else set()
-    olds = [place for place in range(gap.start, gap.end) if place not in taken]
-    news = [place for place in range(gap.first, gap.last) if place not in origins]
+    """Pair the unpaired blocks of a gap, in order: the only two, or those with similar words."""
+    paired = set(origins.values()) if gap.start < gap.end else set()
+    olds = [index for index in range(gap.start, gap.end) if index not in paired]
+    news = [index for index in range(gap.first, gap.last) if index not in origins]
     if len(olds) == len(news) == 1:
         if _have_same_kind(base[olds[0]], other[news[0]]):
             origins[news[0]] = olds[0]
         return
-    if not olds or not news or len(olds) * len(news) > _COMPARED:
+    if not olds or not news or len(olds) * len(news) > _MAX_COMPARED_PAIRS:
         return
-    words = {place: _words(base[place]) for place in olds}
-    floor = 0
+    old_words = {index: _count_words(base[index]) for index in olds}
+    first_candidate = 0
     for new in news:
-        mine = _words(other[new])
-        for index in range(floor, len(olds)):
-            old = olds[index]
-            if _have_same_kind(base[old], other[new]) and measure_similarity(words[old], mine) >= _LEAST:
+        new_words = _count_words(other[new])
+        for candidate in range(first_candidate, len(olds)):
+            old = olds[candidate]
+            if (
+                _have_same_kind(base[old], other[new])
+                and measure_similarity(old_words[old], new_words) >= _MIN_SIMILARITY
+            ):
                 origins[new] = old
-                floor = index + 1
+                first_candidate = candidate + 1
                 break
 
 
-def _words(piece: TextBlock) -> Counter[bytes]:
-    """Return the words of a block, without the number of an item."""
-    return Counter(_WORD.findall(piece.text if piece.item_text is None else piece.item_text))
+def _count_words(block: TextBlock) -> Counter[bytes]:
+    """Return the words of a block with their counts, without the number of an item."""
+    return Counter(_WORD.findall(block.text if block.item_text is None else block.item_text))
 
 
 def _have_same_kind(old: TextBlock, new: TextBlock) -> bool:

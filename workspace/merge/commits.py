@@ -1,4 +1,4 @@
-"""The merge of two commits: the search for their bases, the merge over several bases, and its publication."""
+"""The merge of two commits: their merge bases, the merge over several bases, and its publication."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.objects import FILE_MODE, hash_blob
 from workspace.git.store import require_writable
 from workspace.merge.conflict import MergedDocument
-from workspace.merge.trees import PLACE, FileConflicts, Merge, find_file, merge_snapshots
+from workspace.merge.trees import PATH_UNIT, FileConflicts, Merge, find_file, merge_snapshots
 from workspace.publishing.batch import Batch
 from workspace.publishing.publish import publish_with_retry
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
-from workspace.writing.write import author_now, check_signing
+from workspace.writing.write import check_signing, make_author_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,19 +31,18 @@ class UnrelatedHistories(WorkspaceError):
 
     def __init__(self, ours: str, theirs: str) -> None:
         super().__init__(
-            f"{ours[:7]} and {theirs[:7]} have no commit in common, so they cannot be merged",
-            fix="Merge a branch that began in this one.",
+            f"commits {ours[:7]} and {theirs[:7]} have no common ancestor and cannot be merged",
+            fix="Merge a branch that was created from this one.",
             ours=ours,
             theirs=theirs,
         )
 
 
 def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None) -> Merge:
-    """Return the merge of `theirs` into `ours`; it is empty if ours already has theirs.
+    """Return the merge of `theirs` into `ours`; it has no changes if ours already contains theirs.
 
-    Both are commits of one repository. Where they have several bases (a criss-cross), a unit of a document,
-    or another file, is merged only if every base gives the same, because a base made of several would be
-    nobody's.
+    Both are commits of one repository. If they have several merge bases (a criss-cross), a unit of a
+    document, or another file, is merged only if every base gives the same result. No virtual base is built.
 
     Raises UnrelatedHistories, ShallowHistory, InvalidResolution, InvalidConfig, DamagedRepository.
     """
@@ -58,19 +57,19 @@ def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | N
 
 
 def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
-    """Return the common result of several merges of the same commits; the rest is in conflict."""
+    """Return the common result of several merges of the same commits; all differences are conflicts."""
     first, *others = merges
     decisions = FileConflicts(first.ours.git, resolutions)
     changes: dict[str, bytes | WholeEntry] = {}
     conflicts = []
-    doubtful = set()
-    for path in sorted({path for merge in merges for path in (*merge.changes, *_find_conflicting(merge))}):
+    disputed = set()
+    for path in sorted({path for merge in merges for path in (*merge.changes, *_list_conflict_paths(merge))}):
         if all(_find_outcome(merge, path) == _find_outcome(first, path) for merge in others):
             if path in first.changes:
                 changes[path] = first.changes[path]
-            conflicts += [found for found in first.conflicts if found.path == path]
+            conflicts += [conflict for conflict in first.conflicts if conflict.path == path]
             continue
-        doubtful.add(path)
+        disputed.add(path)
         entries = (find_file(first.ours, path), find_file(first.theirs, path))
         document = _intersect_documents(merges, path, decisions)
         if document is not None:
@@ -81,12 +80,12 @@ def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merg
         change = decisions.resolve_file(path, None, *entries)
         if change is not None:
             changes[path] = change
-    moved = {old: new for old, new in first.moved.items() if not {old, new} & doubtful}
-    resolved = [found for found in first.resolved if found[0] not in doubtful]
-    sources = {path: found for path, found in first.sources.items() if path not in doubtful}
+    moved = {old: new for old, new in first.moved.items() if not {old, new} & disputed}
+    resolved = [item for item in first.resolved if item[0] not in disputed]
+    sources = {path: paths for path, paths in first.sources.items() if path not in disputed}
     return first._replace(
         changes=changes,
-        conflicts=tuple(sorted((*conflicts, *decisions.conflicts), key=lambda found: found.path)),
+        conflicts=tuple(sorted((*conflicts, *decisions.conflicts), key=lambda conflict: conflict.path)),
         moved=moved,
         resolved=(*resolved, *decisions.resolved),
         sources=sources,
@@ -96,7 +95,7 @@ def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merg
 def _intersect_documents(
     merges: Sequence[Merge], path: str, decisions: FileConflicts
 ) -> MergedDocument | None:
-    """Return the common result for a document that all merges have merged; None for a file taken whole."""
+    """Return the common result for a document; None for a file that is taken without a merge."""
     ours, theirs = merges[0].ours, merges[0].theirs
     entries = [find_file(side, path) for side in (ours, theirs)]
     moved = {name for merge in merges for pair in merge.moved.items() for name in pair}
@@ -104,13 +103,13 @@ def _intersect_documents(
         return None
     results: list[MergedDocument] = []
     for merge in merges:
-        found = [item.conflict for item in merge.conflicts if item.path == path]
+        conflicts = [item.conflict for item in merge.conflicts if item.path == path]
         data = merge.read(path)
-        if data is None or any(item.unit == PLACE for item in found):
+        if data is None or any(item.unit == PATH_UNIT for item in conflicts):
             return None
         resolved = tuple(unit for name, unit in merge.resolved if name == path)
-        results.append(MergedDocument(data, tuple(found), resolved))
-    # Imported here because a server answers its first questions without reading a document.
+        results.append(MergedDocument(data, tuple(conflicts), resolved))
+    # Imported here because a server answers its first requests without parsing a document.
     from workspace.merge.criss_cross import intersect_documents
 
     try:
@@ -121,38 +120,38 @@ def _intersect_documents(
         return None
 
 
-def _find_conflicting(merge: Merge) -> list[str]:
-    return [found.path for found in merge.conflicts]
+def _list_conflict_paths(merge: Merge) -> list[str]:
+    return [conflict.path for conflict in merge.conflicts]
 
 
 def _find_outcome(merge: Merge, path: str) -> tuple[object, ...]:
     """Return a merge's result for a path, and its units that are in conflict."""
     units = {
-        (found.conflict.unit, found.conflict.ours, found.conflict.theirs)
-        for found in merge.conflicts
-        if found.path == path
+        (item.conflict.unit, item.conflict.ours, item.conflict.theirs)
+        for item in merge.conflicts
+        if item.path == path
     }
     return merge.changes.get(path), units
 
 
-_NAMED = 5
+_MAX_NAMED_PATHS = 5
 
 
 class MergeConflict(WorkspaceError):
-    """Both sides changed the same units differently: `conflicts`, and the tip with which they conflict.
+    """Both sides changed the same units differently: `conflicts`.
 
-    `theirs` is the commit that was to be merged into it.
+    `tip` is the commit of ours, and `theirs` the commit to be merged into it.
     """
 
     code: ClassVar[str] = "MERGE_CONFLICT"
 
     def __init__(self, tip: str | None, conflicts: Sequence[FileConflict], theirs: str | None = None) -> None:
-        paths = list(dict.fromkeys(found.path for found in conflicts))
-        named = ", ".join(f"'{path}'" for path in paths[:_NAMED])
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        paths = list(dict.fromkeys(conflict.path for conflict in conflicts))
+        named = ", ".join(f"'{path}'" for path in paths[:_MAX_NAMED_PATHS])
+        more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
         super().__init__(
             f"both sides changed the same parts of {named}{more} differently, so nothing was merged",
-            fix="Decide each conflict for 'ours', 'theirs' or new content, and merge again.",
+            fix="Resolve each conflict with 'ours', 'theirs' or new content, and merge again.",
             tip=tip,
             paths=paths,
         )
@@ -161,7 +160,7 @@ class MergeConflict(WorkspaceError):
 
 
 class MergeResult(NamedTuple):
-    """The commit that holds both sides; `is_new` is True if this call made it."""
+    """The commit that contains both sides; `is_new` is True if this call created it."""
 
     commit: str
     merge: Merge
@@ -182,20 +181,20 @@ def commit_merge(
 ) -> MergeResult:
     """Merge a commit into a branch, as one commit with both as parents; nothing is rewritten.
 
-    The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is made
-    again with the new tip, and `check`, which may raise what refuses it, is asked again. `confirm` is asked
-    in the writer's turn, right before the commit: it must be quick. `adjust` may replace what a merge without
-    conflicts makes, before it is checked. The author is the `person` that a token
-    has proved, else Git's configured identity.
+    The first parent is the branch's tip. If another writer moves the branch meanwhile, the merge is repeated
+    with the new tip. `adjust` may replace a merge without conflicts. `check` is called with the result of
+    each merge, and refuses it by raising. `confirm` is called inside the writer's lock, right before the
+    commit: it must be fast. The author is the `person` that a token identifies, else Git's configured
+    identity.
 
-    Raises MergeConflict, what `merge_commits` raises, ReadOnly, SigningRequired, Busy, and what `Publication`
-    raises.
+    Raises MergeConflict, ReadOnly, SigningRequired, Busy, and the errors of `merge_commits` and
+    `Publication`.
     """
     store = require_writable(workspace.git)
 
-    def merged(tip: str) -> Merge:
+    def merge_into(tip: str) -> Merge:
         merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs), resolutions)
-        if merge.is_done:
+        if merge.is_up_to_date:
             return merge
         if merge.conflicts:
             raise MergeConflict(tip, merge.conflicts, theirs)
@@ -206,28 +205,30 @@ def commit_merge(
         check_signing(merge.ours)
         return merge
 
-    tip = _tip(workspace, branch)
-    merge = merged(tip)
+    tip = _resolve_tip(workspace, branch)
+    merge = merge_into(tip)
 
-    def build(now: str | None) -> Batch | None:
+    def build(new_tip: str | None) -> Batch | None:
         nonlocal tip, merge
-        if now != tip:
-            tip = now or _tip(workspace, branch)
-            merge = merged(tip)
-            if merge.is_done:
+        if new_tip != tip:
+            tip = new_tip or _resolve_tip(workspace, branch)
+            merge = merge_into(tip)
+            if merge.is_up_to_date:
                 return None
         if confirm is not None:
             confirm()
-        author = author_now(workspace, person)
+        author = make_author_signature(workspace, person)
         return Batch(branch, tip, merge.changes, message(merge), author, parents=(theirs,))
 
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
-    commit = None if merge.is_done else publish_with_retry(store, branch, build, durable=durable)
+    commit = None if merge.is_up_to_date else publish_with_retry(store, branch, build, durable=durable)
     return MergeResult(commit or tip, merge, commit is not None)
 
 
-def _tip(workspace: Branch, branch: str) -> str:
+def _resolve_tip(workspace: Branch, branch: str) -> str:
     tip = workspace.tip(branch)
     if tip is None:
-        raise BranchNotFound(f"no branch '{branch}' to merge into", fix="Name one that has a commit.")
+        raise BranchNotFound(
+            f"branch '{branch}' to merge into does not exist", fix="Name a branch that has a commit."
+        )
     return tip

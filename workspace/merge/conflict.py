@@ -1,6 +1,6 @@
-"""The conflicts of a merge as data, and their resolution by a person or a client.
+"""The conflicts of a merge as data, their resolutions, and the merge of one value.
 
-One value of three versions: that of the side that changed it.
+A person or a client resolves a conflict. A value that one side changed is taken from that side.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 class UnitKind(StrEnum):
     """The kind of a unit of a merge."""
 
-    DOCUMENT = "document"  # a document or file as a whole
+    DOCUMENT = "document"  # a full document or file
     METADATA = "metadata"  # a key of the front matter
     SECTION = "section"  # a section with all below it, which one side removed
     HEADING = "heading"  # a section's heading with its anchors
     TEXT = "text"  # a section's own text, or one block of it
-    TASK = "task"  # a task with what stands below it
-    PLACE = "place"  # where a section, or a block of its text, stands
+    TASK = "task"  # a task with the blocks below it
+    POSITION = "place"  # the position of a section, or of a block in its text
 
 
 class UnitId(NamedTuple):
     """The name of a unit within its document.
 
-    `where` is a section's address, a task's (`tasks[0]`), a key of the front matter, or empty for the whole;
-    as it is in base, else in ours, else in theirs. `part` counts the blocks of a section's text from 0, where
-    one of several is meant; it is empty otherwise.
+    `where` is the address of a section or task (`tasks[0]`), or a key of the front matter; it is empty for
+    all of a document or its front matter. An address is that in base, else in ours, else in theirs. `part` is
+    the index of a block, from 0, if a section's text has several; otherwise it is empty.
     """
 
     kind: UnitKind
@@ -44,8 +44,8 @@ class UnitId(NamedTuple):
 class UnitConflict(NamedTuple):
     """A unit that both sides changed differently; each version is its bytes, None where it is missing.
 
-    Two additions of the same name have no base. For a place, the bytes are the address of what it stands
-    below, a line feed, and the address of what it stands behind (nothing for the first).
+    Two additions of the same name have no base. For a position, the bytes are the address of the parent, a
+    line feed, and the address of the predecessor (empty for the first).
     """
 
     unit: UnitId
@@ -63,7 +63,7 @@ class ResolutionChoice(StrEnum):
 
 
 class Resolution(NamedTuple):
-    """The decision of a conflict: for one side, or by new `content` (None removes the unit)."""
+    """A resolution of a conflict: one side, or new `content` (None removes the unit)."""
 
     choice: ResolutionChoice
     content: bytes | None = None
@@ -76,9 +76,9 @@ class InvalidResolution(WorkspaceError):
 
 
 class MergedDocument(NamedTuple):
-    """The merge of a document; units in conflict are in `data` as in ours.
+    """The merge of a document; in `data`, units in conflict are as in ours.
 
-    `resolved` are the conflicts that a resolution has decided.
+    `resolved` are the units of conflicts that a resolution decided.
     """
 
     data: bytes
@@ -89,8 +89,8 @@ class MergedDocument(NamedTuple):
 class Conflicts:
     """The conflicts of one merge, collected during it, each decided by a resolution if there is one.
 
-    `ending` is that of the document's lines, which new content is given too. `fit` writes new content so that
-    it stands where the unit stands.
+    `ending` is the document's line ending; new content gets it as well. `fit` adapts new content to the
+    position of its unit.
     """
 
     def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit: Fit) -> None:
@@ -108,14 +108,14 @@ class Conflicts:
 
     @property
     def versions(self) -> Iterator[bytes]:
-        """The versions of all units in conflict, and their decisions."""
+        """The versions of all units in conflict, and the content of their resolutions."""
         for conflict in (*self._found.values(), *self._resolved.values()):
             resolution = self._resolutions.get(conflict.unit)
             content = None if resolution is None else resolution.content
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
     def decide(self, conflict: UnitConflict) -> bytes | None:
-        """Return the bytes of a unit in conflict: those of a resolution, else ours.
+        """Return the bytes of a unit in conflict: those of its resolution, else ours.
 
         Raises InvalidResolution.
         """
@@ -132,20 +132,20 @@ class Conflicts:
             case ResolutionChoice.CONTENT:
                 return self._fit(conflict, resolution.content, self._ending)
 
-    def is_new(self, unit: UnitId) -> bool:
-        """Return True if a unit is decided by new content."""
+    def has_new_content(self, unit: UnitId) -> bool:
+        """Return True if a unit is resolved with new content."""
         resolution = self._resolutions.get(unit)
         return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
 
-    def is_for_theirs(self, conflict: UnitConflict) -> bool:
-        """Return True if a unit without text of its own, such as a position, is decided for theirs.
+    def is_resolved_for_theirs(self, conflict: UnitConflict) -> bool:
+        """Return True if a unit without its own text, such as a position, is resolved for theirs.
 
         Raises InvalidResolution for new content.
         """
         resolution = self._resolutions.get(conflict.unit)
         if resolution is not None and resolution.choice is ResolutionChoice.CONTENT:
             raise InvalidResolution(
-                f"the {conflict.unit.kind} of '{conflict.unit.where}' cannot be decided by new content",
+                f"the {conflict.unit.kind} of '{conflict.unit.where}' cannot be resolved with new content",
                 fix="Choose 'ours' or 'theirs'.",
                 unit=conflict.unit,
             )
@@ -153,11 +153,11 @@ class Conflicts:
         return resolution is not None and resolution.choice is ResolutionChoice.THEIRS
 
     def count(self) -> tuple[int, int]:
-        """Return the number of conflicts found so far, for `back_to`."""
+        """Return the number of conflicts so far, for `truncate`."""
         return len(self._found), len(self._resolved)
 
     def truncate(self, saved: tuple[int, int]) -> None:
-        """Drop later conflicts: they are a part of a larger unit that is in conflict."""
+        """Drop the conflicts added since `count`: they are part of a larger unit that is in conflict."""
         while len(self._found) > saved[0]:
             self._found.popitem()
         while len(self._resolved) > saved[1]:
@@ -169,14 +169,14 @@ class _Clash(Enum):
 
 
 CLASH: Final = _Clash.CLASH
-"""Both sides changed the value, differently."""
+"""Both sides changed the value differently."""
 
 Clash = Literal[_Clash.CLASH]
 T = TypeVar("T")
 
 
 def merge_values(base: T, ours: T, theirs: T) -> T | Clash:
-    """Return the merged value, or CLASH."""
+    """Return the value of the side that changed it; CLASH if both changed it differently."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else CLASH

@@ -1,8 +1,8 @@
 """The merge of two documents over several bases (criss-cross), unit by unit.
 
-Two lines of history that were merged crosswise part in several commits. A base made of these would be
-nobody's, so a unit is merged only where each base gives the same for it; else it is in conflict and stays as
-in ours. The sections themselves must be the same for each base; else nothing is said of the document.
+Two branches that were merged into each other have several merge bases. A unit is merged only if each base
+gives the same result for it; otherwise it is in conflict and stays as in ours. The merges over all bases must
+have the same sections; otherwise the caller takes the document as a unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.merge.conflict import Resolution
 
-_OF_TEXTS = (UnitKind.TEXT, UnitKind.TASK)
+_TEXT_KINDS = (UnitKind.TEXT, UnitKind.TASK)
 
 
 class _Part(NamedTuple):
@@ -41,18 +41,23 @@ def intersect_documents(
 ) -> MergedDocument | None:
     """Return the document on which the merges over several bases agree, and the other units as conflicts.
 
-    None where they have other sections, or what is doubtful cannot be put back as it is in ours.
-    Raises InvalidResolution.
+    Return None if their sections differ, or if a unit in doubt cannot be restored from ours. Raises
+    InvalidResolution.
     """
     documents = [Document.parse(item.data, ours.path) for item in merged]
     first = documents[0]
     if any(_list_sections(item) != _list_sections(first) for item in documents):
         return None
-    common = {_unbased(found) for found in merged[0].conflicts}
+    shared = {_without_base(conflict) for conflict in merged[0].conflicts}
     for item in merged[1:]:
-        common &= {_unbased(found) for found in item.conflicts}
-    doubted = {found.unit for item in merged for found in item.conflicts if _unbased(found) not in common}
-    if any(unit.kind not in (*_OF_TEXTS, UnitKind.HEADING, UnitKind.METADATA) for unit in doubted):
+        shared &= {_without_base(conflict) for conflict in item.conflicts}
+    unshared = {
+        conflict.unit
+        for item in merged
+        for conflict in item.conflicts
+        if _without_base(conflict) not in shared
+    }
+    if any(unit.kind not in (*_TEXT_KINDS, UnitKind.HEADING, UnitKind.METADATA) for unit in unshared):
         return None
     conflicts = Conflicts(resolutions, ours.ending, fit_content)
     head = _merge_front_matter(documents, ours, theirs, conflicts)
@@ -61,24 +66,26 @@ def intersect_documents(
     splices = [
         Splice(first.front_matter_end - len(extract_front_matter(first)), first.front_matter_end, head)
     ]
-    unsettled = {_find_section(unit) for unit in doubted}
+    disputed = {_find_section_part(unit) for unit in unshared}
     for position, section in enumerate(first.sections):
         for kind in (UnitKind.HEADING, UnitKind.TEXT):
             parts = [_find_part(item, item.sections[position], kind) for item in documents]
-            is_same = all(part.text == parts[0].text for part in parts)
-            if is_same and (kind, section.key) not in unsettled:
+            is_equal = all(part.text == parts[0].text for part in parts)
+            if is_equal and (kind, section.key) not in disputed:
                 continue
-            mine, yours = (_read_version(side, section.key, kind) for side in (ours, theirs))
-            if not mine or not parts[0].text:
+            our_text, their_text = (_read_version(side, section.key, kind) for side in (ours, theirs))
+            if not our_text or not parts[0].text:
                 return None
-            text = conflicts.decide(UnitConflict(UnitId(kind, section.key), None, mine, yours))
+            text = conflicts.decide(UnitConflict(UnitId(kind, section.key), None, our_text, their_text))
             splices.append(Splice(parts[0].start, parts[0].end, text or b""))
     data = apply_splices(first.data, splices)
     if _list_sections(Document.parse(data, ours.path)) != _list_sections(first):
         return None
-    kept = [found for found in merged[0].conflicts if _unbased(found) in common]
-    resolved = [unit for unit in merged[0].resolved if unit not in doubted]
-    return MergedDocument(data, (*kept, *conflicts), tuple(dict.fromkeys((*resolved, *conflicts.resolved))))
+    shared_conflicts = [conflict for conflict in merged[0].conflicts if _without_base(conflict) in shared]
+    resolved = [unit for unit in merged[0].resolved if unit not in unshared]
+    return MergedDocument(
+        data, (*shared_conflicts, *conflicts), tuple(dict.fromkeys((*resolved, *conflicts.resolved)))
+    )
 
 
 def _list_sections(document: Document) -> list[tuple[str, int, int | None]]:
@@ -86,12 +93,12 @@ def _list_sections(document: Document) -> list[tuple[str, int, int | None]]:
     return [(item.key, item.level, item.parent) for item in document.sections]
 
 
-def _unbased(conflict: UnitConflict) -> UnitConflict:
+def _without_base(conflict: UnitConflict) -> UnitConflict:
     return conflict._replace(base=None)
 
 
-def _find_section(unit: UnitId) -> tuple[UnitKind, str]:
-    """Return whether a unit is part of a section's text or heading, and the section."""
+def _find_section_part(unit: UnitId) -> tuple[UnitKind, str]:
+    """Return the kind of section part to which a unit belongs (text, heading), and the section's address."""
     if unit.kind is UnitKind.TASK:
         return UnitKind.TEXT, unit.where.rpartition("[")[0]
     return unit.kind, unit.where
@@ -107,7 +114,7 @@ def _find_part(document: Document, section: Section, kind: UnitKind) -> _Part:
 
 
 def _read_version(document: Document, key: str, kind: UnitKind) -> bytes | None:
-    """Return the bytes of one side; None if it has no such section."""
+    """Return the bytes of one side; None if it lacks the section."""
     section = next((item for item in document.sections if item.key == key), None)
     return None if section is None else _find_part(document, section, kind).text
 
@@ -115,25 +122,28 @@ def _read_version(document: Document, key: str, kind: UnitKind) -> bytes | None:
 def _merge_front_matter(
     documents: Sequence[Document], ours: Document, theirs: Document, conflicts: Conflicts
 ) -> bytes | None:
-    """Return the front matter on which all agree, other keys as in ours; None if it is unreadable."""
+    """Return the front matter on which all merges agree, with other keys as in ours.
+
+    Return None if front matter cannot be split into keys.
+    """
     heads = [extract_front_matter(document) for document in documents]
     if all(head == heads[0] for head in heads):
         return heads[0]
-    found = [
+    splits = [
         split_key_lines(head) for head in (*heads, extract_front_matter(ours), extract_front_matter(theirs))
     ]
-    read = [lines for lines in found if lines]
-    if len(read) != len(found):
+    valid_splits = [lines for lines in splits if lines]
+    if len(valid_splits) != len(splits):
         return None
-    *made, mine, yours = read
-    names = [*made[0]]
+    *merged, ours_split, theirs_split = valid_splits
+    names = [*merged[0]]
     closing = names.pop()
-    names += [name for name in mine if name not in made[0]]
+    names += [name for name in ours_split if name not in merged[0]]
     parts: list[bytes] = []
     for name in (*names, closing):
-        text: bytes | None = made[0].get(name)
-        if any(lines.get(name) != text for lines in made):
+        text: bytes | None = merged[0].get(name)
+        if any(lines.get(name) != text for lines in merged):
             unit = UnitId(UnitKind.METADATA, name)
-            text = conflicts.decide(UnitConflict(unit, None, mine.get(name), yours.get(name)))
+            text = conflicts.decide(UnitConflict(unit, None, ours_split.get(name), theirs_split.get(name)))
         parts.append(text or b"")
     return b"".join(parts)

@@ -1,7 +1,7 @@
-"""The merge of front matter: key by key, lists item by item; comments go with the key above them.
+"""The merge of front matter: key by key. Comments belong to the key above them.
 
-Those above the first key are merged as a key named `#`. A key that both sides changed is merged inside: a
-list item by item, a mapping key by key.
+Comments above the first key are merged as a key named `#`. If both sides changed a key, a list is merged item
+by item, and a mapping key by key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.frontmatter import reader
 from workspace.frontmatter.editor import set_keys
-from workspace.frontmatter.reader import InvalidFrontMatter, are_same
+from workspace.frontmatter.reader import InvalidFrontMatter, are_equal_typed
 from workspace.markdown.lines import BOM, Lines, detect_line_ending
 from workspace.merge.conflict import CLASH, UnitConflict, UnitId, UnitKind, merge_values
 from workspace.merge.order import merge_order
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 _Id = tuple[str, int]
-_NOTHING = object()
+_MISSING = object()
 
 
 class MergedKey(NamedTuple):
@@ -39,39 +39,39 @@ class MergedKey(NamedTuple):
 def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey | None:
     """Return the merge of a key that differs in all three versions; None for a conflict.
 
-    `base` is None where both sides added the key. The lines are those of the side that changed their
-    comments, else ours, with what differs in their value written anew.
+    `base` is None where both sides added the key. The lines are those of the side that changed comments, else
+    ours, with the merged value.
     """
-    read = [_read_value(lines) for lines in (base, ours, theirs)]
+    parsed = [_read_value(lines) for lines in (base, ours, theirs)]
     comments = [Counter(_COMMENT.findall(lines or b"")) for lines in (base, ours, theirs)]
-    said = merge_values(*comments)
-    if said is CLASH or read[1] is None or read[2] is None or read[1][0] != read[2][0]:
+    merged_comments = merge_values(*comments)
+    if merged_comments is CLASH or parsed[1] is None or parsed[2] is None or parsed[1][0] != parsed[2][0]:
         return None
-    if base is not None and (read[0] is None or read[0][0] != read[1][0]):
+    if base is not None and (parsed[0] is None or parsed[0][0] != parsed[1][0]):
         return None
-    key, mine = read[1]
-    value = merge_key_values(_NOTHING if read[0] is None else read[0][1], mine, read[2][1])
+    key, our_value = parsed[1]
+    value = merge_key_values(_MISSING if parsed[0] is None else parsed[0][1], our_value, parsed[2][1])
     if value is CLASH:
         return None
-    frame = ours if said == comments[1] else theirs
+    template = ours if merged_comments == comments[1] else theirs
     try:
-        text = set_keys(frame.decode(), {key: value}, detect_line_ending(frame).decode())
+        text = set_keys(template.decode(), {key: value}, detect_line_ending(template).decode())
     except InvalidFrontMatter:
         return None
     lines = text.encode()
-    return MergedKey(key, lines, value) if Counter(_COMMENT.findall(lines)) == said else None
+    return MergedKey(key, lines, value) if Counter(_COMMENT.findall(lines)) == merged_comments else None
 
 
 def merge_key_values(base: object, ours: object, theirs: object) -> object | Clash:
     """Return the merge of three lists or mappings; CLASH if it is ambiguous.
 
-    Items of lists are words and numbers, known by what they say. Two that took the place of the same one
-    clash, and so do two orders. A mapping is merged one level deep, the lists in it as well.
+    Items of lists are strings and numbers, matched by value. Two different replacements of the same item are
+    a clash, and so are two different orders. A mapping is merged one level deep, with the lists in it.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
-        return _merge_lists([] if base is _NOTHING else base, ours, theirs)
+        return _merge_lists([] if base is _MISSING else base, ours, theirs)
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return _merge_mappings({} if base is _NOTHING else base, ours, theirs)
+        return _merge_mappings({} if base is _MISSING else base, ours, theirs)
     return CLASH
 
 
@@ -89,53 +89,57 @@ def _read_value(lines: bytes | None) -> tuple[str, object] | None:
 def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list[object] | Clash:
     if not isinstance(base, list) or any(isinstance(item, (list, dict)) for item in (*base, *ours, *theirs)):
         return CLASH
-    was, mine, yours = (_number_items(items) for items in (base, ours, theirs))
-    if _are_replaced_apart([*was], [*mine], [*yours]):
+    base_items, our_items, their_items = (_number_items(items) for items in (base, ours, theirs))
+    if _are_replaced_differently([*base_items], [*our_items], [*their_items]):
         return CLASH
-    members = {id for id in (*mine, *yours) if merge_values(id in was, id in mine, id in yours)}
+    members = {
+        id
+        for id in (*our_items, *their_items)
+        if merge_values(id in base_items, id in our_items, id in their_items)
+    }
     disputed: list[_Id] = []
 
-    def is_for_theirs(id: _Id) -> bool:
+    def note_dispute(id: _Id) -> bool:
         disputed.append(id)
         return False
 
-    order = merge_order([*was], [*mine], [*yours], members, is_for_theirs)
-    return CLASH if disputed else [mine.get(id, yours.get(id)) for id in order]
+    order = merge_order([*base_items], [*our_items], [*their_items], members, note_dispute)
+    return CLASH if disputed else [our_items.get(id, their_items.get(id)) for id in order]
 
 
 def _number_items(items: Sequence[object]) -> dict[_Id, object]:
     """Return items by value, equal ones numbered; `1` and `true` are different."""
-    times: Counter[str] = Counter()
-    found: dict[_Id, object] = {}
+    counts: Counter[str] = Counter()
+    result: dict[_Id, object] = {}
     for item in items:
         name = repr(item)
-        found[name, times[name]] = item
-        times[name] += 1
-    return found
+        result[name, counts[name]] = item
+        counts[name] += 1
+    return result
 
 
-def _are_replaced_apart(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
+def _are_replaced_differently(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
     """Return True if both sides replaced the same item by different ones."""
     common = set(base).intersection(ours, theirs)
-    stretches = [_group_between_common(row, common) for row in (base, ours, theirs)]
-    known = set(base)
-    for at, gone in stretches[0].items():
-        came, too = (set(side.get(at, ())) - known for side in stretches[1:])
-        if set(gone).difference(ours, theirs) and came and too and came != too:
+    groups = [_group_between_common(row, common) for row in (base, ours, theirs)]
+    base_ids = set(base)
+    for predecessor, removed in groups[0].items():
+        our_items, their_items = (set(side.get(predecessor, ())) - base_ids for side in groups[1:])
+        if set(removed).difference(ours, theirs) and our_items and their_items and our_items != their_items:
             return True
     return False
 
 
-def _group_between_common(row: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
+def _group_between_common(items: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
     """Return the items between the common ones, by the common item before them."""
-    found: dict[_Id | None, list[_Id]] = {}
+    groups: dict[_Id | None, list[_Id]] = {}
     last: _Id | None = None
-    for item in row:
+    for item in items:
         if item in common:
             last = item
         else:
-            found.setdefault(last, []).append(item)
-    return found
+            groups.setdefault(last, []).append(item)
+    return groups
 
 
 def _merge_mappings(
@@ -143,71 +147,75 @@ def _merge_mappings(
 ) -> dict[object, object] | Clash:
     if not isinstance(base, dict):
         return CLASH
-    found: dict[object, object] = {}
+    merged: dict[object, object] = {}
     for key in dict.fromkeys([*ours, *theirs]):
-        was, mine, yours = (side.get(key, _NOTHING) for side in (base, ours, theirs))
-        if are_same(mine, yours) or are_same(yours, was):
-            value = mine
-        elif are_same(mine, was):
-            value = yours
-        elif isinstance(mine, list) and isinstance(yours, list):
-            value = merge_key_values(was, mine, yours)
+        base_value, our_value, their_value = (side.get(key, _MISSING) for side in (base, ours, theirs))
+        if are_equal_typed(our_value, their_value) or are_equal_typed(their_value, base_value):
+            value = our_value
+        elif are_equal_typed(our_value, base_value):
+            value = their_value
+        elif isinstance(our_value, list) and isinstance(their_value, list):
+            value = merge_key_values(base_value, our_value, their_value)
         else:
             return CLASH
         if value is CLASH:
             return CLASH
-        if value is not _NOTHING:
-            found[key] = value
-    return found
+        if value is not _MISSING:
+            merged[key] = value
+    return merged
 
 
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
-# No key is called so: a key is not empty, and begins with no dash and no `#`.
-MARKS = _OPENING, _CLOSING = "", "---"
-"""What `key_lines` calls the lines that begin and end front matter."""
+# These cannot be keys: a key is not empty, and does not begin with a dash or a `#`.
+DELIMITERS = _OPENING, _CLOSING = "", "---"
+"""The names for the lines that begin and end front matter, in `split_key_lines`."""
 
 COMMENTS = "#"
-"""What `key_lines` calls the comments above the first key."""
+"""The name for the comments above the first key, in `split_key_lines`."""
 
 
-def merge_metadata(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes:
-    """Return the front matter of three versions with its marks; empty where there is none."""
+def merge_front_matter(
+    base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
+) -> bytes:
+    """Return the merged front matter with its delimiters; empty if there is no front matter."""
     heads = [b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)]
     merged = merge_values(None if base is None else heads[0], heads[1], heads[2])
     if merged is not CLASH:
         return merged or b""
-    whole = UnitConflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
-    was, mine, yours = (split_key_lines(head) for head in heads)
-    if was is None or mine is None or yours is None:
-        return conflicts.decide(whole) or b""
+    conflict = UnitConflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
+    base_keys, our_keys, their_keys = (split_key_lines(head) for head in heads)
+    if base_keys is None or our_keys is None or their_keys is None:
+        return conflicts.decide(conflict) or b""
     saved = conflicts.count()
-    chosen: dict[str, bytes] = {}
+    merged_lines: dict[str, bytes] = {}
     values: dict[str, object] = {}
-    for name in dict.fromkeys([*mine, *yours]):
-        text = merge_values(was.get(name), mine.get(name), yours.get(name))
-        if text is CLASH and name in MARKS:
-            text = mine.get(name) or yours[name]
+    for name in dict.fromkeys([*our_keys, *their_keys]):
+        text = merge_values(base_keys.get(name), our_keys.get(name), their_keys.get(name))
+        if text is CLASH and name in DELIMITERS:
+            text = our_keys.get(name) or their_keys[name]
         elif text is CLASH:
-            text, said = _merge_key(name, (was.get(name), mine.get(name), yours.get(name)), conflicts)
-            values |= said
+            text, merged_values = _merge_key(
+                name, (base_keys.get(name), our_keys.get(name), their_keys.get(name)), conflicts
+            )
+            values |= merged_values
         if text is not None:
-            chosen[name] = text
-    keys = [name for name in chosen if name not in MARKS]
-    if not keys and not (mine and yours):
+            merged_lines[name] = text
+    keys = [name for name in merged_lines if name not in DELIMITERS]
+    if not keys and not (our_keys and their_keys):
         return b""
-    marks = [chosen.get(name) or mine.get(name) or yours[name] for name in MARKS]
-    order = merge_order([*was], [*mine], [*yours], keys, lambda name: False)
-    head = b"".join([marks[0], *(chosen[name] for name in order), marks[1]])
+    delimiters = [merged_lines.get(name) or our_keys.get(name) or their_keys[name] for name in DELIMITERS]
+    order = merge_order([*base_keys], [*our_keys], [*their_keys], keys, lambda name: False)
+    head = b"".join([delimiters[0], *(merged_lines[name] for name in order), delimiters[1]])
     sources = {
-        name: ours if mine.get(name) == text else theirs
-        for name, text in chosen.items()
-        if name in keys and text in (mine.get(name), yours.get(name))
+        name: ours if our_keys.get(name) == text else theirs
+        for name, text in merged_lines.items()
+        if name in keys and text in (our_keys.get(name), their_keys.get(name))
     }
     if _has_values(head, sources, values):
         return head
     conflicts.truncate(saved)
-    return conflicts.decide(whole) or b""
+    return conflicts.decide(conflict) or b""
 
 
 def _merge_key(
@@ -215,21 +223,21 @@ def _merge_key(
 ) -> tuple[bytes | None, Mapping[str, object]]:
     """Return the lines of a key that both sides changed, and its value if both changes are in it."""
     base, ours, theirs = versions
-    inside = merge_key_lines(base, ours, theirs) if ours and theirs else None
-    if inside is None:
+    merged_key = merge_key_lines(base, ours, theirs) if ours and theirs else None
+    if merged_key is None:
         return conflicts.decide(UnitConflict(UnitId(UnitKind.METADATA, name), base, ours, theirs)), {}
-    return inside.lines, {inside.key: inside.value}
+    return merged_key.lines, {merged_key.key: merged_key.value}
 
 
 def extract_front_matter(document: Document) -> bytes:
-    """Return the front matter of a document with its marks, without a byte-order mark."""
+    """Return the front matter of a document with its delimiters, without a byte-order mark."""
     return document.data[: document.front_matter_end].removeprefix(BOM)
 
 
 def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
-    """Return the lines of front matter by the key to which they belong; its marks are the keys "" and "---".
+    """Return the lines of front matter by key; its delimiters have the names "" and "---".
 
-    None where a key stands there twice, or the lines cannot be told apart.
+    Return None if a key occurs twice, or the lines cannot be split into keys.
     """
     if not head:
         return {}
@@ -238,9 +246,9 @@ def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
     is_open = True
     for number in range(len(lines)):
         line = head[lines.offset(number) : lines.offset(number + 1)]
-        found = _KEY.match(line) if is_open else None
-        if found:
-            blocks.append((found.group()[:-1].decode("utf-8", "replace"), []))
+        key = _KEY.match(line) if is_open else None
+        if key:
+            blocks.append((key.group()[:-1].decode("utf-8", "replace"), []))
         elif is_open and number and line.rstrip() in (b"---", b"..."):
             blocks.append((_CLOSING, []))
             is_open = False
@@ -254,12 +262,12 @@ def split_key_lines(head: bytes) -> Mapping[str, bytes] | None:
 
 
 def _has_values(head: bytes, sources: Mapping[str, Document], values: Mapping[str, object]) -> bool:
-    """Return True if front matter has the expected value of each key: that of a side, or a merged one."""
+    """Return True if each key has the expected value: that of its side, or the merged value."""
     from workspace.document.document import Document
 
-    read = Document.parse(head)
-    if read.front_matter_error is not None:
-        broken = (side.front_matter_error is not None for side in sources.values())
-        return bool(sources) and not values and all(broken)
-    wanted = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
-    return all(are_same(read.front_matter.get(name), value) for name, value in wanted.items())
+    parsed = Document.parse(head)
+    if parsed.front_matter_error is not None:
+        is_invalid = (side.front_matter_error is not None for side in sources.values())
+        return bool(sources) and not values and all(is_invalid)
+    expected = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
+    return all(are_equal_typed(parsed.front_matter.get(name), value) for name, value in expected.items())

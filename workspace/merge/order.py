@@ -1,4 +1,4 @@
-"""The merge of sequences: the order of three versions of a row, with moves and additions of both sides."""
+"""The merge of the order of three sequences, with the moves and additions of both sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Id = TypeVar("Id", bound="Hashable")
 
-_ROUNDS = 3
+_MAX_ROUNDS = 3
 
 
 def merge_order(
@@ -25,52 +25,55 @@ def merge_order(
 ) -> list[Id]:
     """Return the `members` in order; each of them is in ours or theirs.
 
-    What one side moved goes where it moved it, and what it added stands behind what it follows there. At one
-    place ours come first, unless `goes_before` says of what stands before, one of theirs and one of ours that
-    theirs belongs between the other two. What both moved differently stands as in ours, unless
-    `is_for_theirs` says else.
+    A member that one side moved or added follows the same member as on that side. If both sides added members
+    at one position, ours come first. `goes_before` takes the predecessor, one member of theirs and one of
+    ours; if it returns True, theirs comes first. A member that both sides moved differently keeps its
+    position in ours, unless `is_for_theirs` returns True for it.
     """
     if theirs == base and len(members) == len(ours) and all(item in members for item in ours):
         return [*ours]
     common = set(base).intersection(ours, theirs, members)
     readings = _list_possible_moves(base, ours, theirs, common)
-    moved, moved_by_them = readings[0]
+    our_moves, their_moves = readings[0]
     if [item for item in ours if item in common] == [item for item in theirs if item in common]:
-        return _lay_out(ours, theirs, members, moved, set(), goes_before)
-    for one, other in readings:
-        follows = (other - one) & common
-        order = _lay_out(ours, theirs, members, one, follows, goes_before)
-        if not _find_moved_apart(ours, theirs, one & other & common, common) and not _find_misplaced(
-            base, ours, theirs, order, one, other, common
-        ):
+        return _lay_out(ours, theirs, members, our_moves, set(), goes_before)
+    for ours_moved, theirs_moved in readings:
+        from_theirs = (theirs_moved - ours_moved) & common
+        order = _lay_out(ours, theirs, members, ours_moved, from_theirs, goes_before)
+        if not _find_moved_differently(
+            ours, theirs, ours_moved & theirs_moved & common, common
+        ) and not _find_misplaced(base, ours, theirs, order, ours_moved, theirs_moved, common):
             return order
-    held: dict[Id, bool] = {}
-    for item in _find_moved_apart(ours, theirs, moved & moved_by_them & common, common):
-        held[item] = is_for_theirs(item)
-    for _ in range(_ROUNDS):
-        follows = {item for item in moved_by_them - moved if held.get(item, True)} & common
-        follows.update(item for item, theirs_wins in held.items() if theirs_wins)
-        order = _lay_out(ours, theirs, members, moved - follows, follows, goes_before)
-        lost = [
+    theirs_wins: dict[Id, bool] = {}
+    for item in _find_moved_differently(ours, theirs, our_moves & their_moves & common, common):
+        theirs_wins[item] = is_for_theirs(item)
+    for _ in range(_MAX_ROUNDS):
+        from_theirs = {item for item in their_moves - our_moves if theirs_wins.get(item, True)} & common
+        from_theirs.update(item for item, wins in theirs_wins.items() if wins)
+        order = _lay_out(ours, theirs, members, our_moves - from_theirs, from_theirs, goes_before)
+        misplaced = [
             item
-            for item in _find_misplaced(base, ours, theirs, order, moved, moved_by_them, common)
-            if item not in held
+            for item in _find_misplaced(base, ours, theirs, order, our_moves, their_moves, common)
+            if item not in theirs_wins
         ]
-        if not lost:
+        if not misplaced:
             return order
-        held.update((item, is_for_theirs(item)) for item in lost)
-    return _lay_out(ours, theirs, members, moved, {item for item, wins in held.items() if wins}, goes_before)
+        theirs_wins.update((item, is_for_theirs(item)) for item in misplaced)
+    return _lay_out(
+        ours, theirs, members, our_moves, {item for item, wins in theirs_wins.items() if wins}, goes_before
+    )
 
 
 def _list_possible_moves(
     base: Sequence[Id], ours: Sequence[Id], theirs: Sequence[Id], common: Collection[Id]
 ) -> list[tuple[set[Id], set[Id]]]:
-    """Return the possible moves of each side: of two that swapped, either.
+    """Return the possible moves of each side: of two members that were swapped, either may have moved.
 
-    First what keeps both sides most apart.
+    The pair of moves with the smallest intersection comes first.
     """
     mine, yours = (
-        [find_displaced(base, row), find_displaced(base[::-1], row[::-1])] for row in (ours, theirs)
+        [find_displaced(base, sequence), find_displaced(base[::-1], sequence[::-1])]
+        for sequence in (ours, theirs)
     )
     return sorted(product(mine, yours), key=lambda pair: len((pair[0] & pair[1]).intersection(common)))
 
@@ -80,46 +83,48 @@ def _lay_out(
     theirs: Sequence[Id],
     members: Collection[Id],
     moved: set[Id],
-    follows: set[Id],
+    from_theirs: set[Id],
     goes_before: Callable[[Id | None, Id, Id], bool] | None,
 ) -> list[Id]:
-    """Return our row without the members that `follows` theirs, then each of theirs after its neighbour."""
+    """Return our sequence without `from_theirs`, and with theirs inserted after their predecessors."""
     known = set(theirs)
-    chain = LinkedList(item for item in ours if item in members and item not in follows)
+    chain = LinkedList(item for item in ours if item in members and item not in from_theirs)
     last: Id | None = None
     for item in theirs:
         if item in chain:
             if item not in moved:
                 last = item
         elif item in members:
-            at = last
-            while (following := chain.after(at)) is not None and (
-                following in moved or following not in known
+            predecessor = last
+            while (successor := chain.after(predecessor)) is not None and (
+                successor in moved or successor not in known
             ):
-                if goes_before and goes_before(at, item, following):
+                if goes_before and goes_before(predecessor, item, successor):
                     break
-                at = following
-            chain.insert(at, item)
+                predecessor = successor
+            chain.insert(predecessor, item)
             last = item
     return [*chain]
 
 
-def _find_moved_apart(
+def _find_moved_differently(
     ours: Sequence[Id], theirs: Sequence[Id], both: Collection[Id], common: Collection[Id]
 ) -> list[Id]:
     """Return the members that both sides moved to different positions."""
-    stands, stood = (_map_predecessors(row, common) for row in (ours, theirs))
-    return [item for item in ours if item in both and stands[item] != stood[item]]
+    our_predecessors, their_predecessors = (
+        _map_predecessors(sequence, common) for sequence in (ours, theirs)
+    )
+    return [item for item in ours if item in both and our_predecessors[item] != their_predecessors[item]]
 
 
-def _map_predecessors(row: Iterable[Id], common: Collection[Id]) -> Mapping[Id, Id | None]:
-    found: dict[Id, Id | None] = {}
+def _map_predecessors(sequence: Iterable[Id], common: Collection[Id]) -> Mapping[Id, Id | None]:
+    result: dict[Id, Id | None] = {}
     last: Id | None = None
-    for item in row:
-        found[item] = last
+    for item in sequence:
+        result[item] = last
         if item in common:
             last = item
-    return found
+    return result
 
 
 def _find_misplaced(
@@ -127,28 +132,32 @@ def _find_misplaced(
     ours: Sequence[Id],
     theirs: Sequence[Id],
     order: Sequence[Id],
-    moved: set[Id],
-    moved_by_them: set[Id],
+    our_moves: set[Id],
+    their_moves: set[Id],
     common: Collection[Id],
 ) -> list[Id]:
-    """Return the members that a side put behind a neighbour which is behind them in the merged row.
+    """Return the members whose order with a neighbour of one side is reversed in the merged sequence.
 
-    Where the same two were turned by one side alone, its order must hold.
+    A pair whose order only one side changed must keep that side's order.
     """
-    was, is_now = _map_positions(base), _map_positions(order)
-    found: list[Id] = []
-    for row, other in ((ours, _map_positions(theirs)), (theirs, _map_positions(ours))):
-        for first, second in pairwise(item for item in row if item in common):
-            if was[first] > was[second] and other[first] > other[second] and is_now[first] > is_now[second]:
+    base_index, merged_index = _map_positions(base), _map_positions(order)
+    misplaced: list[Id] = []
+    for sequence, other_index in ((ours, _map_positions(theirs)), (theirs, _map_positions(ours))):
+        for first, second in pairwise(item for item in sequence if item in common):
+            if (
+                base_index[first] > base_index[second]
+                and other_index[first] > other_index[second]
+                and merged_index[first] > merged_index[second]
+            ):
                 candidates = (first, second)
-                found.append(
+                misplaced.append(
                     next(
-                        (item for item in candidates if item in moved),
-                        next((item for item in candidates if item in moved_by_them), first),
+                        (item for item in candidates if item in our_moves),
+                        next((item for item in candidates if item in their_moves), first),
                     )
                 )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(misplaced))
 
 
-def _map_positions(row: Iterable[Id]) -> Mapping[Id, int]:
-    return {item: place for place, item in enumerate(row)}
+def _map_positions(sequence: Iterable[Id]) -> Mapping[Id, int]:
+    return {item: index for index, item in enumerate(sequence)}

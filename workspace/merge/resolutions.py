@@ -1,7 +1,7 @@
 """New content that resolves a conflict, fitted to the position of its unit.
 
-A unit's new text may come with a line feed at its end, blank lines, or the line endings of another machine.
-None of that is part of the unit.
+New content may end with a line feed, begin with blank lines, or have other line endings. Those are not part
+of the unit.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from workspace.document.splices import find_text_end, find_text_start
 from workspace.markdown.lines import LINE_END_BYTES
 from workspace.merge.blocks import parse_blocks
 from workspace.merge.conflict import InvalidResolution, UnitKind
-from workspace.merge.front_matter import COMMENTS, MARKS, split_key_lines
+from workspace.merge.front_matter import COMMENTS, DELIMITERS, split_key_lines
 from workspace.merge.sections import format_heading
 
 if TYPE_CHECKING:
     from workspace.merge.conflict import UnitConflict, UnitId
 
-_TITLE = b"# -\n\n"  # so that what follows is not read as a document's title or front matter
-_END = b"\n\n# -\n"  # what an open fence or comment would take in
-_MARK = b"---\n"
+_TITLE = b"# -\n\n"  # a title, so that the text below is not parsed as title or front matter
+_END = b"\n\n# -\n"  # a heading that an unclosed fence or comment would contain
+_DELIMITER = b"---\n"
 
 
 def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) -> bytes | None:
     """Return new content of a unit without blank lines around it, with the document's line endings.
 
-    None, as for blank content, takes the unit away. A file as a whole is as it is given, and so is what was
-    copied from one of the versions. Raises InvalidResolution for what would be read as something else there.
+    Return None to remove the unit, also for blank content. The content of a file, and a copy of one of the
+    versions, are not changed. Raises InvalidResolution for content that would be parsed as another unit.
     """
     unit = conflict.unit
     if content is None or unit.kind is UnitKind.DOCUMENT:
@@ -51,7 +51,9 @@ def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) ->
             _check_text(unit, plain)
             if not all(piece.is_item for piece in parse_blocks(plain)):
                 raise _invalid_resolution(
-                    unit, "is no list item", "Begin it with `- [ ]`, and indent what belongs to it."
+                    unit,
+                    "must be a list item",
+                    "Begin the content with `- [ ]`, and indent the lines below it.",
                 )
         case _:
             _check_text(unit, plain)
@@ -70,37 +72,35 @@ def _check_text(unit: UnitId, text: bytes) -> None:
     sections = Document.parse(_TITLE + text + _END).sections
     if len(sections) > 2:
         raise _invalid_resolution(
-            unit, "has a heading", "Give it without headings, and add subsections afterwards."
+            unit, "must not have headings", "Remove the headings; add subsections after the merge."
         )
     if len(sections) < 2:
-        raise _invalid_resolution(unit, "has a fence or comment that is not closed", "Close it.")
+        raise _invalid_resolution(
+            unit, "has an unclosed code fence or comment", "Close the fence or comment."
+        )
 
 
 def _check_heading(unit: UnitId, text: bytes) -> None:
     document = Document.parse(_TITLE + text)
     if len(document.sections) != 2 or format_heading(document, document.sections[1]) != text:
-        raise _invalid_resolution(
-            unit, "is not one heading", "Write it as the versions are, such as `## Title`."
-        )
+        raise _invalid_resolution(unit, "must be one heading", "Write one heading, such as `## Title`.")
 
 
 def _check_metadata(unit: UnitId, lines: bytes) -> None:
-    head = lines if not unit.where else _MARK + lines + _MARK
-    found = split_key_lines(head)
-    names = None if found is None else [name for name in found if name not in MARKS]
+    head = lines if not unit.where else _DELIMITER + lines + _DELIMITER
+    keys = split_key_lines(head)
+    names = None if keys is None else [name for name in keys if name not in DELIMITERS]
     if not names or (unit.where and names != [unit.where]):
         form = "`---` above and below" if not unit.where else f"`{unit.where}: …`"
         if unit.where == COMMENTS:
-            form = "comments alone, `# …`"
-        raise _invalid_resolution(
-            unit, "is no such front matter", f"Give its lines as they stand there: {form}."
-        )
+            form = "only comments, `# …`"
+        raise _invalid_resolution(unit, "must be the lines of this key in front matter", f"Write {form}.")
     if Document.parse(head).front_matter_error is not None:
         raise _invalid_resolution(
-            unit, "cannot be read as YAML", "Quote a value that holds `: ` or begins with a mark."
+            unit, "is not valid YAML", "Quote values that contain `: ` or begin with a special character."
         )
 
 
-def _invalid_resolution(unit: UnitId, what: str, fix: str) -> InvalidResolution:
-    place = f" of '{unit.where}'" if unit.where else ""
-    return InvalidResolution(f"the new content for the {unit.kind}{place} {what}", fix=fix, unit=unit)
+def _invalid_resolution(unit: UnitId, problem: str, fix: str) -> InvalidResolution:
+    location = f" of '{unit.where}'" if unit.where else ""
+    return InvalidResolution(f"the new content for the {unit.kind}{location} {problem}", fix=fix, unit=unit)

@@ -1,8 +1,8 @@
 """The three-way merge of trees, file by file.
 
-Documents that both sides changed are merged by `documents`; every other file is taken whole, from the side
-that changed it. Renamed documents are followed. A file that cannot be merged stays as it is in ours, and is a
-conflict; so is a file whose path is blocked by another one.
+Documents that both sides changed are merged by `documents`; every other file is taken from the side that
+changed it. Renames of documents are detected. A file that cannot be merged stays as in ours and is a
+conflict. So is a file whose path is blocked by another file.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ if TYPE_CHECKING:
 
 
 class FileLocation(NamedTuple):
-    """The path of a file on a side, and its entry; None where it was removed."""
+    """The path of a file on a side, and its entry; None if the file was removed."""
 
     path: str
     entry: TreeEntry | None
 
 
 class TreeSide(NamedTuple):
-    """One side: its commit, its differences from the base by path, and the new paths of renamed documents."""
+    """One side of a merge: its snapshot, its changes by path, and the new paths of renamed documents."""
 
     snapshot: Snapshot
     changes: Mapping[str, trees.TreeChange]
     renames: Mapping[str, str]
 
     def locate(self, path: str, entry: TreeEntry) -> FileLocation:
-        """Return the location of a file of the base; a removed one is at its old path, without an entry."""
+        """Return the location of a file of the base; a removed file has its old path and no entry."""
         path = self.renames.get(path, path)
         change = self.changes.get(path)
         return FileLocation(path, change.new if change is not None else entry)
 
-    def added(self) -> Mapping[str, TreeEntry]:
-        """Return the entries at paths that the base does not have, without renamed documents; by path."""
+    def list_added(self) -> Mapping[str, TreeEntry]:
+        """Return the entries at paths that the base does not have, by path, without renamed documents."""
         moved = {*self.renames.values()}
         return {
             path: change.new
@@ -68,13 +68,13 @@ class TreeSide(NamedTuple):
 
 
 def compare_sides(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> tuple[TreeSide, TreeSide]:
-    """Return the changes of each of two commits to a base.
+    """Return the changes of two commits from their base.
 
-    A document that one side renamed, and of which the other has too little left to tell, was renamed by both
-    if it came to the same place.
+    The other side may have rewritten a renamed document too much for detection. The document counts as
+    renamed by both if both sides have it at the same path.
     """
     one, other = _compare_side(base, ours), _compare_side(base, theirs)
-    return _drop_disputed_renames(one, other), _drop_disputed_renames(other, one)
+    return _add_shared_renames(one, other), _add_shared_renames(other, one)
 
 
 def _compare_side(base: Snapshot, snapshot: Snapshot) -> TreeSide:
@@ -85,15 +85,15 @@ def _compare_side(base: Snapshot, snapshot: Snapshot) -> TreeSide:
 def _find_renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
     if base.tree is None or snapshot.tree is None:
         return {}
-    found = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
-    now = {path: found.of(path) for path in found.gone}
-    # Of two equal documents that went, either may be the one that came.
-    times = Counter(now.values())
-    return {path: new for path, new in now.items() if new is not None and times[new] == 1}
+    renames = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
+    new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+    # If two removed documents match one new document, the rename is ambiguous.
+    counts = Counter(new_paths.values())
+    return {path: new for path, new in new_paths.items() if new is not None and counts[new] == 1}
 
 
-def _drop_disputed_renames(side: TreeSide, other: TreeSide) -> TreeSide:
-    added = side.added()
+def _add_shared_renames(side: TreeSide, other: TreeSide) -> TreeSide:
+    added = side.list_added()
     shared = {}
     for path, new in other.renames.items():
         change = side.changes.get(path)
@@ -104,7 +104,7 @@ def _drop_disputed_renames(side: TreeSide, other: TreeSide) -> TreeSide:
 
 
 class PathCollisions:
-    """The paths of ours, without those that are removed. `leaving` may change meanwhile."""
+    """The check that paths of theirs are free in ours. The caller may change `leaving`, the removed paths."""
 
     def __init__(self, ours: Snapshot, theirs: Snapshot, leaving: Collection[str]) -> None:
         self._ours, self._theirs, self._leaving = ours, theirs, leaving
@@ -113,72 +113,71 @@ class PathCollisions:
     def find_blocking_path(self, path: str) -> str | None:
         """Return the path in ours that blocks a file's path; None if the path is free.
 
-        It is the path itself, a file where a folder is needed, or a twin: a name that some disks take for the
-        same. Twins that stand beside each other in theirs may do so here. Raises InvalidPath for a path in a
-        folder of Git's own, which no honest tree has.
+        A path is blocked by an entry at the path, by a file where a folder is needed, or by a similar name:
+        one that is equal on a disk that ignores letter case or Unicode forms. Similar names that are both in
+        theirs do not block each other. Raises InvalidPath for a path inside a folder named `.git`.
         """
         folder = ""
         parts = path.split("/")
         for depth, name in enumerate(parts, 1):
             if is_git_folder(name) or name in ("", ".", ".."):
-                raise InvalidPath(path, "a part of it is a name that Git keeps for itself")
-            here = folder + name
-            entry = self._ours.entry(here)
+                raise InvalidPath(path, "a part of the path is a name that Git reserves")
+            prefix = folder + name
+            entry = self._ours.entry(prefix)
             is_folder = entry is not None and entry.is_tree and depth < len(parts)
-            if entry is not None and not is_folder and self._stays(here, entry):
-                return here
-            twin = None if is_folder else self._twin(folder, name)
-            if twin is not None:
-                return twin
-            folder = f"{here}/"
+            if entry is not None and not is_folder and self._remains(prefix, entry):
+                return prefix
+            similar = None if is_folder else self._find_similar_name(folder, name)
+            if similar is not None:
+                return similar
+            folder = f"{prefix}/"
         return None
 
-    def _twin(self, folder: str, name: str) -> str | None:
-        for other in self._named(folder).get(fold_name(name), ()):
+    def _find_similar_name(self, folder: str, name: str) -> str | None:
+        for other in self._group_names(folder).get(fold_name(name), ()):
             path = folder + other
             entry = self._ours.entry(path)
             if other == name or entry is None or self._theirs.entry(path) is not None:
                 continue
-            if self._stays(path, entry):
+            if self._remains(path, entry):
                 return path
         return None
 
-    def _named(self, folder: str) -> Mapping[str, Collection[str]]:
+    def _group_names(self, folder: str) -> Mapping[str, Collection[str]]:
         """Return the names in a folder of ours, by their folded form."""
         if folder not in self._names:
-            found: dict[str, list[str]] = {}
+            groups: dict[str, list[str]] = {}
             entry = self._ours.entry(folder[:-1]) if folder else None
             tree = entry.id if entry is not None and entry.is_tree else None if folder else self._ours.tree
             for item in self._ours.git.tree(tree) if tree else ():
-                found.setdefault(fold_name(item.name), []).append(item.name)
-            self._names[folder] = found
+                groups.setdefault(fold_name(item.name), []).append(item.name)
+            self._names[folder] = groups
         return self._names[folder]
 
-    def _stays(self, path: str, entry: TreeEntry) -> bool:
+    def _remains(self, path: str, entry: TreeEntry) -> bool:
         if not entry.is_tree:
             return path not in self._leaving
         return any(f"{path}/{below}" not in self._leaving for below, _ in walk_tree(self._ours.git, entry.id))
 
 
-WHOLE = UnitId(UnitKind.DOCUMENT)
-"""A document or another file as a whole."""
+FILE_UNIT = UnitId(UnitKind.DOCUMENT)
+"""The unit of a full document or another file."""
 
-PLACE = UnitId(UnitKind.PLACE)
-"""The path at which a file stands."""
+PATH_UNIT = UnitId(UnitKind.POSITION)
+"""The unit of a file's path."""
 
 Resolutions = Mapping[str, Mapping[UnitId, Resolution]]
-"""How conflicts are decided: by path, and within a document by unit."""
+"""Resolutions by path, and within a document by unit."""
 
-_SHOWN = 10_000_000
+_MAX_CONFLICT_BYTES = 10_000_000
 
 
 class FileConflict(NamedTuple):
     """A conflict, and the path of its file: as it is in ours, else in theirs.
 
-    A conflict of the whole file has its bytes, or, where it is no regular file or has more than 10 MB, what
-    Git calls it: its mode and the id of its object. A conflict of the place has paths; without a base, that
-    of theirs cannot be had beside that of ours, because one would have to be a folder, or both are one file
-    where letter case or Unicode forms do not count.
+    A conflict of a file has the file's bytes; for an irregular file, or one of more than 10 MB, it has the
+    mode and the object id. A conflict of a path has paths. If it has no base, ours and theirs exclude each
+    other: one path would be a folder, or they differ only in letter case or Unicode form.
     """
 
     path: str
@@ -197,7 +196,7 @@ class FileConflicts:
     @property
     def conflicts(self) -> tuple[FileConflict, ...]:
         """The undecided conflicts, in order of paths."""
-        return tuple(sorted(self._found.values(), key=lambda found: found.path))
+        return tuple(sorted(self._found.values(), key=lambda item: item.path))
 
     @property
     def resolved(self) -> tuple[tuple[str, UnitId], ...]:
@@ -209,8 +208,8 @@ class FileConflicts:
         return self._resolutions.get(path, {})
 
     def is_decided(self, path: str) -> bool:
-        """Return True if there is a resolution for a file as a whole."""
-        return WHOLE in self.select_resolutions(path)
+        """Return True if there is a resolution for the full file."""
+        return FILE_UNIT in self.select_resolutions(path)
 
     def add(self, path: str, merged: MergedDocument) -> None:
         """Add the conflicts of a document's merge."""
@@ -221,11 +220,11 @@ class FileConflicts:
     def resolve_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> bytes | WholeEntry | None:
-        """Return the entry that replaces a file; None keeps that of ours, and an undecided one stays ours."""
-        resolution = self._resolution(path, WHOLE)
+        """Return the resolved change of a file; None keeps ours, also if there is no resolution."""
+        resolution = self._find_resolution(path, FILE_UNIT)
         if resolution is None:
-            versions = (self._shown(entry) for entry in (base, ours, theirs))
-            self._found.setdefault((path, WHOLE), FileConflict(path, UnitConflict(WHOLE, *versions)))
+            versions = (self._show_version(entry) for entry in (base, ours, theirs))
+            self._found.setdefault((path, FILE_UNIT), FileConflict(path, UnitConflict(FILE_UNIT, *versions)))
             return None
         match resolution.choice:
             case ResolutionChoice.OURS:
@@ -235,50 +234,50 @@ class FileConflicts:
             case ResolutionChoice.CONTENT:
                 return WholeEntry(None) if resolution.content is None else resolution.content
 
-    def takes_their_place(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
+    def takes_their_path(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
         """Return True if a file that both sides renamed moves to the path of theirs.
 
         Raises InvalidResolution.
         """
-        resolution = self._resolution(ours.path, PLACE)
+        resolution = self._find_resolution(ours.path, PATH_UNIT)
         if resolution is None:
-            self._add_place(ours.path, base.path, ours.path, theirs.path)
+            self._add_path_conflict(ours.path, base.path, ours.path, theirs.path)
             return False
         if resolution.choice is ResolutionChoice.CONTENT:
-            raise _undecidable_error(
-                "where a file stands cannot be decided by new content", "Choose 'ours' or 'theirs'."
+            raise _invalid_resolution(
+                "the path of a file cannot be resolved with new content", "Choose 'ours' or 'theirs'."
             )
         return resolution.choice is ResolutionChoice.THEIRS
 
-    def leave(self, path: str, taken: str) -> None:
-        """Leave out the entry of theirs at a path, which ours blocks. Raises InvalidResolution."""
-        resolution = self._resolution(path, PLACE)
+    def leave_out(self, path: str, blocking_path: str) -> None:
+        """Leave out the entry of theirs at a path that ours blocks. Raises InvalidResolution."""
+        resolution = self._find_resolution(path, PATH_UNIT)
         if resolution is None:
-            self._add_place(path, None, taken, path)
+            self._add_path_conflict(path, None, blocking_path, path)
         elif resolution.choice is not ResolutionChoice.OURS:
-            raise _undecidable_error(
-                "one of two files whose names exclude each other can only be left out",
+            raise _invalid_resolution(
+                "of two files whose paths exclude each other, that of theirs can only be left out",
                 "Choose 'ours', or rename one of them first.",
             )
 
-    def _add_place(self, path: str, *paths: str | None) -> None:
+    def _add_path_conflict(self, path: str, *paths: str | None) -> None:
         versions = (None if name is None else name.encode("utf-8", "surrogateescape") for name in paths)
-        self._found[path, PLACE] = FileConflict(path, UnitConflict(PLACE, *versions))
+        self._found[path, PATH_UNIT] = FileConflict(path, UnitConflict(PATH_UNIT, *versions))
 
-    def _resolution(self, path: str, unit: UnitId) -> Resolution | None:
+    def _find_resolution(self, path: str, unit: UnitId) -> Resolution | None:
         resolution = self.select_resolutions(path).get(unit)
         if resolution is not None:
             self._resolved[path, unit] = None
         return resolution
 
-    def _shown(self, entry: TreeEntry | None) -> bytes | None:
+    def _show_version(self, entry: TreeEntry | None) -> bytes | None:
         if entry is None:
             return None
-        data = self._git.blob_within(entry.id, _SHOWN) if entry.is_blob else None
+        data = self._git.blob_within(entry.id, _MAX_CONFLICT_BYTES) if entry.is_blob else None
         return b"%o %s" % (entry.mode, entry.id.encode()) if data is None else data
 
 
-def _undecidable_error(message: str, fix: str) -> InvalidResolution:
+def _invalid_resolution(message: str, fix: str) -> InvalidResolution:
     return InvalidResolution(message, fix=fix)
 
 
@@ -293,11 +292,11 @@ class FileSources(NamedTuple):
 class Merge(NamedTuple):
     """The merge into ours: the changes of a commit on top of it, and the conflicts.
 
-    `changes` are the new bytes of documents that were merged, and what is taken whole from theirs, by path.
-    `moved` are paths of documents in ours whose renaming by theirs is among the changes. `resolved` are the
-    conflicts that a resolution has decided, by path and unit; one that is not among them was for nothing.
-    `bases` are the commits in which both lines of history part. `sources` has the paths that a file had, by
-    its path after the merge or by one that it left.
+    `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved` has
+    the new path of each document of ours that theirs renamed, by its path in ours. `resolved` are the
+    conflicts that a resolution decided, by path and unit; a resolution that is not among them had no effect.
+    `bases` are the merge bases. `sources` has the paths of a file in all versions, by its path after the
+    merge or by a path that it left.
     """
 
     bases: tuple[str, ...]
@@ -310,28 +309,28 @@ class Merge(NamedTuple):
     sources: Mapping[str, FileSources] = MappingProxyType({})
 
     @property
-    def is_done(self) -> bool:
-        """Return True if ours already holds all commits of theirs."""
+    def is_up_to_date(self) -> bool:
+        """Return True if ours already contains all commits of theirs."""
         return self.theirs.commit in self.bases
 
-    def source(self, path: str, side: Snapshot) -> str:
-        """Return the path of a file on one side, given its path after the merge or one that it left."""
-        found = self.sources.get(path, FileSources(path, path, path))
-        return found.ours if side is self.ours else found.theirs
+    def find_source_path(self, path: str, side: Snapshot) -> str:
+        """Return the path of a file on one side, from its path after the merge or a path that it left."""
+        paths = self.sources.get(path, FileSources(path, path, path))
+        return paths.ours if side is self.ours else paths.theirs
 
     def entry(self, path: str) -> bytes | TreeEntry | None:
-        """Return the entry at a path after the merge: new bytes, an entry of ours or theirs, or nothing."""
+        """Return the entry at a path after the merge: new bytes, an entry of ours or theirs, or None."""
         change = self.changes.get(path)
         if isinstance(change, bytes):
             return change
         return change.entry if change is not None else self.ours.entry(path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a regular file after the merge; None if none is there."""
-        found = self.entry(path)
-        if found is None or isinstance(found, bytes):
-            return found
-        return self.ours.git.blob(found.id) if found.is_blob else None
+        """Return the bytes of a regular file after the merge; None if there is no such file."""
+        entry = self.entry(path)
+        if entry is None or isinstance(entry, bytes):
+            return entry
+        return self.ours.git.blob(entry.id) if entry.is_blob else None
 
 
 def merge_snapshots(
@@ -341,12 +340,12 @@ def merge_snapshots(
 
     Raises InvalidResolution, InvalidConfig.
     """
-    return _Merging(
+    return _TreeMerge(
         base, *compare_sides(base, ours, theirs), FileConflicts(ours.git, resolutions or {})
     ).merge()
 
 
-class _Merging:
+class _TreeMerge:
     """One merge: the changes in ours, the paths that are left, and the paths that are added.
 
     What comes is known with the path that it has in ours, if it was renamed; None if it is new there.
@@ -356,28 +355,28 @@ class _Merging:
         self._base, self._ours, self._theirs = base, ours, theirs
         self._decisions = decisions
         self._changes: dict[str, bytes | WholeEntry] = {}
-        self._coming: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
-        # By path after the merge, of what comes, of all else, and of paths that no file has any more.
-        self._coming_from: dict[str, FileSources] = {}
+        self._incoming: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
+        # Sources by path: of incoming files, of the other files, and of paths without a file after the merge.
+        self._incoming_sources: dict[str, FileSources] = {}
         self._leaving: set[str] = set()
         self._sources: dict[str, FileSources] = {}
-        self._left: dict[str, FileSources] = {}
+        self._left_sources: dict[str, FileSources] = {}
 
     def merge(self) -> Merge:
         """Merge file by file, then move back files whose path is blocked."""
         for path, change in sorted(self._theirs.changes.items()):
             if change.old is not None:
                 self._merge_file(FileLocation(path, change.old))
-        added = self._ours.added()
-        for path, entry in sorted(self._theirs.added().items()):
+        added = self._ours.list_added()
+        for path, entry in sorted(self._theirs.list_added().items()):
             self._add(FileLocation(path, entry), is_new_here=path in added)
-        self._send_back()
+        self._resolve_collisions()
         changes = {
             **{path: WholeEntry(None) for path in self._leaving},
             **self._changes,
-            **{path: change for path, (_, change) in self._coming.items()},
+            **{path: change for path, (_, change) in self._incoming.items()},
         }
-        moved = {old: path for path, (old, _) in self._coming.items() if old is not None}
+        moved = {old: path for path, (old, _) in self._incoming.items() if old is not None}
         return Merge(
             (self._base.commit,) if self._base.commit else (),
             self._ours.snapshot,
@@ -387,13 +386,17 @@ class _Merging:
             moved,
             self._decisions.resolved,
             {
-                **{path: found for path, found in self._left.items() if not self._has(path, changes)},
+                **{
+                    path: paths
+                    for path, paths in self._left_sources.items()
+                    if not self._exists_after(path, changes)
+                },
                 **self._sources,
-                **{path: found for path, found in self._coming_from.items() if path in self._coming},
+                **{path: paths for path, paths in self._incoming_sources.items() if path in self._incoming},
             },
         )
 
-    def _has(self, path: str, changes: Mapping[str, bytes | WholeEntry]) -> bool:
+    def _exists_after(self, path: str, changes: Mapping[str, bytes | WholeEntry]) -> bool:
         """Return True if a file is at a path after the merge."""
         change = changes.get(path)
         return (
@@ -406,33 +409,33 @@ class _Merging:
         ours, theirs = (side.locate(base.path, base.entry) for side in (self._ours, self._theirs))
         sources = FileSources(base.path, ours.path, theirs.path)
         for path in sources:
-            self._left.setdefault(path, sources)
+            self._left_sources.setdefault(path, sources)
         if theirs.entry is None:
             if ours == base:
                 self._leaving.add(base.path)
             elif ours.entry is not None:
-                self._take_whole(ours.path, base.entry, ours.entry, None)
+                self._take_file(ours.path, base.entry, ours.entry, None)
         elif ours.entry is None:
-            # What stands there by now is what ours has to lose.
-            here = find_file(self._ours.snapshot, theirs.path)
-            self._take_whole(theirs.path, base.entry, here, theirs.entry)
+            # Theirs would replace the file that is at this path in ours.
+            replaced = find_file(self._ours.snapshot, theirs.path)
+            self._take_file(theirs.path, base.entry, replaced, theirs.entry)
         else:
-            place = self._place(base, ours, theirs)
-            change = self._content(base, ours, theirs)
-            if place != ours.path:
-                self._coming_from[place] = sources
+            new_path = self._choose_path(base, ours, theirs)
+            change = self._merge_content(base, ours, theirs)
+            if new_path != ours.path:
+                self._incoming_sources[new_path] = sources
                 self._leaving.add(ours.path)
-                self._coming[place] = (ours.path, WholeEntry(ours.entry) if change is None else change)
+                self._incoming[new_path] = (ours.path, WholeEntry(ours.entry) if change is None else change)
                 return
-            self._sources[place] = sources
+            self._sources[new_path] = sources
             if change is not None:
-                self._changes[place] = change
+                self._changes[new_path] = change
 
-    def _place(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> str:
+    def _choose_path(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> str:
         """Return the path of a file that both sides have."""
         if theirs.path in (base.path, ours.path):
             return ours.path
-        if ours.path == base.path or self._decisions.takes_their_place(base, ours, theirs):
+        if ours.path == base.path or self._decisions.takes_their_path(base, ours, theirs):
             return theirs.path
         return ours.path
 
@@ -441,62 +444,62 @@ class _Merging:
         assert theirs.entry is not None
         here = find_file(self._ours.snapshot, theirs.path)
         if here is None or theirs.path in self._leaving:
-            self._coming[theirs.path] = (None, WholeEntry(theirs.entry))
+            self._incoming[theirs.path] = (None, WholeEntry(theirs.entry))
         elif not is_new_here:
-            # A document stands there that ours has renamed, and that is another one.
-            self._take_whole(theirs.path, None, here, theirs.entry)
+            # A different document of ours, which ours renamed, is at this path.
+            self._take_file(theirs.path, None, here, theirs.entry)
             if theirs.path in self._changes:
                 self._sources[theirs.path] = FileSources(theirs.path, theirs.path, theirs.path)
         else:
-            change = self._content(None, FileLocation(theirs.path, here), theirs)
+            change = self._merge_content(None, FileLocation(theirs.path, here), theirs)
             if change is not None:
                 self._changes[theirs.path] = change
 
-    def _take_whole(
+    def _take_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> None:
-        """Take a file that cannot be merged: as it is in ours, unless it was decided."""
+        """Take a file that cannot be merged: that of ours, unless a resolution decides."""
         change = self._decisions.resolve_file(path, base, ours, theirs)
         if change == WholeEntry(None):
             self._leaving.add(path)
         elif change is not None and ours is None:
-            self._coming[path] = (None, change)
+            self._incoming[path] = (None, change)
         elif change is not None:
             self._changes[path] = change
 
-    def _content(
+    def _merge_content(
         self, base: FileLocation | None, ours: FileLocation, theirs: FileLocation
     ) -> bytes | WholeEntry | None:
-        """Return the bytes of a file after the merge; None if they are those of ours."""
+        """Return the content of a file after the merge; None if it is that of ours."""
         here, there, old = ours.entry, theirs.entry, base.entry if base else None
         assert here is not None
         assert there is not None
-        if _same(here, there) or (old is not None and _same(there, old)):
+        if _is_same_file(here, there) or (old is not None and _is_same_file(there, old)):
             return None
-        if old is not None and _same(here, old):
+        if old is not None and _is_same_file(here, old):
             return WholeEntry(there)
         if old is not None and old.is_blob and here.is_blob and there.is_blob:
-            # Text and mode are decided each by itself where one side changed it alone.
+            # Content and mode are decided separately, if only one side changed them.
             mode = there.mode if here.mode == old.mode else here.mode
             if there.id in (old.id, here.id):
                 return None if mode == here.mode else WholeEntry(here._replace(mode=mode))
             if here.id == old.id:
                 return WholeEntry(there._replace(mode=mode))
-        merged = self._document(base, ours, theirs)
+        merged = self._merge_document(base, ours, theirs)
         if merged is None:
             return self._decisions.resolve_file(ours.path, old, here, there)
         self._decisions.add(ours.path, merged)
         return None if hash_blob(merged.data) == here.id else merged.data
 
-    def _document(
+    def _merge_document(
         self, base: FileLocation | None, ours: FileLocation, theirs: FileLocation
     ) -> MergedDocument | None:
-        """Return the merged document of both sides; None if the files are taken whole."""
+        """Return the merged document of both sides; None if the files cannot be merged."""
         entries = [located.entry for located in (base, ours, theirs) if located is not None]
-        # New bytes carry no mode of their own.
+        # New bytes have no mode.
         if any(entry is None or entry.mode != FILE_MODE for entry in entries):
             return None
-        # Imported here because a server answers its first questions without reading a document.
+        # Imported here because a server answers its first requests without parsing a document.
         from workspace.merge.documents import merge_documents
 
         snapshot, (one, other) = self._ours.snapshot, (ours.path, theirs.path)
@@ -509,39 +512,39 @@ class _Merging:
         is_decided = merged.conflicts and self._decisions.is_decided(one)
         return None if is_decided or len(merged.data) > snapshot.config.limits.document_bytes else merged
 
-    def _send_back(self) -> None:
-        """Move files with a blocked path back to their path in ours, or out; each is a conflict."""
-        room = PathCollisions(self._ours.snapshot, self._theirs.snapshot, self._leaving)
+    def _resolve_collisions(self) -> None:
+        """Move files with a blocked path back to their path in ours, or leave them out, as conflicts."""
+        collisions = PathCollisions(self._ours.snapshot, self._theirs.snapshot, self._leaving)
         is_settled = False
         while not is_settled:
             is_settled = True
-            for path, (old, change) in list(self._coming.items()):
-                taken = room.find_blocking_path(path)
-                if taken is None or self._is_given(path, taken):
+            for path, (old, change) in list(self._incoming.items()):
+                blocking_path = collisions.find_blocking_path(path)
+                if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
                     continue
-                del self._coming[path]
-                self._left[path] = FileSources(path, taken, path)
+                del self._incoming[path]
+                self._left_sources[path] = FileSources(path, blocking_path, path)
                 is_settled = False
-                if old is not None:  # which takes the room of others again
+                if old is not None:  # its old path may block other files again
                     self._leaving.discard(old)
-                    self._sources[old] = self._coming_from[path]
+                    self._sources[old] = self._incoming_sources[path]
                     if change != WholeEntry(self._ours.snapshot.entry(old)):
                         self._changes[old] = change
 
-    def _is_given(self, path: str, taken: str) -> bool:
-        """Return True if a resolution lets an added file replace another."""
+    def _replaces_blocking_file(self, path: str, blocking_path: str) -> bool:
+        """Return True if a resolution lets an added file replace the blocking file."""
         here = find_file(self._ours.snapshot, path)
-        if taken != path or here is None:
-            self._decisions.leave(path, taken)
+        if blocking_path != path or here is None:
+            self._decisions.leave_out(path, blocking_path)
             return False
         if path in self._changes:
-            self._decisions.leave(path, taken)
+            self._decisions.leave_out(path, blocking_path)
             return False
         there = find_file(self._theirs.snapshot, path)
         change = self._decisions.resolve_file(path, None, here, there)
         if isinstance(change, bytes):
-            self._coming[path] = (self._coming[path][0], change)
-        # What theirs has renamed comes with what ours has changed in it.
+            self._incoming[path] = (self._incoming[path][0], change)
+        # A file that theirs renamed includes the changes of ours.
         return change is not None
 
 
@@ -551,5 +554,5 @@ def find_file(snapshot: Snapshot, path: str) -> TreeEntry | None:
     return None if entry is None or entry.is_tree else entry
 
 
-def _same(one: TreeEntry, other: TreeEntry) -> bool:
+def _is_same_file(one: TreeEntry, other: TreeEntry) -> bool:
     return (one.id, one.mode) == (other.id, other.mode)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.git.ancestry import list_commits_between
 from workspace.git.messages import DECIDED_BY_TRAILER, PERSON_TRAILER, read_trailers
 from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed, Submitted
-from workspace.proposals.proposal import Bond
+from workspace.proposals.proposal import CommitRelation
 
 if TYPE_CHECKING:
     from workspace.git.ancestry import Graph
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.policy.tokens import Keyring, KnownPerson, Person
     from workspace.proposals.events import Event
-    from workspace.proposals.proposal import BoundReview, Proposal
+    from workspace.proposals.proposal import Proposal, ReviewStatus
 
 _NONCE = 32
 _VERSION = "docyard verdict 1"
 
 
-def make_seal(
+def create_seal(
     key: bytes, *, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
     """Return a new seal on a decision: on a proposal to the branch `target`, at a commit, by a token."""
@@ -35,7 +35,7 @@ def make_seal(
     return nonce + _compute_mac(key, nonce, proposal, target, verdict, commit, token)
 
 
-def is_sealed(
+def is_valid_seal(
     found: str | None,
     key: bytes,
     *,
@@ -64,7 +64,7 @@ _Key = tuple[KnownBy, str, bool]
 """One who speaks: how they are known, their address or label, and whether that is proven."""
 
 
-class Void(StrEnum):
+class VoidReason(StrEnum):
     """The reason why a review does not count."""
 
     NO_TOKEN = "no_token"  # it was given without a token
@@ -80,7 +80,11 @@ class Void(StrEnum):
     ANSWERED = "answered"  # changes were asked for, and made, or no longer asked for
 
 
-_BONDS = {Bond.EDITED: Void.OUTDATED, Bond.REWRITTEN: Void.REWRITTEN, Bond.GONE: Void.GONE}
+_BONDS = {
+    CommitRelation.EDITED: VoidReason.OUTDATED,
+    CommitRelation.REWRITTEN: VoidReason.REWRITTEN,
+    CommitRelation.GONE: VoidReason.GONE,
+}
 
 
 class EffectiveReviews(NamedTuple):
@@ -89,9 +93,9 @@ class EffectiveReviews(NamedTuple):
     `void` says of every other approval why it does not count, by the id of its event.
     """
 
-    approving: tuple[Person, ...]
-    asking: tuple[Author, ...]
-    void: Mapping[str, Void]
+    approvers: tuple[Person, ...]
+    change_requesters: tuple[Author, ...]
+    void_reasons: Mapping[str, VoidReason]
 
 
 class _Approval(NamedTuple):
@@ -121,18 +125,18 @@ def evaluate_reviews(
     approving = []
     for approval in (one for by_token in reading.approvals.values() for one in by_token.values()):
         if approval.commit != proposal.tip:
-            reading.void[approval.event] = Void.OUTDATED
+            reading.void[approval.event] = VoidReason.OUTDATED
         elif not is_all_seen:
-            reading.void[approval.event] = Void.UNSEEN
-        elif _is_own(proposal.words.author, approval.person) or approval.person.email.casefold() in owners:
-            reading.void[approval.event] = Void.OWN
+            reading.void[approval.event] = VoidReason.UNSEEN
+        elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in owners:
+            reading.void[approval.event] = VoidReason.OWN
         else:
             approving.append(approval.person)
     asking = tuple(author for some in reading.asking.values() for author in some.values())
     return EffectiveReviews(tuple(sorted(approving)), asking, reading.void)
 
 
-def find_void_reason(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | None:
+def find_void_reason(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
     """Return the reason why a review does not count for the current proposal; None if it does.
 
     `void_by` says it of approvals by the id of their event, as far as tokens tell.
@@ -143,10 +147,10 @@ def find_void_reason(bound: BoundReview, void_by: Mapping[str, Void]) -> Void | 
             if (reason := void_by.get(review.id)) is not None:
                 return reason
             if not review.is_last:
-                return Void.REPLACED
-            return Void.OWN if bound.is_own else _BONDS.get(bound.bond)
+                return VoidReason.REPLACED
+            return VoidReason.OWN if bound.is_own else _BONDS.get(bound.relation)
         case ReviewDecision.REQUEST_CHANGES:
-            return None if review.is_last else Void.ANSWERED
+            return None if review.is_last else VoidReason.ANSWERED
         case ReviewDecision.COMMENT:
             return None
 
@@ -170,7 +174,7 @@ class _ReviewReplay:
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
         self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
         self.asking: dict[str, dict[_Key, Author]] = {}  # by commit: what a submission answers
-        self.void: dict[str, Void] = {}
+        self.void: dict[str, VoidReason] = {}
         self._place: dict[_Key, str] = {}  # the commit at which each one asks
         self._seals: set[str] = set()
         self._known: dict[str, KnownPerson | None] = {}
@@ -178,13 +182,13 @@ class _ReviewReplay:
         self._tokens = tokens
 
     def hear(self, event: Event) -> None:
-        match event.words:
+        match event.body:
             case Submitted() as words:
                 # Other content answers; the same content again does not.
                 self.asking = {at: self.asking[at] for at in words.unanswered if at in self.asking}
             case Reviewed() as words if words.verdict is not ReviewDecision.COMMENT:
                 proven = self._proven(event.author, words)
-                if isinstance(proven, Void):
+                if isinstance(proven, VoidReason):
                     self._claimed(event, words, proven)
                 else:
                     self._said(event, words, proven)
@@ -205,7 +209,7 @@ class _ReviewReplay:
         approvals.clear()
         self._ask(mine, event.author, words.commit)
 
-    def _claimed(self, event: Event, words: Reviewed, reason: Void) -> None:
+    def _claimed(self, event: Event, words: Reviewed, reason: VoidReason) -> None:
         """Apply a review in somebody's name: a request counts, an approval does not."""
         known_by, name = event.author.key
         key: _Key = (known_by, name, False)
@@ -215,17 +219,17 @@ class _ReviewReplay:
         else:
             self._ask(key, event.author, words.commit)
 
-    def _proven(self, author: Author, words: Reviewed) -> Person | Void:
+    def _proven(self, author: Author, words: Reviewed) -> Person | VoidReason:
         if author.known_by is not KnownBy.TOKEN:
-            return Void.NO_TOKEN
+            return VoidReason.NO_TOKEN
         token = author.label
         if token not in self._known:
             self._known[token] = self._tokens.find_known(token)
         known = self._known[token]
         if known is None:
-            return Void.UNKNOWN_TOKEN
-        about = self._proposal.words
-        if words.seal is None or not is_sealed(
+            return VoidReason.UNKNOWN_TOKEN
+        about = self._proposal.content
+        if words.seal is None or not is_valid_seal(
             words.seal,
             known.key,
             proposal=about.id,
@@ -234,11 +238,11 @@ class _ReviewReplay:
             commit=words.commit,
             token=token,
         ):
-            return Void.UNSEALED
+            return VoidReason.UNSEALED
         # A copied request is heard in full: set before the person's approval, it would else hide the one that
         # took that back.
         if words.seal in self._seals and words.verdict is ReviewDecision.APPROVE:
-            return Void.COPIED
+            return VoidReason.COPIED
         self._seals.add(words.seal)
         return known.person
 
@@ -253,7 +257,7 @@ class _ReviewReplay:
 
     def _replace(self, approval: _Approval | None) -> None:
         if approval is not None:
-            self.void[approval.event] = Void.REPLACED
+            self.void[approval.event] = VoidReason.REPLACED
 
 
 _CLIENT = "Docyard-Client"

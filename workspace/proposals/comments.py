@@ -43,7 +43,7 @@ class TextStatus(StrEnum):
 class CommentAnchor(NamedTuple):
     """The status of a text, and its current address; for a removed text, its last address."""
 
-    now: TextStatus
+    status: TextStatus
     path: str
     slug: str | None
 
@@ -68,7 +68,7 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
 
 def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None:
     """Return the anchor of a comment at a commit; None for a comment on no text."""
-    place = comment.place
+    place = comment.target
     if place is None:
         return None
     found = None
@@ -177,19 +177,19 @@ At = tuple[str | None, str | None]
 """A path and a section's key: the whole document without a key, every place without a path."""
 
 
-class PlacedThread(NamedTuple):
+class AnchoredThread(NamedTuple):
     """A thread, and the anchor of its text; None if it has no text, or the position is unknown.
 
     An answer has no place of its own. `number` is where it stands among all threads.
     """
 
     thread: Thread
-    standing: CommentAnchor | None
-    number: int
+    anchor: CommentAnchor | None
+    position: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
         """Return True if it was made on or below a place, or its text is there now; True without a place."""
-        places = [(at.path, at.slug) for at in (self.thread.comment.place, self.standing) if at]
+        places = [(at.path, at.slug) for at in (self.thread.comment.target, self.anchor) if at]
         return path is None or any(_is_at(place, (path, slug)) for place in places)
 
 
@@ -199,7 +199,7 @@ class CommentPage(NamedTuple):
     `next` is what to give as `after` for the page that follows; None at the end.
     """
 
-    threads: tuple[PlacedThread, ...]
+    threads: tuple[AnchoredThread, ...]
     total: int
     next: int | None
 
@@ -212,7 +212,7 @@ def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor
         return None
 
 
-class PlaceFilter:
+class TargetFilter:
     """A filter for comments that may be at a place of a commit, by the blobs of two paths."""
 
     def __init__(self, tip: Snapshot | None, at: At) -> None:
@@ -225,7 +225,7 @@ class PlaceFilter:
 
         A text stays where its document is as it was, and comes only to a document that is not.
         """
-        place, (path, slug) = comment.place, self._at
+        place, (path, slug) = comment.target, self._at
         if path is None:
             return True
         if place is None:

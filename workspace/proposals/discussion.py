@@ -89,7 +89,7 @@ def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
 
 
 def _before(event: Event) -> tuple[str, ...]:
-    words = event.words
+    words = event.body
     if isinstance(words, Commented) and words.reply_to is not None:
         return (*event.after, words.reply_to)
     return event.after
@@ -104,12 +104,12 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
 
     So it is where both hear it from a forge before they hear of each other. What was answered stays.
     """
-    answered = {event.words.reply_to for event in events if isinstance(event.words, Commented)}
+    answered = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
     seen: set[object] = set()
     found: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in answered:
-            said = event.request, event.author, strip_bindings(event.words)
+            said = event.request, event.author, strip_bindings(event.body)
             if said in seen:
                 continue
             seen.add(said)
@@ -144,18 +144,18 @@ Files = Mapping[str, str]
 _SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
 
-def find_first_name(name: str) -> str:
+def strip_blob_suffix(name: str) -> str:
     """Return the original name of a file."""
     found = _SECOND_NAME.search(name)
     return name[: found.start()] + name[found.end() :] if found else name
 
 
-def unite_files(versions: Iterable[Files]) -> dict[str, str]:
+def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
     """Return all files of some versions of a folder, in order of names."""
     blobs: dict[str, set[str]] = {}
     for files in versions:
         for name, blob in files.items():
-            blobs.setdefault(find_first_name(name), set()).add(blob)
+            blobs.setdefault(strip_blob_suffix(name), set()).add(blob)
     found: dict[str, str] = {}
     for name, ids in blobs.items():
         least, *others = sorted(ids)
@@ -169,7 +169,7 @@ def _second_name(name: str, blob: str) -> str:
     return f"{stem}~{blob}{extension}"
 
 
-MOST_EVENTS = 20_000
+MAX_EVENTS = 20_000
 """Of one proposal."""
 
 MOST_BYTES = 32_000_000
@@ -188,7 +188,7 @@ def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
     left = MOST_BYTES
     for file in sorted(sizes, key=sizes.__getitem__):
         left -= sizes[file]
-        if left < 0 or len(found) == MOST_EVENTS:
+        if left < 0 or len(found) == MAX_EVENTS:
             break
         found.append(file)
     return found
@@ -204,16 +204,16 @@ def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None
         files += 1
         size += more
         part = _classify_event(event, more)
-        if files > part * MOST_EVENTS or size > part * MOST_BYTES:
+        if files > part * MAX_EVENTS or size > part * MOST_BYTES:
             raise InvalidEventText(
                 "this cannot be kept: too much was said of the proposal already",
                 fix="Say it shorter, or go on in another proposal.",
-                field=event.words.kind,
+                field=event.body.kind,
             )
 
 
 def _classify_event(event: Event, size: int) -> float:
-    match event.words:
+    match event.body:
         case Commented() | Edited() | Reviewed(verdict=ReviewDecision.COMMENT):
             return _REMARKS
     if size > _LONG:
@@ -221,7 +221,7 @@ def _classify_event(event: Event, size: int) -> float:
     return _CLIENTS if event.author.known_by is KnownBy.CLIENT else _PEOPLE
 
 
-MOST_PROPOSALS = 20_000
+MAX_PROPOSALS = 20_000
 _MOST_FILES = 100_000  # of one proposal that are looked at, the first by time
 _REMEMBERED = 10_000
 _LISTED = 8
@@ -292,9 +292,9 @@ class Discussion:
     @cached_property
     def proposals(self) -> tuple[str, ...]:
         """Return the ids of the proposals with events, sorted."""
-        return tuple(sorted(self._folders)[:MOST_PROPOSALS])
+        return tuple(sorted(self._folders)[:MAX_PROPOSALS])
 
-    def of(self, proposal: str) -> ProposalEvents:
+    def events_of(self, proposal: str) -> ProposalEvents:
         """Return the events of a proposal; none for an unknown one."""
         trees = self._folders.get(proposal)
         if trees is None:
@@ -329,7 +329,7 @@ class Discussion:
             names, others = list_event_files(self._git, tree)
             versions.append(names)
             unreadable = max(unreadable, others)  # what all versions have in common counts once
-        every = list(unite_files(versions).items())
+        every = list(merge_file_sets(versions).items())
         sizes = self._sizes(every[:_MOST_FILES], before.sizes if before else {})
         small = {key: size for key, size in sizes.items() if size <= MAX_BYTES}
         known = before.events if before else {}
@@ -344,7 +344,7 @@ class Discussion:
             if data is None:
                 lost += 1
             else:
-                events[key] = _decode_event(proposal, find_first_name(key[0]), data)
+                events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
         readable = [event for event in events.values() if event is not None]
         unread = len(every) - len(sizes) + len(small) - len(chosen) + lost
         said = ProposalEvents(
@@ -396,7 +396,7 @@ def list_event_files(git: GitReader, tree: str | None) -> tuple[dict[str, str], 
 
 
 def _may_be_event(name: str) -> bool:
-    return _IS_NAME.fullmatch(name) is not None and len(find_first_name(name)) <= _LONGEST
+    return _IS_NAME.fullmatch(name) is not None and len(strip_blob_suffix(name)) <= _LONGEST
 
 
 def _decode_event(proposal: str, name: str, data: bytes) -> Event | None:

@@ -26,8 +26,8 @@ from workspace.proposals.discussion import (
     find_heads,
     list_event_files,
     list_folders,
+    merge_file_sets,
     strip_bindings,
-    unite_files,
 )
 from workspace.proposals.events import Event, InvalidEventText, Unreadable, decode_event, encode_event
 from workspace.publishing.batch import Batch
@@ -59,7 +59,7 @@ class AppendResult(NamedTuple):
 
     commit: str
     events: tuple[Event, ...]
-    repeated: bool = False
+    is_repeat: bool = False
 
 
 class EventLog:
@@ -78,7 +78,7 @@ class EventLog:
         """Return the current discussion."""
         return self._said_at(_list_commits(Tips(self._git)))
 
-    def read_steadily(self, look: Callable[[Discussion], T]) -> T:
+    def read_consistently(self, look: Callable[[Discussion], T]) -> T:
         """Return the result of `look`, which also reads other branches, on a discussion that did not change.
 
         It is taken again where something was said meanwhile: words that are older than the branches would
@@ -122,7 +122,7 @@ class EventLog:
         key = _hash_key(request)
         time = now().astimezone(UTC)
         time = time.replace(microsecond=time.microsecond // 1000 * 1000)
-        after = find_heads((seen or self.read()).of(proposal).events)
+        after = find_heads((seen or self.read()).events_of(proposal).events)
         events: list[Event] = []
         new: dict[str, bytes] = {}
         for words in said:
@@ -148,11 +148,11 @@ class EventLog:
         def batch(tip: str | None) -> Batch | AppendResult:
             earlier = self._repeated(proposal, key)
             if earlier is not None:
-                check_same_event(earlier, [event.words for event in events])
+                check_same_event(earlier, [event.body for event in events])
                 return earlier
             if confirm is not None:
                 confirm()
-            there = self.read().of(proposal)
+            there = self.read().events_of(proposal)
             check_quota(there.files, there.size, list(zip(events, map(len, new.values()), strict=True)))
             others = Tips(store).list_fetched(BRANCH) if tip is None else ()
             changes = self._united(None, others) | new
@@ -221,7 +221,9 @@ class EventLog:
             before, _ = list_event_files(self._git, here.get(id))
             if all(found.get(id) in (None, here.get(id)) for found in there):
                 continue
-            after = unite_files([before, *(list_event_files(self._git, found.get(id))[0] for found in there)])
+            after = merge_file_sets(
+                [before, *(list_event_files(self._git, found.get(id))[0] for found in there)]
+            )
             for name in sorted(before.keys() | after.keys()):
                 if before.get(name) != after.get(name):
                     blob = after.get(name)
@@ -239,8 +241,8 @@ class EventLog:
         if key is None:
             return None
         discussion = self.read()
-        found = tuple(event for event in discussion.of(proposal).events if event.request == key)
-        return AppendResult(discussion.tips[0], found, repeated=True) if found else None
+        found = tuple(event for event in discussion.events_of(proposal).events if event.request == key)
+        return AppendResult(discussion.tips[0], found, is_repeat=True) if found else None
 
 
 def _list_commits(tips: Tips) -> tuple[str, ...]:
@@ -254,7 +256,7 @@ def check_same_event(earlier: AppendResult, words: Sequence[EventBody]) -> None:
 
     What their writer does not choose may differ: by the time of a retry, the branches may have moved.
     """
-    if [strip_bindings(event.words) for event in earlier.events] != [strip_bindings(one) for one in words]:
+    if [strip_bindings(event.body) for event in earlier.events] != [strip_bindings(one) for one in words]:
         from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(

@@ -435,7 +435,7 @@ class Event(NamedTuple):
     proposal: str
     time: datetime
     author: Author
-    words: EventBody
+    body: EventBody
     after: tuple[str, ...] = ()
     request: str | None = None
 

@@ -34,7 +34,7 @@ from workspace.proposals.events import (
     Submitted,
     UnknownEvent,
 )
-from workspace.proposals.landing import MergeCandidate, MergeDetector, MergeRecord
+from workspace.proposals.merge_detection import MergeCandidate, MergeDetector, MergeRecord
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
@@ -48,7 +48,7 @@ class Comment(NamedTuple):
     author: Author
     time: datetime
     text: str
-    place: CommentTarget | None
+    target: CommentTarget | None
     commit: str | None
 
 
@@ -90,14 +90,14 @@ class ProposalContent(NamedTuple):
     target: str
     branch: str
     base: str | None
-    opened: datetime
-    updated: datetime
-    submitted: str | None
-    closed: Author | None
+    opened_at: datetime
+    updated_at: datetime
+    submitted_commit: str | None
+    closed_by: Author | None
     reviews: tuple[Review, ...]
     threads: tuple[Thread, ...]
-    commits: tuple[str, ...]
-    unknown: int
+    known_commits: tuple[str, ...]
+    unknown_events: int
     bases: frozenset[str] = frozenset()
 
     def base_of(self, tip: str | None) -> str | None:
@@ -110,17 +110,17 @@ class ProposalContent(NamedTuple):
 
 def replay_events(events: Sequence[Event]) -> ProposalContent | None:
     """Return the result of events in order; None without an opening, of which the first counts."""
-    opening = next((event for event in events if isinstance(event.words, Opened)), None)
-    if opening is None or not isinstance(opening.words, Opened):
+    opening = next((event for event in events if isinstance(event.body, Opened)), None)
+    if opening is None or not isinstance(opening.body, Opened):
         return None
-    begun = opening.words
+    begun = opening.body
     title, description, base = begun.title, begun.description, begun.base
     submitted: str | None = None
     closed: Author | None = None
     commits = [base] if base is not None else []
     bases = {*commits}
     for event in events:
-        match event.words:
+        match event.body:
             case Edited(new_title, new_description):
                 title = new_title if new_title is not None else title
                 description = new_description if new_description is not None else description
@@ -153,7 +153,7 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
         _collect_reviews(events),
         _collect_threads(events),
         tuple(commits),
-        sum(isinstance(event.words, UnknownEvent) for event in events),
+        sum(isinstance(event.body, UnknownEvent) for event in events),
         frozenset(bases),
     )
 
@@ -162,14 +162,14 @@ def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     found: list[Review] = []
     last: dict[tuple[KnownBy, str], int] = {}  # by person, the verdict that counts
     for event in events:
-        if isinstance(event.words, Submitted):
+        if isinstance(event.body, Submitted):
             for person, place in [*last.items()]:
                 review = found[place]
-                is_answered = review.commit not in event.words.unanswered
+                is_answered = review.commit not in event.body.unanswered
                 if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
                     found[last.pop(person)] = review._replace(is_last=False)
-        elif isinstance(event.words, Reviewed):
-            words, person = event.words, event.author.key
+        elif isinstance(event.body, Reviewed):
+            words, person = event.body, event.author.key
             counts = words.verdict is not ReviewDecision.COMMENT
             if counts:
                 if person in last:
@@ -185,9 +185,9 @@ def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
     threads: list[tuple[Comment, list[Comment]]] = []
     within: dict[str, int] = {}  # the thread of each remark
     for event in events:
-        if not isinstance(event.words, Commented):
+        if not isinstance(event.body, Commented):
             continue
-        words = event.words
+        words = event.body
         comment = Comment(event.id, event.author, event.time, words.text, words.place, words.commit)
         place = within.get(words.reply_to or "")
         if place is None:
@@ -225,7 +225,7 @@ class ProposalState(StrEnum):
 _ENDED = (ProposalState.MERGED, ProposalState.CLOSED, ProposalState.GONE)
 
 
-class Bond(StrEnum):
+class CommitRelation(StrEnum):
     """The relation of a review's commit to the proposal."""
 
     CURRENT = "current"  # the proposal is at that commit
@@ -234,20 +234,24 @@ class Bond(StrEnum):
     GONE = "gone"  # it has no branch any more
 
 
-class BoundReview(NamedTuple):
+class ReviewStatus(NamedTuple):
     """A review, whether it holds for the current proposal, and whether it is on one's own proposal."""
 
     review: Review
-    bond: Bond
+    relation: CommitRelation
     is_own: bool
 
     @property
     def approves(self) -> bool:
         """Return True if this is another person's approval of exactly the current proposal."""
-        return self._counts(ReviewDecision.APPROVE) and self.bond is Bond.CURRENT and not self.is_own
+        return (
+            self._counts(ReviewDecision.APPROVE)
+            and self.relation is CommitRelation.CURRENT
+            and not self.is_own
+        )
 
     @property
-    def asks_for_changes(self) -> bool:
+    def requests_changes(self) -> bool:
         """Return True for a change request that is not addressed; an edit alone does not address it."""
         return self._counts(ReviewDecision.REQUEST_CHANGES)
 
@@ -263,20 +267,20 @@ class Proposal(NamedTuple):
     and `unread` those of them that may be.
     """
 
-    words: ProposalContent
+    content: ProposalContent
     state: ProposalState
     tip: str | None
-    landing: MergeRecord | None
+    merge_record: MergeRecord | None
     is_ahead: bool
     is_rewritten: bool
-    reviews: tuple[BoundReview, ...]
+    reviews: tuple[ReviewStatus, ...]
     unreadable: int
     unread: int = 0
 
     @property
     def id(self) -> str:
         """The proposal's short id, which never changes."""
-        return self.words.id
+        return self.content.id
 
     @property
     def is_open(self) -> bool:
@@ -299,11 +303,11 @@ class Proposals:
         self._told: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(_REMEMBERED)
         self._had: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
 
-    def all(self, discussion: Discussion) -> tuple[Proposal, ...]:
+    def list_all(self, discussion: Discussion) -> tuple[Proposal, ...]:
         """Return every proposal with a readable opening, the last opened first."""
         return self._standing(discussion, discussion.proposals)
 
-    def one(self, discussion: Discussion, name: str) -> Proposal:
+    def find(self, discussion: Discussion, name: str) -> Proposal:
         """Return the proposal of an id, or of a branch that is named after it. Raises ProposalNotFound."""
         id = read_id(name)
         found = self._standing(discussion, (id,)) if id is not None else ()
@@ -314,7 +318,7 @@ class Proposals:
     def _standing(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
         self._graph.look()
         tips = Tips(self._git)
-        known = {id: words for id in ids if (words := self._words(id, discussion.of(id))) is not None}
+        known = {id: words for id in ids if (words := self._words(id, discussion.events_of(id))) is not None}
         at = {id: tips.find(words.branch) for id, words in known.items()}
         landed: dict[str, MergeRecord] = {}
         for target in sorted({words.target for words in known.values()}):
@@ -326,9 +330,11 @@ class Proposals:
             commit = tips.find(target)
             if commit is not None:
                 landed |= self._landings.find(commit, asked)
-        found = (self._one(words, at[id], landed.get(id), discussion.of(id)) for id, words in known.items())
+        found = (
+            self._one(words, at[id], landed.get(id), discussion.events_of(id)) for id, words in known.items()
+        )
         return tuple(
-            sorted(found, key=lambda one: (one.words.opened, one.id), reverse=True),
+            sorted(found, key=lambda one: (one.content.opened_at, one.id), reverse=True),
         )
 
     def _words(self, id: str, said: ProposalEvents) -> ProposalContent | None:
@@ -342,7 +348,7 @@ class Proposals:
         """Return the known commits of a proposal that its tip still contains."""
         if tip is None:
             return frozenset()
-        commits = frozenset([*words.commits, *(review.commit for review in words.reviews)])
+        commits = frozenset([*words.known_commits, *(review.commit for review in words.reviews)])
         if self._had.find(words.id) == (tip, commits):
             return commits
         had = select_reachable(self._graph, tip, commits)
@@ -355,10 +361,12 @@ class Proposals:
     ) -> Proposal:
         had = self._commits_of(words, tip)
         reviews = tuple(
-            BoundReview(review, _determine_bond(review.commit, tip, had), review.author.is_same(words.author))
+            ReviewStatus(
+                review, _determine_bond(review.commit, tip, had), review.author.is_same(words.author)
+            )
             for review in words.reviews
         )
-        is_rewritten = tip is not None and bool(words.commits) and words.commits[-1] not in had
+        is_rewritten = tip is not None and bool(words.known_commits) and words.known_commits[-1] not in had
         is_ahead = landing is not None and tip is not None and tip != landing.tip
         return Proposal(
             words,
@@ -374,27 +382,27 @@ class Proposals:
 
 
 def _determine_state(
-    words: ProposalContent, tip: str | None, landing: MergeRecord | None, reviews: Sequence[BoundReview]
+    words: ProposalContent, tip: str | None, landing: MergeRecord | None, reviews: Sequence[ReviewStatus]
 ) -> ProposalState:
     if landing is not None:
         return ProposalState.MERGED
-    if words.closed is not None:
+    if words.closed_by is not None:
         return ProposalState.CLOSED
     if tip is None:
         return ProposalState.GONE
-    if words.submitted is None:
+    if words.submitted_commit is None:
         return ProposalState.DRAFT
-    if any(bound.asks_for_changes for bound in reviews):
+    if any(bound.requests_changes for bound in reviews):
         return ProposalState.CHANGES_REQUESTED
     return ProposalState.APPROVED if any(bound.approves for bound in reviews) else ProposalState.OPEN
 
 
-def _determine_bond(commit: str, tip: str | None, had: frozenset[str]) -> Bond:
+def _determine_bond(commit: str, tip: str | None, had: frozenset[str]) -> CommitRelation:
     if tip is None:
-        return Bond.GONE
+        return CommitRelation.GONE
     if commit == tip:
-        return Bond.CURRENT
-    return Bond.EDITED if commit in had else Bond.REWRITTEN
+        return CommitRelation.CURRENT
+    return CommitRelation.EDITED if commit in had else CommitRelation.REWRITTEN
 
 
 def _not_found(name: str, ids: Sequence[str]) -> ProposalNotFound:

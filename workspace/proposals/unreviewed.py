@@ -105,7 +105,7 @@ class UnreviewedChange(NamedTuple):
     is_ours: bool
 
 
-def find_unreviewed(merge: Merge) -> tuple[UnreviewedChange, ...]:
+def find_unreviewed_changes(merge: Merge) -> tuple[UnreviewedChange, ...]:
     """Return unreviewed changes of ours to paths that theirs, which was reviewed, changes.
 
     Raises InvalidConfig, LimitExceeded.
@@ -113,7 +113,7 @@ def find_unreviewed(merge: Merge) -> tuple[UnreviewedChange, ...]:
     return _Search(merge).run(merge.changes, (merge.ours,))
 
 
-def find_unreviewed_of_both(merge: Merge) -> tuple[UnreviewedChange, ...]:
+def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
     """Return changes of either side under a rule that did not govern them there.
 
     Raises InvalidConfig, LimitExceeded.
@@ -145,7 +145,7 @@ class _Search:
                     if path not in governed or (path, is_ours) in found:
                         continue
                     if not self._is_reviewed(path, side, rule):
-                        source = self._merge.source(path, side)
+                        source = self._merge.find_source_path(path, side)
                         found[path, is_ours] = UnreviewedChange(path, source, number, is_ours)
         return tuple(found[key] for key in sorted(found))
 
@@ -161,7 +161,7 @@ class _Search:
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
         """Return True if every base has a side's file at the same path with the same content."""
         sources = self._merge.sources.get(path)
-        base, now = (sources.base, self._merge.source(path, side)) if sources else (path, path)
+        base, now = (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
         entry = find_file(side, now)
         return base == now and all(_is_same(find_file(commit, base), entry) for commit in self._bases)
 
@@ -190,7 +190,7 @@ class _Search:
             return any(_is_covered(one, rule) for commit in commits for one in _read_rules(commit))
         is_there = _find_change_path(self._merge, path) != WholeEntry(None)
         if is_there and (not rule.types or not self._files.types(path).isdisjoint(rule.types)):
-            return _is_governed_at(side, rule, self._merge.source(path, side))
+            return _is_governed_at(side, rule, self._merge.find_source_path(path, side))
         return self._is_removal_reviewed(path, side, rule)
 
     def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
@@ -204,7 +204,7 @@ class _Search:
         if not governed or find_file(other, path) is None or not _is_governed_at(other, rule, path):
             return True
         sources = self._merge.sources.get(path)
-        candidates = (path, self._merge.source(path, side), *([sources.base] if sources else []))
+        candidates = (path, self._merge.find_source_path(path, side), *([sources.base] if sources else []))
         return any(self._was_taken_away(candidate, side, rule) for candidate in dict.fromkeys(candidates))
 
     def _was_taken_away(self, path: str, side: Snapshot, rule: Protection) -> bool:

@@ -1,7 +1,7 @@
 """Rendering: untrusted Markdown as HTML that is safe to show.
 
-links.py      what a link or an image becomes on the page
-raw.py        A file as it is
-renderer.py   Markdown as HTML that is safe to show
-sanitizer.py  sanitize the HTML of a page by nh3, once and last, whoever wrote it
+links.py      links, images and headings of a page
+raw.py        files as a browser may display or save them
+renderer.py   documents, sections and short texts as safe HTML
+sanitizer.py  sanitization of HTML by nh3, and formulas as MathML
 """

@@ -1,10 +1,8 @@
-"""The links and images of a page: resolved by `workspace.links`, and limited to safe targets.
+"""Links, images, headings and formulas of a page.
 
-The files among which the links of a page are resolved: a commit's, of which only so much is read.
-
-Decide what links, images, headings and formulas of a text become on the page it stands on.
-
-What rendering is asked for, and what it gives.
+Links are resolved by `workspace.links` among the files of a commit, of which a limited number of bytes is
+read, and only safe targets are permitted. `RenderOptions` and `RenderedDocument` are the input and the result
+of rendering.
 """
 
 from __future__ import annotations
@@ -31,15 +29,16 @@ if TYPE_CHECKING:
     from workspace.links.resolver import ResolvedLink
     from workspace.snapshot.snapshot import Snapshot
 
-# Each is looked for in Git's trees.
+# Each link is looked up in Git's trees.
 MAX_RESOLVED = 3_000
 
-# The URL standard, "basic URL parser": what is taken off the ends of an address, and out of it.
-_AT_ENDS = "".join(map(chr, range(0x21)))
-_WITHIN = str.maketrans("", "", "\t\n\r")
+# The URL standard, "basic URL parser": the characters that are removed at the ends of an address, and inside
+# of it.
+_REMOVED_AT_ENDS = "".join(map(chr, range(0x21)))
+_REMOVED_INSIDE = str.maketrans("", "", "\t\n\r")
 _WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
 _MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
-NOT_CHECKED = "Not looked for: this page has too many links"
+NOT_CHECKED = "Not checked: this page has too many links"
 
 
 class RenderedLink(NamedTuple):
@@ -52,45 +51,45 @@ class RenderedLink(NamedTuple):
 
 
 class LinkRenderer:
-    """The destinations of one text. Each is resolved once."""
+    """The links and images of one text; each destination is resolved once."""
 
     def __init__(
         self,
-        world: PageFileTree | None,
+        tree: PageFileTree | None,
         path: str,
         urls: PageUrls,
         document: Document | None,
         *,
         is_page: bool,
     ) -> None:
-        """Relative links count from `path`; `is_page` tells that ids of `document` are on the page."""
-        self._world, self._path, self._urls = world, path, urls
+        """Relative links are relative to `path`; `is_page` is True if ids of `document` are on the page."""
+        self._tree, self._path, self._urls = tree, path, urls
         self._document, self._is_page = document, is_page
         self._links: dict[str, RenderedLink] = {}
         self.notes: set[str] = set()
 
     def link(self, written: str) -> RenderedLink:
-        """Return where a link leads; entities and escapes in it are resolved."""
-        found = self._links.get(written)
-        if found is None:
-            found = self._links[written] = self._external(written) or self._internal(written)
-        return found
+        """Return the link for a destination, in which entities and escapes are resolved."""
+        result = self._links.get(written)
+        if result is None:
+            result = self._links[written] = self._render_external(written) or self._render_internal(written)
+        return result
 
     def image(self, written: str) -> RenderedLink:
-        """Return where an image is.
+        """Return the link for the source of an image.
 
-        One of another host has its address as `href`, and is not to be loaded.
+        An image on another host has its address as `href`, and must not be loaded.
         """
-        external = self._external(written)
+        external = self._render_external(written)
         if external is not None:
             return external
-        found = self._resolved(written, is_image=True)
-        if found is None or found.path is None or found.status is not LinkStatus.OK:
-            return RenderedLink(None, "broken", _missing(found) if found else NOT_CHECKED)
-        return RenderedLink(self._urls.raw(found.path))
+        resolved = self._resolve(written, is_image=True)
+        if resolved is None or resolved.path is None or resolved.status is not LinkStatus.OK:
+            return RenderedLink(None, "broken", _describe_missing(resolved) if resolved else NOT_CHECKED)
+        return RenderedLink(self._urls.raw(resolved.path))
 
-    def _external(self, written: str) -> RenderedLink | None:
-        address = written.strip(_AT_ENDS).translate(_WITHIN)
+    def _render_external(self, written: str) -> RenderedLink | None:
+        address = written.strip(_REMOVED_AT_ENDS).translate(_REMOVED_INSIDE)
         if address.startswith(("//", "\\\\", "/\\", "\\/")):
             address = "https://" + address[2:]
         elif not is_external(address) or address.startswith(f"{WIKI_SCHEME}:"):
@@ -98,82 +97,82 @@ class LinkRenderer:
         address = address.replace(" ", "%20").replace("\\", "/")
         if _MAIL.match(address):
             return RenderedLink(address, "external")
-        host = _host(address) if _WEB.match(address) else ""
+        host = _read_host(address) if _WEB.match(address) else ""
         if not host:
             return RenderedLink(None)
         return RenderedLink(address, "external", host=host)
 
-    def _internal(self, written: str) -> RenderedLink:
-        found = self._resolved(written, is_image=False)
-        if found is None:
-            return RenderedLink(None, "", NOT_CHECKED if self._world else "")
-        if found.status is LinkStatus.EXTERNAL:
+    def _render_internal(self, written: str) -> RenderedLink:
+        resolved = self._resolve(written, is_image=False)
+        if resolved is None:
+            return RenderedLink(None, "", NOT_CHECKED if self._tree else "")
+        if resolved.status is LinkStatus.EXTERNAL:
             return RenderedLink(None, "", "Not part of this workspace")
-        path = found.path
-        if path is None or found.status not in (LinkStatus.OK, LinkStatus.MISSING_FRAGMENT):
-            return RenderedLink(None, "broken", _missing(found))
-        if self._world is not None and self._world.is_folder(path):
+        path = resolved.path
+        if path is None or resolved.status not in (LinkStatus.OK, LinkStatus.MISSING_FRAGMENT):
+            return RenderedLink(None, "broken", _describe_missing(resolved))
+        if self._tree is not None and self._tree.is_folder(path):
             return RenderedLink(self._urls.folder(path))
-        fragment = found.target.fragment if found.target else None
+        fragment = resolved.target.fragment if resolved.target else None
         if not self._is_document(path):
             return RenderedLink(self._urls.raw(path))
         is_here = path == self._path and self._is_page
-        if found.status is LinkStatus.MISSING_FRAGMENT:
+        if resolved.status is LinkStatus.MISSING_FRAGMENT:
             href = None if is_here else self._urls.document(path)
             return RenderedLink(href, "broken", "The document has no such section")
-        name = self._name(path, found.place, fragment)
+        name = self._choose_name(path, resolved.place, fragment)
         if is_here and name:
             return RenderedLink(f"#{encode_fragment(name)}")
         return RenderedLink(self._urls.document(path, name))
 
-    def _name(self, path: str, place: FragmentTarget | None, fragment: str | None) -> str:
-        """Return the id of a place on its page: a section's key, else the name that a link gives it."""
-        if place is None or self._world is None:
+    def _choose_name(self, path: str, target: FragmentTarget | None, fragment: str | None) -> str:
+        """Return the id of a link's target on its page: the section's key, else the fragment of the link."""
+        if target is None or self._tree is None:
             return fragment or ""
-        if place.section is None:
+        if target.section is None:
             return ""
-        document = self._document if path == self._path and self._document else self._world.document(path)
+        document = self._document if path == self._path and self._document else self._tree.document(path)
         if document is None:
             return fragment or ""
-        section = document.sections[place.section]
-        return section.key if section.heading_start == place.offset else fragment or ""
+        section = document.sections[target.section]
+        return section.key if section.heading_start == target.offset else fragment or ""
 
     def _is_document(self, path: str) -> bool:
-        return self._world is not None and self._world.is_document(path)
+        return self._tree is not None and self._tree.is_document(path)
 
-    def _resolved(self, written: str, *, is_image: bool) -> ResolvedLink | None:
-        """Return what `workspace.links` says; None if it is not asked any more."""
-        if self._world is None:
+    def _resolve(self, written: str, *, is_image: bool) -> ResolvedLink | None:
+        """Return the resolved link; None without a tree of files, or above the limit of links."""
+        if self._tree is None:
             return None
         if len(self._links) >= MAX_RESOLVED:
-            self.notes.add("Some links are not looked for, because the page has too many.")
+            self.notes.add("Some links are not checked, because the page has too many.")
             return None
         kind, destination = LinkKind.INLINE, written
         if written.startswith(f"{WIKI_SCHEME}:"):
             kind, destination = LinkKind.WIKI, written.removeprefix(f"{WIKI_SCHEME}:")
         link = Link(kind, is_image, 0, 0, 0, 0, Enclosure.BARE, destination, None, 1)
-        return resolve(self._world, self._path, link)
+        return resolve(self._tree, self._path, link)
 
 
-def _missing(found: ResolvedLink) -> str:
-    if found.status is LinkStatus.OUTSIDE:
+def _describe_missing(resolved: ResolvedLink) -> str:
+    if resolved.status is LinkStatus.OUTSIDE:
         return "Leads out of the repository"
-    return "There is no such file" if found.status is LinkStatus.MISSING_FILE else "Cannot be shown here"
+    return "There is no such file" if resolved.status is LinkStatus.MISSING_FILE else "Cannot be shown here"
 
 
-def _host(address: str) -> str:
+def _read_host(address: str) -> str:
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
         return ""
 
 
-# A document that a fragment leads to is read to see whether it has the place.
+# A document that is the target of a fragment is read to check the fragment.
 MAX_READ_BYTES = 500_000
 
 
 class PageFileTree(OverlayFileTree):
-    """The files of a snapshot. Past the limit documents are not opened, and no fragment is looked for."""
+    """The files of a snapshot; above a limit of bytes documents are not read, and fragments not checked."""
 
     def __init__(self, snapshot: Snapshot, own: Document | None = None) -> None:
         super().__init__(snapshot)
@@ -182,14 +181,14 @@ class PageFileTree(OverlayFileTree):
         self._bytes_left = MAX_READ_BYTES
 
     def is_document(self, path: str) -> bool:
-        """Return True if a path is that of a document, which the page shows rendered."""
+        """Return True if a path is that of a document, which the page shows as HTML."""
         if self._own is not None and path == self._own.path:
             return True
         entry = self._commit.entry(path)
         return entry is not None and entry.is_blob and self._commit.config.is_document(path)
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None for what is none, cannot be read, or is past the limit."""
+        """Return the document at a path; None if it is not one, cannot be read, or is above the limit."""
         if self._own is not None and path == self._own.path:
             return self._own
         if path not in self._opened:
@@ -208,7 +207,7 @@ class PageFileTree(OverlayFileTree):
 
 
 class HeadingMarks:
-    """The headings of a document by their lines, which count from 0 behind its front matter."""
+    """The headings of a document by their lines, counted from 0 after its front matter."""
 
     def __init__(self, document: Document, dialect: Dialect) -> None:
         self._first = document.front_matter_lines
@@ -221,20 +220,20 @@ class HeadingMarks:
             for line in range(section.heading.first_line, section.line - 1)
         }
         self._names: dict[int, list[str]] = {}
-        for name, place in find_names(document, dialect).items():
-            # These name the whole document, or the heading of the title, which has the name for its id.
+        for name, target in find_names(document, dialect).items():
+            # These names refer to the document, or to the heading of the title, whose id is this name.
             if name not in ("", PREAMBLE):
-                self._names.setdefault(place.offset, []).append(name)
+                self._names.setdefault(target.offset, []).append(name)
         self.outline: list[RenderedHeading] = []
 
     def mark(self, line: int) -> Mark | None:
-        """How the heading on a line is found; one in a list or quotation has GitHub's name for it, if any."""
-        at = self._first + line
-        names = self._names.get(self._lines.offset(at), [])
-        section = self._sections.get(at)
+        """Return the mark of the heading on a line; one in a list or quotation has its first name as id."""
+        document_line = self._first + line
+        names = self._names.get(self._lines.offset(document_line), [])
+        section = self._sections.get(document_line)
         if section is None:
             return Mark(names[0], tuple(names[1:]), names[0]) if names else None
-        self.outline.append(_entry(section))
+        self.outline.append(_make_outline_entry(section))
         aliases = tuple(name for name in names if name != section.key)
         return Mark(section.key, aliases, section.title)
 
@@ -243,15 +242,15 @@ class HeadingMarks:
         return self._first + line in self._anchored
 
 
-def _entry(section: Section) -> RenderedHeading:
+def _make_outline_entry(section: Section) -> RenderedHeading:
     level = section.heading.block.level if section.heading else 1
     return RenderedHeading(level, section.title, section.key, section.address)
 
 
 class PageContext:
-    """Resolve what a page's text leads to; without `marks` it can stand on a page several times.
+    """The context of a page's text; without `marks` the text may occur on a page several times.
 
-    `addresses` are the links and images that were made of what the text says.
+    `addresses` are the links and images that were made from the text.
     """
 
     def __init__(
@@ -264,7 +263,7 @@ class PageContext:
         self.addresses: set[str] = set()
 
     def mark(self, line: int) -> Mark | None:
-        """Return the names of the heading on a line, None if it has none."""
+        """Return the mark of the heading on a line; None if it has none."""
         return self._marks.mark(line) if self._marks else None
 
     def is_dropped(self, line: int) -> bool:
@@ -272,15 +271,15 @@ class PageContext:
         return self._marks is not None and self._marks.is_dropped(line)
 
     def open_link(self, attributes: dict[str, str]) -> str:
-        """Return the tag that begins a link, leading where its address does."""
+        """Return the tag that begins a link, with its resolved address."""
         name, href = attributes.pop("name", ""), attributes.pop("href", None)
         attributes.pop("class", None)
         if name:
             attributes.setdefault("id", name)
         self._is_in_link = href is not None
         if href is not None:
-            attributes |= self._leading(self._destinations.link(href))
-        return _tag("a", attributes)
+            attributes |= self._make_attributes(self._destinations.link(href))
+        return _format_tag("a", attributes)
 
     def close_link(self) -> str:
         """Return the tag that ends a link."""
@@ -288,70 +287,72 @@ class PageContext:
         return "</a>"
 
     def image(self, attributes: dict[str, str]) -> str:
-        """Return an image of the workspace; a link to one of another host, which is not loaded."""
-        source, words = attributes.pop("src", None), attributes.get("alt", "")
+        """Return an image of the workspace, or a link to an image on another host, which is not loaded."""
+        source, alt_text = attributes.pop("src", None), attributes.get("alt", "")
         if source is None:
-            return _instead(words or "image", "", "An image of this kind is not shown")
-        found = self._destinations.image(source)
-        if found.href is None:
-            return _instead(words or "image", found.kind, found.title or "An image of this kind is not shown")
-        if not found.kind:
-            self.addresses.add(found.href)
-            return _tag("img", {"src": found.href, "alt": words, **attributes, "loading": "lazy"})
+            return _format_placeholder(alt_text or "image", "", "An image of this kind is not shown")
+        link = self._destinations.image(source)
+        if link.href is None:
+            return _format_placeholder(
+                alt_text or "image", link.kind, link.title or "An image of this kind is not shown"
+            )
+        if not link.kind:
+            self.addresses.add(link.href)
+            return _format_tag("img", {"src": link.href, "alt": alt_text, **attributes, "loading": "lazy"})
         self._destinations.notes.add("Images of other hosts are not loaded; they are shown as links.")
-        title = f"An image of {found.host}, which is not loaded"
+        title = f"An image of {link.host}, which is not loaded"
         if self._is_in_link:
-            return _instead(words or found.host, "image-link", title)
-        link = self._leading(found._replace(kind="image-link", title=title))
-        shown = f"{words} ({found.host})" if words else f"image of {found.host}"
-        return f"{_tag('a', link)}{escape(shown)}</a>"
+            return _format_placeholder(alt_text or link.host, "image-link", title)
+        attributes_of_link = self._make_attributes(link._replace(kind="image-link", title=title))
+        link_text = f"{alt_text} ({link.host})" if alt_text else f"image of {link.host}"
+        return f"{_format_tag('a', attributes_of_link)}{escape(link_text)}</a>"
 
     def formula(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as MathML, or as it was written."""
+        """Return a formula as MathML, or as its source."""
         return self._formulas.write(source, is_block=is_block)
 
-    def _leading(self, found: RenderedLink) -> dict[str, str]:
-        if found.href is not None:
-            self.addresses.add(found.href)
-        given = {"class": found.kind, "href": found.href, "title": found.title}
-        return {name: value for name, value in given.items() if value}
+    def _make_attributes(self, link: RenderedLink) -> dict[str, str]:
+        if link.href is not None:
+            self.addresses.add(link.href)
+        attributes = {"class": link.kind, "href": link.href, "title": link.title}
+        return {name: value for name, value in attributes.items() if value}
 
 
-def _tag(name: str, attributes: dict[str, str]) -> str:
-    written = (f' {key}="{escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{''.join(written)}>"
+def _format_tag(name: str, attributes: dict[str, str]) -> str:
+    formatted = (f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{''.join(formatted)}>"
 
 
-def _instead(words: str, kind: str, title: str) -> str:
-    """Return words that stand for an image."""
-    return f"{_tag('span', {'class': kind, 'title': title})}{escape(words)}</span>"
+def _format_placeholder(text: str, kind: str, title: str) -> str:
+    """Return the text that is shown in place of an image."""
+    return f"{_format_tag('span', {'class': kind, 'title': title})}{escape(text)}</span>"
 
 
 class PageUrls(Protocol):
-    """The addresses of the page: each begins with one slash. Equal ones must be equal and have one hash."""
+    """The addresses of pages; each begins with one slash. Equal instances must have equal hashes."""
 
     def document(self, path: str, section: str = "", /) -> str:
-        """Return a document, at one of its sections; "" is the whole of it. Neither is encoded."""
+        """Return the address of a document, at one of its sections if given; both are not encoded."""
         ...
 
     def folder(self, path: str, /) -> str:
-        """Return a folder; "" is the top."""
+        """Return the address of a folder; "" is the root."""
         ...
 
     def raw(self, path: str, /) -> str:
-        """Return a file as it is."""
+        """Return the address of a raw file."""
         ...
 
 
 class RenderOptions(NamedTuple):
-    """Optional features: formulas as MathML; diagrams as `<pre class="mermaid">`, for the page."""
+    """Optional features: formulas as MathML, and diagrams as `<pre class="mermaid">`."""
 
     math: bool = False
     mermaid: bool = False
 
 
 class RenderedHeading(NamedTuple):
-    """A heading in the outline: its level (1 to 6), words, id in the HTML, and address."""
+    """A heading in the outline: its level (1 to 6), title, id in the HTML, and address."""
 
     level: int
     title: str
@@ -360,10 +361,10 @@ class RenderedHeading(NamedTuple):
 
 
 class RenderedDocument(NamedTuple):
-    """A document as HTML, safe to show as it is.
+    """A document as safe HTML.
 
-    `html` is its body without front matter; `shows_title` tells whether the title is its first heading.
-    `is_cut` tells that its end is missing, and `notes` what was left out, as sentences for a reader.
+    `html` is its body without front matter. `shows_title` is True if the title is its first heading. `is_cut`
+    is True if its end is missing. `notes` are sentences on the omitted parts.
     """
 
     html: str

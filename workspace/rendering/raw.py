@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 50_000_000
 
-# What a file says it is, whatever its name: a browser is told not to guess.
+# The formats by their first bytes, whatever the file name; browsers are told not to detect the type.
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -25,14 +25,14 @@ _IMAGES = (
 )
 _AVIF = (b"avif", b"avis")
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
-# A picture may have a style, and nothing else: no script runs, nothing is loaded, and it is of no origin.
-_OF_PICTURES = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-_OF_FILES = "sandbox; default-src 'none'"
-_SVG_LOOKED_AT = 4_096
+# An SVG may have styles only: no script runs, nothing is loaded, and it has no origin.
+_SVG_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+_FILE_POLICY = "sandbox; default-src 'none'"
+_SVG_SAMPLE_BYTES = 4_096
 
 
 class RawFile(NamedTuple):
-    """A file's blob and bytes, and how they are served; `headers` are those beside type and disposition."""
+    """A file's blob and bytes, and how it is served; `headers` excludes type and disposition."""
 
     blob: str
     data: bytes
@@ -42,10 +42,10 @@ class RawFile(NamedTuple):
 
 
 def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
-    """Return the file at a path of the commit: an image, a picture or text as such, all else to be saved.
+    """Return the file at a path of the commit: images and text to display, other files to save.
 
-    Any regular file under `root`, less `exclude`, less folders that begin with a dot. Raises
-    DocumentNotFound, LimitExceeded.
+    A path may be any regular file under `root`, except for `exclude` and folders that begin with a dot.
+    Raises DocumentNotFound, LimitExceeded.
     """
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
@@ -59,24 +59,24 @@ def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
             actual=size,
         )
     data = snapshot.git.blob(entry.id)
-    return RawFile(entry.id, data, *_serve(path, data))
+    return RawFile(entry.id, data, *_choose_headers(path, data))
 
 
-def _serve(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
-    image = _image(data)
+def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
+    image = _detect_image_type(data)
     if image:
-        return image, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _OF_FILES}
-    if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_LOOKED_AT].lower():
-        return "image/svg+xml", "inline", {**_NO_SNIFFING, "Content-Security-Policy": _OF_PICTURES}
-    headers = {**_NO_SNIFFING, "Content-Security-Policy": _OF_FILES}
+        return image, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
+    if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_SAMPLE_BYTES].lower():
+        return "image/svg+xml", "inline", {**_NO_SNIFFING, "Content-Security-Policy": _SVG_POLICY}
+    headers = {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
     if not is_binary(data):
         return "text/plain; charset=utf-8", "inline", headers
     name = PurePosixPath(path).name.encode("utf-8", "replace").decode()
-    # RFC 6266 §4.3: the name's characters that ASCII has not are percent-encoded.
+    # RFC 6266 §4.3: characters of the name that are not ASCII are percent-encoded.
     return "application/octet-stream", f"attachment; filename*=UTF-8''{quote(name, safe='')}", headers
 
 
-def _image(data: bytes) -> str | None:
+def _detect_image_type(data: bytes) -> str | None:
     for mark, kind in _IMAGES:
         if data.startswith(mark):
             return kind

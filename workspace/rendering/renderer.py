@@ -1,9 +1,7 @@
-"""Markdown as HTML that is safe to show: a document, one of its sections, or a few words.
+"""Markdown as safe HTML: a document, one of its sections, or a short text.
 
-Reading depends on the text alone, writing on the commit, among whose files links are resolved. Both are
-cached: to read half a megabyte takes a second, to write it a tenth of one.
-
-How headings are found on a page: their ids, the other names of their places, and the outline they make.
+Reading depends on the text only; writing depends on the commit, in whose files links are resolved. Both
+results are cached: reading half a megabyte takes a second, writing it a tenth of one.
 """
 
 from __future__ import annotations
@@ -40,26 +38,28 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 500_000
-"""How much of a document is rendered. Making HTML of it takes a second or two."""
+"""The maximum number of rendered bytes of a document. They take one to two seconds."""
 
 MAX_LINES = 20_000
-"""How many lines of it: each may be a block, or several."""
+"""The maximum number of rendered lines of a document; each may contain several blocks."""
 
 MAX_WORDS = 100_000
-"""How many characters of a text that is no document are rendered."""
+"""The maximum number of rendered characters of a text that is not a document."""
 
-# Open tags may multiply in HTML; a page that did is shown as its source.
+# Unclosed tags may multiply in HTML; a page above this limit is shown as its source.
 _MAX_HTML = 20_000_000
-_KEPT = 32_000_000
-_SPARE = 1_000
+_CACHED_BYTES = 32_000_000
+_ENTRY_BYTES = 1_000
 _TOKEN_BYTES = 1_000
 
 _pages: LRUCache[Hashable, ParsedPage | None] = LRUCache(
-    _KEPT, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _SPARE
+    _CACHED_BYTES, lambda page: (len(page.tokens) * _TOKEN_BYTES if page else 0) + _ENTRY_BYTES
 )
 
-_rendered: LRUCache[Hashable, RenderedDocument] = LRUCache(_KEPT, lambda value: len(value.html) + _SPARE)
-_texts: LRUCache[Hashable, str] = LRUCache(_KEPT // 4, lambda value: len(value) + _SPARE)
+_rendered: LRUCache[Hashable, RenderedDocument] = LRUCache(
+    _CACHED_BYTES, lambda value: len(value.html) + _ENTRY_BYTES
+)
+_texts: LRUCache[Hashable, str] = LRUCache(_CACHED_BYTES // 4, lambda value: len(value) + _ENTRY_BYTES)
 
 
 def render(
@@ -82,17 +82,17 @@ def _render(
     document = snapshot.document(path)
     rules = snapshot.config.links
     features = Features(rules.wiki, options.math and sanitizer.is_installed())
-    end = _end(document)
+    end = _find_end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
-    page = _pages.get((blob, features), lambda: _read(text, features))
+    page = _pages.get((blob, features), lambda: _parse_page(text, features))
     marks = HeadingMarks(document, rules.dialect)
     destinations = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
     context = PageContext(destinations, marks, has_mermaid=options.mermaid)
-    html, is_plain = _write(page, text, context)
+    html, is_plain = _write_page(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
     notes = []
     if is_cut:
-        notes.append("The end of this document is not shown, because it is too long for a page.")
+        notes.append("The end of this document is not shown, because the document is too long for a page.")
     if is_plain:
         notes.append("Part of this document is shown as it is written, because it has too many parts.")
     return RenderedDocument(
@@ -105,35 +105,37 @@ def _render(
     )
 
 
-def _read(text: str, features: Features, definitions: dict[str, str] | None = None) -> ParsedPage | None:
-    """Read a text; None stands for one of too many blocks."""
+def _parse_page(
+    text: str, features: Features, definitions: dict[str, str] | None = None
+) -> ParsedPage | None:
+    """Return the parsed page of a text; None if it has too many blocks."""
     try:
         return read_page(text, features, definitions)
     except LimitExceeded:
         return None
 
 
-def _write(page: ParsedPage | None, text: str, context: PageContext) -> tuple[str, bool]:
-    """Write a page as safe HTML. Return True with it if some of it is shown as its source."""
+def _write_page(page: ParsedPage | None, text: str, context: PageContext) -> tuple[str, bool]:
+    """Return a page as safe HTML, and True if part of it is shown as its source."""
     if page is not None:
-        found = write_html(page, context)
+        written = write_html(page, context)
         has_math = page.features.math
-        html = sanitize(found.html, context.addresses, has_ids=context.has_ids, math=has_math)
+        html = sanitize(written.html, context.addresses, has_ids=context.has_ids, math=has_math)
         if len(html) <= _MAX_HTML:
-            return html, found.is_plain
+            return html, written.is_plain
     return f"<pre>{escape(text, quote=False)}</pre>", True
 
 
-def _end(document: Document) -> int:
-    """Return the end of the rendered part: between sections, or after at least two lines, or of all."""
-    size, begin = len(document.data), document.front_matter_end
-    most = min(begin + MAX_BYTES, document.lines.offset(document.front_matter_lines + MAX_LINES))
-    if size <= most:
+def _find_end(document: Document) -> int:
+    """Return the end of the rendered part: between sections, or at a line end, or at the end of the text."""
+    size, start = len(document.data), document.front_matter_end
+    limit = min(start + MAX_BYTES, document.lines.offset(document.front_matter_lines + MAX_LINES))
+    if size <= limit:
         return size
-    end = max((section.start for section in document.sections if begin < section.start <= most), default=0)
-    if end > (begin + most) // 2:
+    end = max((section.start for section in document.sections if start < section.start <= limit), default=0)
+    if end > (start + limit) // 2:
         return end
-    return document.data.rfind(b"\n", begin, most) + 1 or most
+    return document.data.rfind(b"\n", start, limit) + 1 or limit
 
 
 def render_text(
@@ -144,10 +146,10 @@ def render_text(
     base_path: str = "",
     breaks: bool = True,
 ) -> str:
-    """Return a few words of Markdown as HTML without ids: a comment, a description, a text that is edited.
+    """Return a short Markdown text as HTML without ids, such as a comment or a description.
 
-    With `breaks` each line end is a line break, as in comments. Relative links count from the document
-    `base_path` of the snapshot; without one they lead nowhere.
+    With `breaks` each line end is a line break, as in comments. Relative links are relative to the document
+    `base_path` of the snapshot; without a snapshot they have no target.
     """
     key = (markdown, snapshot.tree if snapshot else None, urls, base_path, breaks)
     return _texts.get(key, lambda: _render_text(markdown, urls, snapshot, base_path, breaks))
@@ -157,21 +159,22 @@ def _render_text(
     markdown: str, urls: PageUrls, snapshot: Snapshot | None, base_path: str, breaks: bool
 ) -> str:
     features = Features(wiki=snapshot.config.links.wiki if snapshot else False, breaks=breaks)
-    html = _without_ids(markdown[:MAX_WORDS], features, urls, snapshot, base_path)
+    html = _render_without_ids(markdown[:MAX_WORDS], features, urls, snapshot, base_path)
     return html + "<p>…</p>\n" if len(markdown) > MAX_WORDS else html
 
 
 def render_section(snapshot: Snapshot, path: str, section: Section | str, *, urls: PageUrls) -> str:
-    """Return a section's own text as HTML without ids, its heading included; `section` may be an address.
+    """Return a section's own text as HTML without ids, including its heading.
 
-    "" for a section that the document does not have. Raises DocumentNotFound, NotADocument, LimitExceeded.
+    `section` may be an address. Return "" if the document has no such section. Raises DocumentNotFound,
+    NotADocument, LimitExceeded.
     """
     document = snapshot.document(path)
     if isinstance(section, str):
-        named = document.section_by_key(section) or next(iter(document.sections_by_address(section)), None)
-        if named is None:
+        match = document.section_by_key(section) or next(iter(document.sections_by_address(section)), None)
+        if match is None:
             return ""
-        section = named
+        section = match
     key = (snapshot.tree, path, section.key, urls, "section")
     return _texts.get(key, lambda: _render_section(snapshot, document, section, urls))
 
@@ -184,10 +187,10 @@ def _render_section(snapshot: Snapshot, document: Document, section: Section, ur
             if link.kind is LinkKind.DEFINITION and link.label:
                 definitions.setdefault(link.label, link.destination)
     features = Features(wiki=snapshot.config.links.wiki)
-    return _without_ids(text, features, urls, snapshot, document.path, definitions)
+    return _render_without_ids(text, features, urls, snapshot, document.path, definitions)
 
 
-def _without_ids(
+def _render_without_ids(
     text: str,
     features: Features,
     urls: PageUrls,
@@ -196,7 +199,7 @@ def _without_ids(
     definitions: dict[str, str] | None = None,
 ) -> str:
     text = text.removeprefix("\ufeff")
-    world = PageFileTree(snapshot) if snapshot else None
-    destinations = LinkRenderer(world, path, urls, None, is_page=False)
-    html, _ = _write(_read(text, features, definitions), text, PageContext(destinations, None))
+    tree = PageFileTree(snapshot) if snapshot else None
+    destinations = LinkRenderer(tree, path, urls, None, is_page=False)
+    html, _ = _write_page(_parse_page(text, features, definitions), text, PageContext(destinations, None))
     return html

@@ -1,6 +1,7 @@
-"""Sanitize the HTML of a page by nh3, once and last, whoever wrote it. No other module imports nh3.
+"""Sanitization of the HTML of a page by nh3, as the last step, for HTML of any source.
 
-Write formulas as MathML, by latex2mathml, which need not be installed. It is sanitized with the page.
+No other module imports nh3. Formulas are written as MathML by the optional package latex2mathml, and are
+sanitized with the page.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ATTRIBUTES = {
     "time": {"datetime"},
 }
 
-# MathML Core §3, without what holds other markup or addresses.
+# MathML Core §3, without elements that contain other markup or addresses.
 MATH_TAGS = {
     "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "mpadded",
     "mphantom", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts", "mprescripts",
@@ -53,13 +54,13 @@ CLASSES = frozenset({
     "task-list", "task-list-item", "alert", "alert-note", "alert-tip", "alert-important", "alert-warning",
     "alert-caution", "alert-title", "mermaid",
 })  # fmt: skip
-"""The classes that may be used, beside `language-…` of code."""
+"""The permitted classes, in addition to `language-…` of code."""
 
 _LANGUAGE = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
 _LINK = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
 _ID = re.compile(r"[^\s\[\]]{1,1000}")
 
-# What a size, a count or a keyword may be; `ol` counts below 0 too.
+# The permitted values of sizes, counts and keywords; `ol` may also count from a negative number.
 _VALUES = {
     "width": re.compile(r"[0-9]{1,4}%?"),
     "height": re.compile(r"[0-9]{1,4}"),
@@ -75,10 +76,10 @@ _VALUES = {
 
 
 def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True, math: bool = False) -> str:
-    """Return HTML in canonical form with nothing in it but what may stand on a page.
+    """Return HTML in canonical form that contains only what is permitted on a page.
 
-    Every tag is closed where it must be, attributes stand in double quotes, and `<` and `>` in texts are
-    escaped. An address of this server must be one of `addresses`, to which links were resolved.
+    All tags are closed, attributes are in double quotes, and `<` and `>` in texts are escaped. An address of
+    this server must be one of `addresses`, to which links were resolved.
     """
     import nh3
 
@@ -86,7 +87,7 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
         tags={*SHOWN, *MATH_TAGS} if math else set(SHOWN),
         clean_content_tags=set(),
         attributes=_WITH_MATH if math else ATTRIBUTES,
-        attribute_filter=_filter(addresses, has_ids=has_ids),
+        attribute_filter=_make_filter(addresses, has_ids=has_ids),
         strip_comments=True,
         link_rel="noopener noreferrer nofollow",
         set_tag_attribute_values={"input": {"type": "checkbox", "disabled": ""}},
@@ -95,20 +96,23 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
     return cleaner.clean(html)
 
 
-def _filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, str], str | None]:
+def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, str], str | None]:
     ids: set[str] = set()
 
-    def allowed(tag: str, name: str, value: str) -> str | None:
+    def filter_value(tag: str, name: str, value: str) -> str | None:
         match name:
             case "class":
-                kept = [word for word in value.split() if word in CLASSES or _LANGUAGE.fullmatch(word)]
-                return " ".join(kept) or None
+                permitted_classes = [
+                    word for word in value.split() if word in CLASSES or _LANGUAGE.fullmatch(word)
+                ]
+                return " ".join(permitted_classes) or None
             case "href":
                 is_allowed = value in addresses if value[:1] == "/" else _LINK.fullmatch(value) is not None
             case "src":
                 is_allowed = value[:1] == "/" and value in addresses
             case "id":
-                # An id stands once; one with brackets is the page's own, and no anchor holds any.
+                # An id must be unique. Ids with brackets are reserved for the page, and no anchor contains
+                # brackets.
                 is_allowed = has_ids and value not in ids and _ID.fullmatch(value) is not None
                 ids.add(value)
             case _:
@@ -116,49 +120,49 @@ def _filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, 
                 is_allowed = tag in MATH_TAGS or rule is None or rule.fullmatch(value) is not None
         return value if is_allowed else None
 
-    return allowed
+    return filter_value
 
 
-# More would take long to make; what is past it stays as it was written.
+# Limits, because the conversion is slow; formulas above them are shown as their source.
 MAX_FORMULAS = 500
 MAX_LENGTH = 2_000
-MAX_IN_ALL = 100_000  # characters
+MAX_TOTAL_LENGTH = 100_000  # characters
 _log = logging.getLogger(__name__)
 
 
 def is_installed() -> bool:
-    """Return True if formulas can be shown as such."""
+    """Return True if formulas can be converted to MathML."""
     from importlib.util import find_spec
 
     return find_spec("latex2mathml") is not None
 
 
 class Formulas:
-    """Write the formulas of one page, as many as may be."""
+    """The conversion of the formulas of one page, within limits."""
 
     def __init__(self) -> None:
         self._count = self._length = 0
 
     def write(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as MathML; what is no formula is the text that it is, escaped."""
+        """Return a formula as MathML; invalid formulas are returned as escaped text."""
         self._count += 1
         self._length += len(source)
-        fits = self._count <= MAX_FORMULAS and self._length <= MAX_IN_ALL and len(source) <= MAX_LENGTH
+        fits = self._count <= MAX_FORMULAS and self._length <= MAX_TOTAL_LENGTH and len(source) <= MAX_LENGTH
         mark = "$$" if is_block else "$"
-        return (_mathml(source, is_block) if fits else None) or escape(f"{mark}{source}{mark}")
+        return (_convert_to_mathml(source, is_block) if fits else None) or escape(f"{mark}{source}{mark}")
 
 
 @lru_cache(maxsize=4 * MAX_FORMULAS)
-def _mathml(source: str, is_block: bool) -> str | None:
+def _convert_to_mathml(source: str, is_block: bool) -> str | None:
     try:
         from latex2mathml.converter import convert_to_element
 
         formula = convert_to_element(source, display="block" if is_block else "inline")
-    # Its errors have no common root, and a formula that it cannot read is text for the reader.
+    # Its errors have no common base class, and an invalid formula is shown as its source.
     except Exception as error:
-        _log.debug("a formula stays as it is written: %s", type(error).__name__)
+        _log.debug("formula is shown as its source: %s", type(error).__name__)
         return None
     for element in formula.iter():
-        # Operators are entities in these texts.
+        # latex2mathml writes operators as entities.
         element.text = unescape(element.text or "")
     return ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False)

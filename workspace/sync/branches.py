@@ -1,10 +1,7 @@
-"""The branches that are synchronized with the served one: the discussion, and those of proposals.
+"""The branches to synchronize, their states relative to the remote, and the selection of the remote.
 
-How a branch stands to the one of its name in a remote, told from refs and commits that are here.
-
-Which remote is meant: the one that is named, in the settings or by Git, or the only one.
-
-The refs of ours that tell of remotes.
+The discussion and the branches of proposals are synchronized with the served branch. States are computed from
+local refs and commits. The last functions name the local refs that record the state of a remote.
 """
 
 from __future__ import annotations
@@ -27,16 +24,16 @@ if TYPE_CHECKING:
 class SyncState(StrEnum):
     """The state of a branch relative to the remote's, after the synchronization."""
 
-    LEVEL = "level"
+    UP_TO_DATE = "level"
     BEHIND = "behind"
     AHEAD = "ahead"
     DIVERGED = "diverged"
-    REWOUND = "rewound"
-    """The remote has no longer what it had, and ours still does: a push would bring it back."""
+    FORCE_PUSHED = "rewound"
+    """The remote removed commits that ours still has; a push would restore them."""
 
 
 class TrackedCommits(NamedTuple):
-    """The commits of a branch, here and in the remote as last seen (None: missing), and its state."""
+    """The local and the last seen remote commit of a branch, None if missing, and its state."""
 
     ours: str | None
     theirs: str | None
@@ -44,14 +41,14 @@ class TrackedCommits(NamedTuple):
 
 
 def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> SyncState:
-    """Return the state of two commits; `lost` is one that the remote had, and was seen to have no longer.
+    """Return the state of two commits; `lost` is a commit that the remote had and removed.
 
     Raises ShallowHistory, DamagedRepository.
     """
-    if is_lost(git, ours, theirs, lost):
-        return SyncState.REWOUND
+    if is_lost_commit_kept(git, ours, theirs, lost):
+        return SyncState.FORCE_PUSHED
     if ours == theirs:
-        return SyncState.LEVEL
+        return SyncState.UP_TO_DATE
     if ours is None or theirs is None:
         return SyncState.BEHIND if ours is None else SyncState.AHEAD
     bases = git.merge_bases(ours, theirs)
@@ -59,8 +56,8 @@ def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: 
     return one_sided.get(bases, SyncState.DIVERGED)
 
 
-def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
-    """Return True if ours still has a commit that the remote lost, and that was not given up since."""
+def is_lost_commit_kept(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
+    """Return True if ours still has a commit that the remote removed and has not restored."""
     if lost is None or ours is None or not git.is_descendant(ours, lost):
         return False
     return theirs is None or not git.is_descendant(theirs, lost)
@@ -68,26 +65,26 @@ def is_lost(git: GitReader, ours: str | None, theirs: str | None, lost: str | No
 
 DISCUSSION = BRANCH
 PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
-"""Fits the names of branches that may be of the discussion or of a proposal."""
+"""A regular expression for the branch names of the discussion and of proposals."""
 
 
 class SyncedBranch(NamedTuple):
     """A branch other than the served one, after a synchronization.
 
-    `is_there` says whether the remote has it, `commit` is None where this repository has not. `done` tells
-    what was done: "followed", "merged", "pushed", some of them, or nothing. `conflicts` are the paths that
-    were changed on both sides, `error` is what stood in the way.
-    `is_landed` says that the served branch has all of it, so that nothing is missed where it was deleted.
+    `is_on_remote` is True if the remote has the branch; `commit` is None if this repository lacks it. `done`
+    has the actions performed: "followed", "merged", "pushed". `conflicts` are the paths that both sides
+    changed, and `error` is the reason why the branch was not synchronized. `is_contained` is True if the
+    served branch contains all its commits, so nothing is lost if the remote deleted it.
     """
 
     branch: str
     state: SyncState
     commit: str | None
-    is_there: bool
+    is_on_remote: bool
     done: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     error: WorkspaceError | None = None
-    is_landed: bool = False
+    is_contained: bool = False
 
     @property
     def is_discussion(self) -> bool:
@@ -95,15 +92,15 @@ class SyncedBranch(NamedTuple):
         return self.branch == DISCUSSION
 
     @property
-    def needs_someone(self) -> bool:
-        """Return True if the branch stays apart from the remote's until a person decides."""
-        if self.error is None and self.is_landed and not self.is_there:
+    def needs_decision(self) -> bool:
+        """Return True if the branch differs from the remote's until a person decides."""
+        if self.error is None and self.is_contained and not self.is_on_remote:
             return False
-        return self.error is not None or self.state in (SyncState.DIVERGED, SyncState.REWOUND)
+        return self.error is not None or self.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED)
 
 
 def list_branches_to_sync(branches: Iterable[str], served: str) -> tuple[str, ...]:
-    """Return the branches that are synchronized: the discussion first, then by name."""
+    """Return the branches to synchronize: the discussion first, then by name."""
     return tuple(
         sorted(
             {branch for branch in branches if branch != served and _is_synced(branch)},
@@ -123,10 +120,10 @@ class NoRemote(WorkspaceError):
 
     def __init__(self, remotes: tuple[str, ...]) -> None:
         if remotes:
-            message = "the repository has several remotes, and it is not said which is meant"
-            fix = "Name one, or set remote.name in docyard.toml."
+            message = "the repository has several remotes and no default"
+            fix = "Name a remote, or set remote.name in docyard.toml."
         else:
-            message, fix = "the repository has no remote", "Add one by git remote add origin URL."
+            message, fix = "the repository has no remote", "Run git remote add origin URL."
         super().__init__(message, fix=fix, remotes=list(remotes))
 
 
@@ -139,54 +136,54 @@ class UnknownRemote(WorkspaceError):
         close = find_nearest(name, remotes)
         super().__init__(
             f"the repository has no remote {name[:100]!a}",
-            fix=f"Did you mean '{close[0]}'?" if close else "Add it by git remote add.",
+            fix=f"Did you mean '{close[0]}'?" if close else "Run git remote add NAME URL.",
             remotes=list(close),
         )
 
 
-class Chosen(NamedTuple):
-    """A remote of Git's settings: the URLs for fetch and push."""
+class ConfiguredRemote(NamedTuple):
+    """A remote of Git's settings, with its URLs for fetch and push."""
 
     name: str
     url: str
     push_url: str
 
 
-def chosen(workspace: Branch, name: str | None = None) -> Chosen:
+def select_remote(workspace: Branch, name: str | None = None) -> ConfiguredRemote:
     """Return the remote of a name, or the default one.
 
-    The one that is named; else that of `remote.name` in docyard.toml; else the branch's own
-    (`branch.<name>.remote`); else `origin`; else the only one. Raises NoRemote, UnknownRemote, InvalidConfig.
+    The default is `remote.name` of docyard.toml, else the branch's remote (`branch.<name>.remote`), else
+    `origin`, else the only remote. Raises NoRemote, UnknownRemote, InvalidConfig.
     """
     git = workspace.git
     remotes = git.remotes()
-    wanted = name or workspace.snapshot().config.remote.name
-    if wanted is None:
-        own = git.config(f"branch.{workspace.branch}.remote")
-        wanted = own if own in remotes else "origin" if "origin" in remotes else None
-    if wanted is None:
+    selected = name or workspace.snapshot().config.remote.name
+    if selected is None:
+        branch_remote = git.config(f"branch.{workspace.branch}.remote")
+        selected = branch_remote if branch_remote in remotes else "origin" if "origin" in remotes else None
+    if selected is None:
         if len(remotes) != 1:
             raise NoRemote(tuple(remotes))
-        (wanted,) = remotes
-    if wanted not in remotes:
-        raise UnknownRemote(wanted, tuple(remotes))
-    url = remotes[wanted]
-    return Chosen(wanted, url, git.config(f"remote.{wanted}.pushurl") or url)
+        (selected,) = remotes
+    if selected not in remotes:
+        raise UnknownRemote(selected, tuple(remotes))
+    url = remotes[selected]
+    return ConfiguredRemote(selected, url, git.config(f"remote.{selected}.pushurl") or url)
 
 
 def tracking_ref(remote: str, branch: str) -> str:
     """Return the remote-tracking ref of a branch, which holds its last seen commit.
 
-    Without a branch, what the names of all of them begin with; so it is with the others.
+    For an empty branch, return the common prefix of these refs. This is true for the functions below as well.
     """
     return f"refs/remotes/{remote}/{branch}"
 
 
 def fetched_ref(remote: str, branch: str) -> str:
-    """Return the temporary ref to which a fetch brings a branch."""
+    """Return the temporary ref to which a fetch writes a branch."""
     return f"refs/docyard/fetched/{remote}/{branch}"
 
 
 def lost_ref(remote: str, branch: str) -> str:
-    """Return the ref that holds the commit which a remote's branch has lost."""
+    """Return the ref of the commit that was removed from a remote's branch."""
     return f"refs/docyard/lost/{remote}/{branch}"

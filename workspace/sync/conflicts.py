@@ -1,4 +1,4 @@
-"""The paths in conflict with the remote, which cannot be written until a person decides."""
+"""The paths in conflict with the remote, which cannot be written until a person resolves them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict, Merge
     from workspace.snapshot.snapshot import Snapshot
 
-_LISTED = 20
-_NAMED = 3
+_MAX_LISTED_PATHS = 20
+_MAX_NAMED_PATHS = 3
 
 
 class SyncConflict(WorkspaceError):
@@ -24,13 +24,13 @@ class SyncConflict(WorkspaceError):
     code: ClassVar[str] = "SYNC_CONFLICT"
 
     def __init__(self, paths: Sequence[str], remote: str) -> None:
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
         super().__init__(
-            f"{', '.join(paths[:_NAMED])}{more} changed here and in the remote `{remote}`, differently, so "
-            "nothing is written there until that is decided; other documents can be written",
-            fix="A person decides: `docyard sync` shows what is in conflict, and `docyard sync --ours PATH` "
-            "or `docyard sync --theirs PATH` takes one side.",
-            paths=list(paths[:_LISTED]),
+            f"{', '.join(paths[:_MAX_NAMED_PATHS])}{more} changed differently here and in the remote "
+            f"`{remote}`, so these paths cannot be written until a person resolves the conflict",
+            fix="Ask a person to run `docyard sync`, which lists the conflicts, and then `docyard sync "
+            "--ours PATH` or `docyard sync --theirs PATH`, which takes one side.",
+            paths=list(paths[:_MAX_LISTED_PATHS]),
             remote=remote,
         )
 
@@ -53,22 +53,22 @@ def check_not_blocked(
     remote: str,
     last: BlockedPaths | None,
 ) -> BlockedPaths:
-    """Return the conflicts, if no change touches one. `last` is an earlier result that may still hold.
+    """Return the conflicts if no change touches one. `last` is an earlier result that may still be valid.
 
     Raises SyncConflict, DamagedRepository.
     """
-    found = (
+    blocked = (
         last if last is not None and _is_still_valid(last, ours, theirs) else find_blocked_paths(ours, theirs)
     )
-    touched = sorted(found.paths & changes.keys())
+    touched = sorted(blocked.paths & changes.keys())
     if touched:
         raise SyncConflict(touched, remote)
-    return found
+    return blocked
 
 
 def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
     """Return the conflicts between two commits; empty for unrelated histories."""
-    # Imported here because a server answers its first questions without merging anything.
+    # Imported here because a server answers its first requests without a merge.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
 
@@ -82,7 +82,7 @@ def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
     else:
         bases = merge.bases
         paths = frozenset(
-            path for found in merge.conflicts for path in _list_paths(found)
+            path for conflict in merge.conflicts for path in _list_paths(conflict)
         ) | _list_unreviewed_paths(merge)
         changed = frozenset(
             change.path
@@ -93,15 +93,15 @@ def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
 
 
 def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
-    """Return the paths of ours whose changes the merge would put under a rule without review."""
-    from workspace.proposals.unreviewed import find_unreviewed_of_both
+    """Return the paths of ours with changes that the merge would bring under a rule without review."""
+    from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
-    found = find_unreviewed_of_both(merge)
-    return frozenset(path for one in found if one.is_ours for path in (one.path, one.source))
+    unreviewed = find_unreviewed_on_both_sides(merge)
+    return frozenset(path for change in unreviewed if change.is_ours for path in (change.path, change.source))
 
 
 def _is_still_valid(last: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> bool:
-    """Return True if the conflicts are unchanged: ours has moved only in paths that theirs left as is."""
+    """Return True if the conflicts are unchanged: ours changed only paths that theirs did not change."""
     if last.theirs != theirs.commit or last.ours is None or ours.commit is None or theirs.commit is None:
         return False
     if last.ours == ours.commit:
@@ -111,9 +111,9 @@ def _is_still_valid(last: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> boo
     return all(change.path not in last.changed for change in trees.diff_trees(ours.git, last.tree, ours.tree))
 
 
-def _list_paths(found: FileConflict) -> tuple[str, ...]:
-    """Return the paths of a conflict: of two files that exclude each other, both."""
-    unit, other = found.conflict.unit, found.conflict.ours
-    if unit.kind is UnitKind.PLACE and not unit.where and other is not None:
-        return found.path, other.decode("utf-8", "surrogateescape")
-    return (found.path,)
+def _list_paths(conflict: FileConflict) -> tuple[str, ...]:
+    """Return the paths of a conflict: both paths, if two files exclude each other."""
+    unit, our_path = conflict.conflict.unit, conflict.conflict.ours
+    if unit.kind is UnitKind.POSITION and not unit.where and our_path is not None:
+        return conflict.path, our_path.decode("utf-8", "surrogateescape")
+    return (conflict.path,)

@@ -1,11 +1,13 @@
 """The exchanges of one synchronization, and the local refs that record the state of the remote.
 
-The refs that tell what was seen of a remote are moved one at a time, and it is noted which one is.
+The refs that record the state of a remote are moved one at a time. A note file names the ref that is being
+moved.
 
-libgit2 makes a lock for each. A process that is killed in between leaves it, and the note proves whose it
-was: a name, and the bytes that were to be written. The lock of another program is waited for, and stays.
+libgit2 creates a lock file for each ref. A killed process leaves its lock behind. The note has the name of
+the ref and the bytes to be written, so the next process can identify and remove that lock. A lock of another
+program is waited for, and never removed.
 
-A branch is brought to a commit that was fetched, and the person's checkout with it.
+A fast-forward moves a branch to a fetched commit, and the checkout with it.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ if TYPE_CHECKING:
     from workspace.git.remotes.exchange import Progress
     from workspace.git.remotes.remote import GitRemotes
     from workspace.git.store import GitStore
-    from workspace.sync.branches import Chosen
+    from workspace.sync.branches import ConfiguredRemote
 
 _NOTE = "docyard/sync.moving"
-_PAUSE = 0.02
-_ATTEMPTS = 5  # while nothing is seen to hold the lock
+_PAUSE_S = 0.02
+_MAX_ATTEMPTS = 5  # without a visible lock
 
 
 class RefNotMoved(WorkspaceError):
@@ -65,7 +67,7 @@ class RefNotMoved(WorkspaceError):
     def __init__(self, ref: str) -> None:
         super().__init__(
             f"the ref `{ref[:200]}` could not be written",
-            fix="Run git fetch there: it says what stands in the way, such as another ref of that name.",
+            fix="Run git fetch in the repository; it reports the cause, such as another ref of that name.",
             ref=ref,
         )
 
@@ -73,7 +75,7 @@ class RefNotMoved(WorkspaceError):
 class RefMover:
     """The writer of refs of one repository, for the holder of the sync lock.
 
-    The first thing is to remove the lock that a process left which died in the middle of it.
+    The constructor removes the lock of a process that was killed while it moved a ref.
     """
 
     def __init__(self, remotes: GitRemotes, common_dir: Path) -> None:
@@ -82,88 +84,88 @@ class RefMover:
         self._note = common_dir / _NOTE
         self._recover()
 
-    def move(self, ref: str, commit: str | None, *, was: str | None) -> None:
-        """Move or remove (None) a ref from its expected commit; a ref that has moved stays as it is.
+    def move(self, ref: str, commit: str | None, *, expected: str | None) -> None:
+        """Move a ref from its expected commit, or remove it (None); leave a ref at another commit unchanged.
 
-        Raises Locked where another program holds its lock, and goes on holding it; RefNotMoved, OSError.
+        Raises Locked if another program does not release its lock in time, RefNotMoved, OSError.
         """
-        lock = self._lock(ref)
+        lock = self._find_lock(ref)
         self._note.write_text(f"{ref} {commit or ''}\n")
         try:
             until, unlocked = time.monotonic() + WAIT_FOR_GIT, 0
-            while not self._remotes.set_ref(ref, commit, was=was):
-                if self._remotes.commit_at(ref) != was:
+            while not self._remotes.set_ref(ref, commit, was=expected):
+                if self._remotes.commit_at(ref) != expected:
                     return
-                # Only what is there is told of, however slowly time was given to this process.
+                # The error names the lock only if its file exists, even if this process was paused.
                 is_held = lock.exists()
                 unlocked += not is_held
-                if unlocked == _ATTEMPTS:
+                if unlocked == _MAX_ATTEMPTS:
                     raise RefNotMoved(ref)
                 if is_held and time.monotonic() > until:
                     raise Locked(format_path(lock, self._common_dir))
-                time.sleep(_PAUSE)
+                time.sleep(_PAUSE_S)
         finally:
             self._note.unlink(missing_ok=True)
 
     def _recover(self) -> None:
-        with suppress(OSError, ValueError):  # of the note; or the lock is gone
+        with suppress(OSError, ValueError):  # the note is unreadable, or the lock is missing
             ref, commit = self._note.read_text().rstrip("\n").split(" ")
-            lock = self._lock(ref)
+            lock = self._find_lock(ref)
             if ref.startswith("refs/") and ".." not in ref:
                 until = time.monotonic() + WAIT_FOR_GIT
                 while lock.exists() and time.monotonic() < until:
-                    time.sleep(_PAUSE)
+                    time.sleep(_PAUSE_S)
                 if f"{commit}\n".encode().startswith(lock.read_bytes()):
                     lock.unlink()
         self._note.unlink(missing_ok=True)
 
-    def _lock(self, ref: str) -> Path:
+    def _find_lock(self, ref: str) -> Path:
         return self._common_dir / f"{ref}.lock"
 
 
-CHECKED = 1_000
-"""Commits that came with a fetch and are looked at; of those before them only what the last one holds."""
+MAX_CHECKED_COMMITS = 1_000
+"""The most fetched commits that are checked one by one. Of older ones, only the final tree is checked."""
 
 
 class RemoteDamaged(WorkspaceError):
-    """A remote sent incomplete data: an object is missing, or is of another kind."""
+    """A remote sent incomplete data: an object is missing or has another type."""
 
     code: ClassVar[str] = "REMOTE_DAMAGED"
 
     def __init__(self, remote: str) -> None:
         super().__init__(
-            f"what the remote `{remote}` sent is not whole, so it was left aside",
+            f"the remote `{remote}` sent incomplete data, which was not used",
             fix="Run git fsck in the remote's repository.",
             remote=remote,
         )
 
 
-def check_whole(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
+def check_complete(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
     """Raise RemoteDamaged if objects of a fetched commit that ours does not have are missing.
 
-    Commits of `seen` are not looked at, and those that were are added.
+    Commits of `seen` are not checked; checked commits are added to `seen`.
     """
     try:
         base = git.commit(ours).tree if ours is not None else None
         _check_changes(git, diff_trees(git, base, git.commit(commit).tree))
-        for parent, tree in islice(_list_tree_pairs(git, commit, seen), CHECKED):
+        for parent, tree in islice(_list_tree_pairs(git, commit, seen), MAX_CHECKED_COMMITS):
             _check_changes(git, diff_trees(git, parent, tree))
     except DamagedRepository as error:
         raise RemoteDamaged(remote) from error
 
 
 def _list_tree_pairs(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
-    """Yield the trees of a commit's first parent and its own, for it and its ancestors down to seen ones."""
-    waiting = [commit]
-    while waiting:
-        id = waiting.pop()
+    """Yield the trees of the first parent and of the commit, for a commit and its unseen ancestors."""
+    pending = [commit]
+    while pending:
+        id = pending.pop()
         if id in seen:
             continue
         seen.add(id)
-        found = git.commit(id)
-        parents = [parent for parent in found.parents if git.has(parent) or not git.is_shallow]
-        yield (git.commit(parents[0]).tree if parents else None), found.tree
-        waiting += parents
+        current = git.commit(id)
+        parents = [parent for parent in current.parents if git.has(parent) or not git.is_shallow]
+        yield (git.commit(parents[0]).tree if parents else None), current.tree
+        pending += parents
 
 
 def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
@@ -174,32 +176,32 @@ def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
 
 
 def fast_forward(
-    store: GitStore, branch: str, base: str | None, commit: str, who: tuple[str, str], *, durable: bool
+    store: GitStore, branch: str, base: str | None, commit: str, identity: tuple[str, str], *, durable: bool
 ) -> None:
-    """Move a branch from one commit to a later one, and its checkout with it, by a publication.
+    """Move a branch and its checkout to a later commit, by a publication.
 
-    `who` is the name and the address that the reflogs hold. Raises what `Publication` and its `publish`
-    raise: WorktreeConflict for a file with changes that are not committed, BranchMoved if another was first.
+    `identity` is the name and email address for the reflogs. Raises the errors of `Publication`, among them
+    WorktreeConflict for a file with uncommitted changes, and BranchMoved if another writer was first.
     """
     tree = store.commit(base).tree if base is not None else None
-    taken = {
+    changes = {
         change.path: WholeEntry(change.new) for change in diff_trees(store, tree, store.commit(commit).tree)
     }
-    check_attributes(store, branch, taken, "merge --ff-only @{upstream}")
-    author = Signature(*who, int(time.time()))
-    batch = Batch(branch, base, taken, "docyard sync: fast-forward", author, commit=commit)
+    check_attributes(store, branch, changes, "merge --ff-only @{upstream}")
+    author = Signature(*identity, int(time.time()))
+    batch = Batch(branch, base, changes, "docyard sync: fast-forward", author, commit=commit)
     publish(store, batch, durable=durable)
 
 
-class ShallowHere(WorkspaceError):
+class ShallowClone(WorkspaceError):
     """The clone is shallow, and a fetch by libgit2 from a folder would lose its boundary."""
 
     code: ClassVar[str] = "SHALLOW_HISTORY"
 
     def __init__(self) -> None:
         super().__init__(
-            "this clone is shallow, and such a one cannot fetch from a folder without being damaged",
-            fix="Fetch the rest with git fetch --unshallow, then try again.",
+            "this clone is shallow, and a fetch from a folder would damage it",
+            fix="Run git fetch --unshallow, then try again.",
         )
 
 
@@ -211,23 +213,26 @@ class RemoteSession:
     store: GitStore
     remotes: GitRemotes
     branch: str
-    meant: Chosen
+    remote: ConfiguredRemote
     access: Access
     progress: Progress | None
-    moving: RefMover = field(init=False)
+    ref_mover: RefMover = field(init=False)
 
     def __post_init__(self) -> None:
-        self.moving = RefMover(self.remotes, self.store.common_dir)
+        self.ref_mover = RefMover(self.remotes, self.store.common_dir)
 
-    def peer(self, url: str) -> Peer:
-        """Return the remote as an exchange knows it. Raises UnsupportedRemote, UnsafeCredentials."""
+    def build_peer(self, url: str) -> Peer:
+        """Return the peer of an exchange with the remote at a URL.
+
+        Raises UnsupportedRemote, UnsafeCredentials.
+        """
         address = self.remotes.address(url)
-        outside = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
+        repository_paths = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
         settings = self.workspace.snapshot().config.remote
         return Peer(
-            name=self.meant.name,
+            name=self.remote.name,
             address=address,
-            login=self.access.login(address, outside),
+            login=self.access.login(address, repository_paths),
             has_agent=self.access.has_agent,
             ssh_keys=self.access.ssh_keys,
             answer_seconds=settings.answer_seconds,
@@ -235,117 +240,128 @@ class RemoteSession:
             fetch_bytes=settings.fetch_bytes,
         )
 
-    def seen(self) -> Mapping[str, str]:
+    def list_seen_commits(self) -> Mapping[str, str]:
         """Return the last seen commits of the remote's branches, and lost ones, by branch."""
-        lost = self.remotes.refs(lost_ref(self.meant.name, ""))
-        return lost | self.remotes.refs(tracking_ref(self.meant.name, ""))
+        lost = self.remotes.refs(lost_ref(self.remote.name, ""))
+        return lost | self.remotes.refs(tracking_ref(self.remote.name, ""))
 
-    def stand(self, branch: str) -> TrackedCommits:
-        """Return the state of a branch relative to the remote's. Raises ShallowHistory, DamagedRepository."""
+    def compare(self, branch: str) -> TrackedCommits:
+        """Return the commits of a branch, here and on the remote, and its state.
+
+        Raises ShallowHistory, DamagedRepository.
+        """
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
-        theirs = self.remotes.commit_at(tracking_ref(self.meant.name, branch))
-        name = lost_ref(self.meant.name, branch)
-        lost = self.remotes.commit_at(name)
+        theirs = self.remotes.commit_at(tracking_ref(self.remote.name, branch))
+        lost_name = lost_ref(self.remote.name, branch)
+        lost = self.remotes.commit_at(lost_name)
         state = compare_commits(self.store, ours, theirs, lost)
-        if lost is not None and state is not SyncState.REWOUND:
-            # It is back there, or ours has given it up too.
-            self.moving.move(name, None, was=lost)
+        if lost is not None and state is not SyncState.FORCE_PUSHED:
+            # The remote has the commit again, or ours dropped it too.
+            self.ref_mover.move(lost_name, None, expected=lost)
         return TrackedCommits(ours, theirs, state)
 
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
-        """Fetch all synchronized branches; return those that were left out, and why.
+        """Fetch all synchronized branches; return the errors of those that were left out, by branch.
 
-        Raises ShallowHere, and what `RemoteProcess.run` raises; the refs then tell what they told before.
+        Raises ShallowClone, and the errors of `RemoteProcess.run`; the refs are then unchanged.
         """
         if self.store.is_shallow and peer.address.transport is Transport.FILE:
-            raise ShallowHere
-        into = fetched_ref(peer.name, "")
+            raise ShallowClone
+        prefix = fetched_ref(peer.name, "")
         known = self.remotes.refs(tracking_ref(peer.name, ""))
         refused: dict[str, WorkspaceError] = {}
-        self._free(into)
+        self._remove_temporary_refs(prefix)
         try:
-            found = self.remotes.fetch(
-                peer, BranchSelection((self.branch,), PATTERN, known), into, self.progress
+            branches = self.remotes.fetch(
+                peer, BranchSelection((self.branch,), PATTERN, known), prefix, self.progress
             )
-            tips = self.remotes.refs(into)
-            self._keep(tips, known)
+            tips = self.remotes.refs(prefix)
+            self._protect(tips, known)
             seen = {*known.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
-            for branch in (self.branch, *list_branches_to_sync({*known, *found}, self.branch)):
+            for branch in (self.branch, *list_branches_to_sync({*known, *branches}, self.branch)):
                 try:
-                    self._note(peer, branch, tips.get(branch, found.get(branch)), known.get(branch), seen)
+                    self._record_tip(
+                        peer, branch, tips.get(branch, branches.get(branch)), known.get(branch), seen
+                    )
                 except WorkspaceError as error:
                     refused[branch] = error
         finally:
-            self._free(into)
+            self._remove_temporary_refs(prefix)
         return refused
 
-    def _keep(self, tips: Mapping[str, str], known: Mapping[str, str]) -> None:
+    def _protect(self, tips: Mapping[str, str], known: Mapping[str, str]) -> None:
         """Protect fetched objects from a `git gc` that may have read the refs before the fetch."""
         served = self.store.tip(self.branch)
         bases = {tip: known.get(branch) or served for branch, tip in tips.items()}
-        # What was pruned already is refused as not whole, and fetched again by the next synchronisation.
+        # Objects that were pruned already are refused as incomplete; the next synchronization fetches them
+        # again.
         with suppress(WorkspaceError, OSError):
             protect_fetched(self.store, {tip: base for tip, base in bases.items() if base not in (None, tip)})
 
-    def _note(self, peer: Peer, branch: str, theirs: str | None, before: str | None, seen: set[str]) -> None:
-        """Move the remote-tracking ref of a branch. `seen` are commits known whole. Raises RemoteDamaged."""
+    def _record_tip(
+        self, peer: Peer, branch: str, theirs: str | None, before: str | None, seen: set[str]
+    ) -> None:
+        """Move the remote-tracking ref of a branch. `seen` are complete commits. Raises RemoteDamaged."""
         if theirs == before:
             return
         if theirs is not None:
-            check_whole(self.store, peer.name, theirs, before or self.store.tip(self.branch), seen)
+            check_complete(self.store, peer.name, theirs, before or self.store.tip(self.branch), seen)
         tracking = tracking_ref(peer.name, branch)
         if before is not None:
             self._remember_loss(lost_ref(peer.name, branch), before, theirs)
-        self.moving.move(tracking, theirs, was=before)
+        self.ref_mover.move(tracking, theirs, expected=before)
 
-    def _remember_loss(self, name: str, before: str, theirs: str | None) -> None:
+    def _remember_loss(self, ref: str, before: str, theirs: str | None) -> None:
         if theirs is not None and self.store.is_descendant(theirs, before):
             return
-        kept = self.remotes.commit_at(name)
-        if kept is None or not self.store.is_descendant(kept, before):
-            self.moving.move(name, before, was=kept)
+        recorded = self.remotes.commit_at(ref)
+        if recorded is None or not self.store.is_descendant(recorded, before):
+            self.ref_mover.move(ref, before, expected=recorded)
 
-    def _free(self, into: str) -> None:
-        """Remove the temporary refs. Only the lock's holder writes them: locks on them are of dead processes.
+    def _remove_temporary_refs(self, prefix: str) -> None:
+        """Remove the temporary refs, and locks on them: only dead processes left those.
 
-        libgit2 takes the lock of FETCH_HEAD whether or not it is held, and Git itself makes none.
+        The holder of the sync lock is the only writer of these refs. libgit2 ignores an existing lock of
+        FETCH_HEAD, and Git creates none.
         """
         (self.store.git_dir / "FETCH_HEAD.lock").unlink(missing_ok=True)
-        for lock in (self.store.common_dir / into).rglob("*.lock"):
+        for lock in (self.store.common_dir / prefix).rglob("*.lock"):
             lock.unlink(missing_ok=True)
-        for branch, commit in self.remotes.refs(into).items():
-            self.moving.move(into + branch, None, was=commit)
+        for branch, commit in self.remotes.refs(prefix).items():
+            self.ref_mover.move(prefix + branch, None, expected=commit)
 
-    def push(self, peer: Peer, wanted: Mapping[str, str]) -> dict[str, WorkspaceError]:
-        """Push commits to branches in one exchange, and return why some were not taken, by branch.
+    def push(self, peer: Peer, commits: Mapping[str, str]) -> dict[str, WorkspaceError]:
+        """Push commits to branches in one exchange; return the errors of rejected branches, by branch.
 
-        One that was taken, of which that could not be noted here, is among them. Raises what
-        `RemoteProcess.run` raises.
+        The result includes pushed branches whose remote-tracking ref could not be written. Raises the errors
+        of `RemoteProcess.run`.
         """
         try:
-            refused = self.remotes.push(peer, wanted, self.progress)
+            refused = self.remotes.push(peer, commits, self.progress)
         except (RemoteUnreachable, RemoteTooSlow):
-            # An error is no proof that it did not arrive: the remote is asked.
-            arrived = self._arrived(peer, wanted)
-            untold = self._track(peer, arrived)
-            if arrived != wanted:
+            # The push may have arrived in spite of the error, so the remote's branches are listed.
+            arrived = self._list_arrived(peer, commits)
+            untracked = self._write_tracking_refs(peer, arrived)
+            if arrived != commits:
                 raise
-            return untold
-        untold = self._track(peer, {branch: id for branch, id in wanted.items() if branch not in refused})
-        return {**refused, **untold}
+            return untracked
+        untracked = self._write_tracking_refs(
+            peer, {branch: id for branch, id in commits.items() if branch not in refused}
+        )
+        return {**refused, **untracked}
 
-    def _arrived(self, peer: Peer, wanted: Mapping[str, str]) -> dict[str, str]:
+    def _list_arrived(self, peer: Peer, commits: Mapping[str, str]) -> dict[str, str]:
         with suppress(RemoteUnreachable, RemoteTooSlow):
-            there = self.remotes.list_branches(peer, BranchSelection(tuple(wanted)))
-            return {branch: id for branch, id in wanted.items() if there.get(branch) == id}
+            remote_tips = self.remotes.list_branches(peer, BranchSelection(tuple(commits)))
+            return {branch: id for branch, id in commits.items() if remote_tips.get(branch) == id}
         return {}
 
-    def _track(self, peer: Peer, pushed: Mapping[str, str]) -> dict[str, WorkspaceError]:
+    def _write_tracking_refs(self, peer: Peer, pushed: Mapping[str, str]) -> dict[str, WorkspaceError]:
         refused: dict[str, WorkspaceError] = {}
         for branch, commit in pushed.items():
             ref = tracking_ref(peer.name, branch)
             try:
-                self.moving.move(ref, commit, was=self.remotes.commit_at(ref))
+                self.ref_mover.move(ref, commit, expected=self.remotes.commit_at(ref))
             except WorkspaceError as error:
                 refused[branch] = error
         return refused
@@ -354,10 +370,11 @@ class RemoteSession:
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
     """Raise WorktreeBusy if checkout rules change under a checkout of the branch.
 
-    libgit2 would check the other files out by the rules that stand in the work tree now.
+    libgit2 would check out the other files by the rules that are in the work tree before the update.
     """
-    rules = next((path for path in paths if path.rpartition("/")[2] == ".gitattributes"), None)
-    if rules is not None and git.worktrees_of(branch):
+    attributes_path = next((path for path in paths if path.rpartition("/")[2] == ".gitattributes"), None)
+    if attributes_path is not None and git.worktrees_of(branch):
         raise WorktreeBusy(
-            f"`{rules}` changes, and with it how files are checked out", fix=f"Run git {command} there."
+            f"`{attributes_path}` changes, and with it the checkout of other files",
+            fix=f"Run git {command} in the work tree.",
         )

@@ -1,7 +1,7 @@
 """The push of one proposal: its branch, and the discussion.
 
-Where the remote has words that ours lack, both are brought together first: none is ever lost. A branch that
-others went on with there is left as it is, unless both sides can be told from each other.
+If the remote's discussion has events that ours lacks, both are merged first, so no event is lost. A
+proposal's branch that has diverged from the remote's is not pushed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from workspace.git.remotes.remote import GitRemotes, RemoteMoved
 from workspace.git.store import require_writable, sync_written_objects
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.recovery import recover_if_needed
-from workspace.sync.branches import DISCUSSION, SyncState, chosen
+from workspace.sync.branches import DISCUSSION, SyncState, select_remote
 from workspace.sync.exchange import RemoteSession
 from workspace.sync.sync import sync_lock
-from workspace.writing.write import DetachedHead, author_now
+from workspace.writing.write import DetachedHead, make_author_signature
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Peer
 
-_ROUNDS = 3
+_MAX_ATTEMPTS = 3
 
 
-def send(workspace: Branch, access: Access, branch: str) -> WorkspaceError | None:
-    """Push the branch of a proposal, then the discussion; return why the discussion failed, or None.
+def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceError | None:
+    """Push the branch of a proposal, then the discussion; return the error of the discussion, or None.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
-    RemoteMoved where the branch has diverged, PushRejected, and what `RemoteProcess.run` raises.
+    RemoteMoved if the branch has diverged, PushRejected, and the errors of `RemoteProcess.run`.
     """
     store, served = require_writable(workspace.git), workspace.branch
     if served is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
-    meant = chosen(workspace)
+    remote = select_remote(workspace)
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
         sync_lock(store.common_dir),
@@ -43,47 +43,47 @@ def send(workspace: Branch, access: Access, branch: str) -> WorkspaceError | Non
         GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
         recover_if_needed(store)
-        exchanging = RemoteSession(workspace, store, remotes, served, meant, access, None)
-        source, target = exchanging.peer(meant.url), exchanging.peer(meant.push_url)
-        if not _find_push_failure(exchanging, target, branch, DISCUSSION):
+        session = RemoteSession(workspace, store, remotes, served, remote, access, None)
+        source, target = session.build_peer(remote.url), session.build_peer(remote.push_url)
+        if not _push_local_branches(session, target, branch, DISCUSSION):
             return None
-        # One that is refused takes the other back with it, so each is tried by itself.
-        _push_branch(exchanging, source, target, branch)
-        return _push_discussion(workspace, exchanging, source, target, durable=durable)
+        # If one branch is rejected, none is pushed, so each is pushed separately.
+        _push_branch(session, source, target, branch)
+        return _push_discussion(workspace, session, source, target, durable=durable)
 
 
-def _push_branch(exchanging: RemoteSession, source: Peer, target: Peer, branch: str) -> None:
-    error = _find_push_failure(exchanging, target, branch).get(branch)
+def _push_branch(session: RemoteSession, source: Peer, target: Peer, branch: str) -> None:
+    error = _push_local_branches(session, target, branch).get(branch)
     if isinstance(error, RemoteMoved):
-        left_aside = exchanging.fetch(source).get(branch)
-        if left_aside is not None:
-            raise left_aside
-        if exchanging.stand(branch).state in (SyncState.BEHIND, SyncState.LEVEL):
-            return  # others went on with it there, from what ours is
-        error.fix = f"Bring both sides together by docyard sync --branch {branch}, then submit again."
+        fetch_error = session.fetch(source).get(branch)
+        if fetch_error is not None:
+            raise fetch_error
+        if session.compare(branch).state in (SyncState.BEHIND, SyncState.UP_TO_DATE):
+            return  # the remote's branch already contains ours
+        error.fix = f"Run docyard sync --branch {branch}, which merges both sides, then submit again."
     if error is not None:
         raise error
 
 
 def _push_discussion(
-    workspace: Branch, exchanging: RemoteSession, source: Peer, target: Peer, *, durable: bool
+    workspace: Branch, session: RemoteSession, source: Peer, target: Peer, *, durable: bool
 ) -> WorkspaceError | None:
     error: WorkspaceError | None = None
-    for _ in range(_ROUNDS):
-        error = _find_push_failure(exchanging, target, DISCUSSION).get(DISCUSSION)
+    for _ in range(_MAX_ATTEMPTS):
+        error = _push_local_branches(session, target, DISCUSSION).get(DISCUSSION)
         if not isinstance(error, RemoteMoved):
             return error
-        left_aside = exchanging.fetch(source).get(DISCUSSION)
-        if left_aside is not None:
-            return left_aside
-        theirs = exchanging.stand(DISCUSSION).theirs
+        fetch_error = session.fetch(source).get(DISCUSSION)
+        if fetch_error is not None:
+            return fetch_error
+        theirs = session.compare(DISCUSSION).theirs
         if theirs is not None:
-            EventLog(exchanging.store, durable=durable).merge_commit(theirs, author_now(workspace))
+            EventLog(session.store, durable=durable).merge_commit(theirs, make_author_signature(workspace))
     return error
 
 
-def _find_push_failure(exchanging: RemoteSession, target: Peer, *branches: str) -> dict[str, WorkspaceError]:
-    """Return why the remote rejected branches as they are here; local branches only."""
-    tips = {branch: exchanging.store.tip(branch) for branch in branches}
-    wanted = {branch: tip for branch, tip in tips.items() if tip is not None}
-    return exchanging.push(target, wanted) if wanted else {}
+def _push_local_branches(session: RemoteSession, target: Peer, *branches: str) -> dict[str, WorkspaceError]:
+    """Push those of the branches that exist here; return the errors of rejected ones, by branch."""
+    tips = {branch: session.store.tip(branch) for branch in branches}
+    commits = {branch: tip for branch, tip in tips.items() if tip is not None}
+    return session.push(target, commits) if commits else {}

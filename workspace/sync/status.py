@@ -1,9 +1,8 @@
-"""The tracking status of the served branch: its remote as last seen, before and after every call.
+"""The tracking status of the served branch, relative to its remote as last seen.
 
-All of it is derived from refs. What was found out is kept for the commits that it was found for; where only
-ours has gone on since, by commits of its own, it is carried on instead of being found out again.
-
-What a remote does not have yet, told from refs and commits that are here: the remote is not asked.
+The status is derived from local refs and commits; the remote is not contacted. A result is cached for the
+commits that it was computed from. If only ours has new commits since, the cached result is updated instead of
+computed again.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from workspace.sync.branches import (
     SyncState,
     TrackedCommits,
     UnknownRemote,
-    chosen,
     compare_commits,
     lost_ref,
+    select_remote,
     tracking_ref,
 )
 from workspace.sync.conflicts import BlockedPaths, check_not_blocked
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     from workspace.git.trees import WholeEntry
     from workspace.snapshot.snapshot import Snapshot
 
-LOOKED_AT = 2_000
-"""Commits of the one side that are counted at most."""
+MAX_COUNTED_COMMITS = 2_000
+"""The most commits of one side that are counted."""
 
 
 class Unpushed(NamedTuple):
     """Commits of the served branch that the remote does not have, and the time of the first.
 
-    `is_more`: there are more than so many, and `since` is of the earliest that was looked at.
+    If `is_more`, there are more commits, and `since` is the earliest time of those that were counted.
     """
 
     commits: int
@@ -50,46 +49,46 @@ class Unpushed(NamedTuple):
     is_more: bool = False
 
 
-def unpushed_of(workspace: Branch, remote: str | None = None) -> Unpushed | None:
+def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | None:
     """Return the commits that the remote lacks, as last seen; None if there are none, or no remote.
 
-    The remote is the one that is named, or else the one that `sync` would take. Raises InvalidConfig.
+    The remote is the given one, or the default of `sync`. Raises InvalidConfig.
     """
     branch, tip = workspace.branch, workspace.tip()
     if branch is None or tip is None:
         return None
     try:
-        name = chosen(workspace, remote).name
+        name = select_remote(workspace, remote).name
     except (NoRemote, UnknownRemote):
         return None
     return list_commits_ahead(workspace.git, tip, workspace.git.find_object(tracking_ref(name, branch)))
 
 
 def list_commits_ahead(
-    git: GitReader, ours: str, theirs: str | None, *, most: int = LOOKED_AT
+    git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
 ) -> Unpushed | None:
-    """Return the commits that one has and another does not, at most `most`; None if there are none."""
+    """Return the commits of ours that theirs lacks, at most `max_count`; None if there are none."""
     graph = Graph(git)
-    found, is_more = list_commits_between(graph, ours, theirs, most=most)
-    times = [time for id in found if (time := graph.time(id))]  # not those that a shallow clone lacks
+    commits, is_more = list_commits_between(graph, ours, theirs, most=max_count)
+    times = [time for id in commits if (time := graph.time(id))]  # a shallow clone lacks the time of some
     return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), is_more) if times else None
 
 
-_STEPS = 64
-"""Commits of ours that are carried over; a longer way is found out anew."""
+_MAX_UPDATED_COMMITS = 64
+"""The most new commits of ours by which a cached status is updated; for more, it is computed again."""
 
 
 class TrackedState(NamedTuple):
     """The served branch and that of a remote: their commits, and those that the remote lacks.
 
-    `apart_since` is when the first commit was made that ours lacks, where both sides have gone on.
+    If the branches diverged, `diverged_since` is the time of the first commit that ours lacks.
     """
 
     remote: str
-    stand: TrackedCommits
+    tracked: TrackedCommits
     lost: str | None
     unpushed: Unpushed | None
-    apart_since: datetime | None
+    diverged_since: datetime | None
 
 
 class ExchangeFailure(NamedTuple):
@@ -102,7 +101,7 @@ class ExchangeFailure(NamedTuple):
 class TrackingStatus:
     """The tracking status of a workspace's branch. Safe in several threads.
 
-    `failure` is set by who exchanges with the remote in this process, and None where that went well.
+    The synchronizer of this process sets `failure`; it is None after a successful exchange.
     """
 
     def __init__(self, workspace: Branch) -> None:
@@ -110,40 +109,40 @@ class TrackingStatus:
         self._settings = os.path.join(workspace.git.common_dir, "config")
         self._lock = threading.Lock()
         self._seen: TrackedState | None = None
-        self._chosen: tuple[object, str | None] = (None, None)
-        self._alone: object = None  # the stamp of Git's settings in which there is no remote
+        self._remote_name: tuple[object, str | None] = (None, None)
+        self._no_remote_stamp: object = None  # the stamp of Git's settings that have no remote
         self._blocked: BlockedPaths | None = None
         self.failure: ExchangeFailure | None = None
 
-    def look(self) -> TrackedState | None:
-        """Return the state of both sides; None without a commit, without a remote, or if it was never seen.
+    def read(self) -> TrackedState | None:
+        """Return the state of both sides; None without a commit, without a remote, or before the first fetch.
 
-        A remote that was never seen counts where it is to be pushed to without being asked.
+        If pushes are automatic, a remote counts before its first fetch as well.
         Raises DamagedRepository, ShallowHistory.
         """
-        # Asked after every call, and most repositories have no remote.
-        if self._alone is not None and self._stamp() == self._alone:
+        # This is called after every request, and most repositories have no remote.
+        if self._no_remote_stamp is not None and self._stamp() == self._no_remote_stamp:
             return None
-        return self._look(self._workspace.snapshot())
+        return self._read(self._workspace.snapshot())
 
-    def guard(self, snapshot: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) -> None:
-        """Raise SyncConflict for changes to paths that both sides changed differently, until a decision."""
+    def check_writable(self, snapshot: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]) -> None:
+        """Raise SyncConflict for changes to paths with an unresolved conflict with the remote."""
         if snapshot.commit is None or snapshot.commit != self._workspace.tip():
-            return  # it is asked again with the tip
-        seen = self._look(snapshot)
-        if seen is None or seen.stand.state is not SyncState.DIVERGED:
+            return  # the caller checks again on the tip
+        state = self._read(snapshot)
+        if state is None or state.tracked.state is not SyncState.DIVERGED:
             return
-        theirs = self._workspace.snapshot(seen.stand.theirs)
+        theirs = self._workspace.snapshot(state.tracked.theirs)
         with self._lock:
-            self._blocked = check_not_blocked(snapshot, theirs, changes, seen.remote, self._blocked)
+            self._blocked = check_not_blocked(snapshot, theirs, changes, state.remote, self._blocked)
 
-    def remote(self) -> str | None:
+    def find_remote(self) -> str | None:
         """Return the name of the default remote; None if there is none, or several."""
-        return self._remote(self._workspace.snapshot(), self._workspace.branch)
+        return self._find_remote(self._workspace.snapshot(), self._workspace.branch)
 
-    def _look(self, snapshot: Snapshot) -> TrackedState | None:
+    def _read(self, snapshot: Snapshot) -> TrackedState | None:
         branch, ours = self._workspace.branch, snapshot.commit
-        name = self._remote(snapshot, branch)
+        name = self._find_remote(snapshot, branch)
         if branch is None or ours is None or name is None:
             return None
         git = self._workspace.git
@@ -153,39 +152,43 @@ class TrackingStatus:
             return None
         with self._lock:
             last = self._seen
-        is_like = last is not None and (last.remote, last.lost, last.stand.theirs) == (name, lost, theirs)
-        if is_like and last is not None and last.stand.ours == ours:
+        has_same_remote = last is not None and (last.remote, last.lost, last.tracked.theirs) == (
+            name,
+            lost,
+            theirs,
+        )
+        if has_same_remote and last is not None and last.tracked.ours == ours:
             return last
-        if is_like and last is not None:
-            found = self._carried(last, ours) or self._found(name, ours, theirs, lost)
+        if has_same_remote and last is not None:
+            state = self._update_state(last, ours) or self._compute_state(name, ours, theirs, lost)
         else:
-            found = self._found(name, ours, theirs, lost)
+            state = self._compute_state(name, ours, theirs, lost)
         with self._lock:
-            self._seen = found
-        return found
+            self._seen = state
+        return state
 
-    def _remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
-        """Return the default remote; Git's settings are read again when their file has changed."""
+    def _find_remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
+        """Return the default remote; read Git's settings again only if their file has changed."""
         try:
-            wanted = snapshot.config.remote.name
+            configured = snapshot.config.remote.name
         except WorkspaceError:
             return None
         stamp = self._stamp()
         if stamp is None:
             return None
-        key = (branch, wanted, stamp)
+        key = (branch, configured, stamp)
         with self._lock:
-            known, name = self._chosen
-        if known != key:
-            alone: object = None
+            cached_key, name = self._remote_name
+        if cached_key != key:
+            no_remote_stamp: object = None
             try:
-                name = chosen(self._workspace, wanted).name
+                name = select_remote(self._workspace, configured).name
             except NoRemote as error:
-                name, alone = None, None if error.details["remotes"] else stamp
+                name, no_remote_stamp = None, None if error.details["remotes"] else stamp
             except UnknownRemote:
                 name = None
             with self._lock:
-                self._chosen, self._alone = (key, name), alone
+                self._remote_name, self._no_remote_stamp = (key, name), no_remote_stamp
         return name
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -196,35 +199,35 @@ class TrackingStatus:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
 
-    def _found(self, name: str, ours: str, theirs: str | None, lost: str | None) -> TrackedState:
+    def _compute_state(self, name: str, ours: str, theirs: str | None, lost: str | None) -> TrackedState:
         git = self._workspace.git
-        stand = TrackedCommits(ours, theirs, compare_commits(git, ours, theirs, lost))
+        tracked = TrackedCommits(ours, theirs, compare_commits(git, ours, theirs, lost))
         unpushed = (
             None
-            if stand.state in (SyncState.LEVEL, SyncState.BEHIND)
+            if tracked.state in (SyncState.UP_TO_DATE, SyncState.BEHIND)
             else list_commits_ahead(git, ours, theirs)
         )
         behind = (
-            list_commits_ahead(git, theirs, ours) if theirs and stand.state is SyncState.DIVERGED else None
+            list_commits_ahead(git, theirs, ours) if theirs and tracked.state is SyncState.DIVERGED else None
         )
-        return TrackedState(name, stand, lost, unpushed, behind.since if behind is not None else None)
+        return TrackedState(name, tracked, lost, unpushed, behind.since if behind is not None else None)
 
-    def _carried(self, last: TrackedState, ours: str) -> TrackedState | None:
-        """Return the state after commits of ours with one parent each, or None."""
-        if last.stand.ours is None or last.stand.state is SyncState.BEHIND:
+    def _update_state(self, last: TrackedState, ours: str) -> TrackedState | None:
+        """Return the state updated by commits of ours with one parent each; None if that is not possible."""
+        if last.tracked.ours is None or last.tracked.state is SyncState.BEHIND:
             return None
         git = self._workspace.git
         times: list[int] = []
-        for commit in walk_first_parents(git.commit, git.boundary, ours, most=_STEPS + 1):
-            if commit.id == last.stand.ours:
+        for commit in walk_first_parents(git.commit, git.boundary, ours, most=_MAX_UPDATED_COMMITS + 1):
+            if commit.id == last.tracked.ours:
                 break
             if len(commit.parents) != 1:
                 return None
             times.append(commit.committer.time)
         else:
             return None
-        state = SyncState.AHEAD if last.stand.state is SyncState.LEVEL else last.stand.state
+        state = SyncState.AHEAD if last.tracked.state is SyncState.UP_TO_DATE else last.tracked.state
         before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
         since = min(before.since, datetime.fromtimestamp(min(times), UTC))
         unpushed = Unpushed(before.commits + len(times), since, before.is_more)
-        return last._replace(stand=TrackedCommits(ours, last.stand.theirs, state), unpushed=unpushed)
+        return last._replace(tracked=TrackedCommits(ours, last.tracked.theirs, state), unpushed=unpushed)

@@ -1,17 +1,16 @@
 """Synchronization: fetch, fast-forward or merge, and push of the served branch and related ones.
 
-What is fetched comes to refs of its own first. Only when all of a branch is there, and it is known whether
-the remote has taken commits back, does its remote-tracking ref move. What stands in the way of one branch
-keeps no other from travelling.
+A fetch writes to temporary refs first. The remote-tracking ref of a branch moves only after all its objects
+were received and checked. An error of one branch does not stop the synchronization of the others.
 
-A branch that diverged is brought together with the remote's by a structural merge.
+A branch that diverged from the remote's is merged with it, by a structural merge.
 
-What each side changed under a rule has passed that side's own gate. Two things have passed none: new content
-by which a conflict is decided, and text that the merge brings under a rule from where no rule governed it.
-Both are refused like a direct write, unless the branch is that of a proposal. A commit with new content says
-that a person decided it, so that this person does not approve it.
+Each side has checked its own changes under a rule. Two things are unchecked: new content that resolves a
+conflict, and text that the merge brings under a rule from an unprotected path. Both are refused like a direct
+write, unless the branch is that of a proposal. A commit with new content has a trailer with the person who
+wrote it, so that this person cannot approve it.
 
-One synchronisation of a repository at a time, whichever process does it.
+Only one process synchronizes a repository at a time.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from workspace.merge.commits import (
     merge_commits,
 )
 from workspace.merge.conflict import InvalidResolution, ResolutionChoice, UnitConflict
-from workspace.merge.trees import WHOLE, FileConflict, PathCollisions, find_file
+from workspace.merge.trees import FILE_UNIT, FileConflict, PathCollisions, find_file
 from workspace.policy.protection import Protected, format_paths
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.locks import Busy
@@ -51,16 +50,16 @@ from workspace.publishing.recovery import recover_if_needed
 from workspace.publishing.refs import BranchMoved
 from workspace.sync.branches import (
     DISCUSSION,
-    Chosen,
+    ConfiguredRemote,
     SyncedBranch,
     SyncState,
     TrackedCommits,
-    chosen,
     list_branches_to_sync,
+    select_remote,
 )
 from workspace.sync.exchange import RemoteSession, check_attributes, fast_forward
 from workspace.sync.status import Unpushed, list_commits_ahead
-from workspace.writing.write import DetachedHead, author_now, is_proposal_branch
+from workspace.writing.write import DetachedHead, is_proposal_branch, make_author_signature
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
@@ -72,22 +71,22 @@ if TYPE_CHECKING:
     from workspace.proposals.unreviewed import UnreviewedChange
     from workspace.snapshot.snapshot import Snapshot
 
-Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
-"""Decides conflicts, or some of them; it is given all that were found so far."""
+ChooseResolutions = Callable[["Sequence[FileConflict]"], "Resolutions"]
+"""Returns resolutions for all or some conflicts; its argument is all conflicts so far."""
 
-_LISTED = 20
-_MERGE_ATTEMPTS = 10  # a conflict that was decided may uncover others
+_MAX_LISTED_CHANGES = 20
+_MERGE_ATTEMPTS = 10  # after one conflict is resolved, others may appear
 
 
 class _Versions(NamedTuple):
-    """The versions of a file in a decision: its locations on both sides."""
+    """The entries of a file on both sides, for a choice between them."""
 
     ours: TreeEntry | None
     theirs: TreeEntry | None
 
 
 class _SideChoice(NamedTuple):
-    """The side whose file is taken as it is, and the versions that the choice was made between."""
+    """The side whose file is taken unchanged, and the versions between which the choice was made."""
 
     choice: ResolutionChoice
     versions: _Versions
@@ -96,7 +95,7 @@ class _SideChoice(NamedTuple):
 class UnreviewedMerge(Protected):
     """A merge would bring unreviewed text under a rule, so nothing is merged.
 
-    `conflicts` are the files, each as a whole: a person may keep the version of the side that was reviewed.
+    `conflicts` has one conflict for each file: a person may keep the version of the reviewed side.
     `versions` are those files, by path.
     """
 
@@ -107,94 +106,97 @@ class UnreviewedMerge(Protected):
         versions: Mapping[str, _Versions],
     ) -> None:
         first = unreviewed[0]
-        paths = list(dict.fromkeys(one.path for one in unreviewed))
-        side, kept = ("here", "--theirs") if first.is_ours else ("in the remote", "--ours")
+        paths = list(dict.fromkeys(change.path for change in unreviewed))
+        side, kept_side = ("here", "--theirs") if first.is_ours else ("in the remote", "--ours")
         where = f" to {first.source}" if first.source != first.path else ""
         super().__init__(
             paths,
             message=f"{format_paths(paths)} is protected by rule {first.number} of {CONFIG_PATH}, and a "
-            "merge with the remote would bring changes into it that were made "
-            f"{side}{where} and that nobody reviewed",
-            fix=f"Run docyard sync {kept} {shlex.quote(first.path)} to keep the reviewed text, and propose "
-            "the change; or read the changes, and merge with git pull.",
+            "merge with the remote would bring in changes without a review, made "
+            f"{side}{where}",
+            fix=f"Run docyard sync {kept_side} {shlex.quote(first.path)} to keep the reviewed text, and "
+            "propose the change; or review the changes, and run git pull.",
         )
-        self.details["unreviewed"] = [_unreviewed_data(one) for one in unreviewed[:_LISTED]]
+        self.details["unreviewed"] = [
+            _unreviewed_to_data(change) for change in unreviewed[:_MAX_LISTED_CHANGES]
+        ]
         self.conflicts = tuple(conflicts)
         self.versions = versions
 
 
-def _unreviewed_data(one: UnreviewedChange) -> dict[str, object]:
-    side = "ours" if one.is_ours else "theirs"
-    return {"path": one.path, "source": one.source, "rule": one.number, "side": side}
+def _unreviewed_to_data(change: UnreviewedChange) -> dict[str, object]:
+    side = "ours" if change.is_ours else "theirs"
+    return {"path": change.path, "source": change.source, "rule": change.number, "side": side}
 
 
-def join(
-    workspace: Branch, branch: str, theirs: str, remote: str, choose: Choose | None = None
+def merge_remote(
+    workspace: Branch, branch: str, theirs: str, remote: str, choose: ChooseResolutions | None = None
 ) -> MergeResult:
     """Merge the remote's commit into a branch: first parent ours, second theirs.
 
-    Raises MergeConflict with what is undecided, UnreviewedMerge, Protected, WorktreeBusy, and what
-    `commit_merge` raises.
+    Raises MergeConflict with the unresolved conflicts, UnreviewedMerge, Protected, WorktreeBusy, and the
+    errors of `commit_merge`.
     """
-    seen: dict[tuple[str, UnitId], FileConflict] = {}
-    decided: dict[str, dict[UnitId, Resolution]] = {}
-    kept: dict[str, _SideChoice] = {}
-    versions: dict[str, _Versions] = {}  # of what is decided, by path: those that were shown
+    conflicts: dict[tuple[str, UnitId], FileConflict] = {}
+    resolutions: dict[str, dict[UnitId, Resolution]] = {}
+    side_choices: dict[str, _SideChoice] = {}
+    versions: dict[str, _Versions] = {}  # the versions for which resolutions were chosen, by path
 
     def check(merge: Merge) -> None:
         check_attributes(workspace.git, branch, merge.changes, "merge @{upstream}")
         if any(
-            _find_versions_at(merge.ours, merge.theirs, path) != shown for path, shown in versions.items()
+            _find_versions_at(merge.ours, merge.theirs, path) != expected
+            for path, expected in versions.items()
         ):
-            raise Busy("a file was written to while its conflict was decided; nothing was merged")
+            raise Busy("a file changed while its conflict was being resolved; nothing was merged")
         if not is_proposal_branch(branch):
-            _check_content(merge, decided)
+            _check_content(merge, resolutions)
             _check_reviewed(merge)
 
-    def merged() -> MergeResult:
+    def try_merge() -> MergeResult:
         return commit_merge(
             workspace,
             branch,
             theirs,
-            message=lambda _: _format_message(branch, remote, is_decided=bool(decided)),
-            resolutions=decided,
-            adjust=lambda merge: _replace_with_side(merge, kept),
+            message=lambda _: _format_message(branch, remote, is_decided=bool(resolutions)),
+            resolutions=resolutions,
+            adjust=lambda merge: _replace_with_side(merge, side_choices),
             check=check,
         )
 
     for _ in range(_MERGE_ATTEMPTS):
         try:
-            return merged()
+            return try_merge()
         except MergeConflict as error:
-            seen |= {(found.path, found.conflict.unit): found for found in error.conflicts}
-            new = choose(tuple(seen.values())) if choose is not None else {}
-            if not any(found.conflict.unit in new.get(found.path, {}) for found in error.conflicts):
+            conflicts |= {(conflict.path, conflict.conflict.unit): conflict for conflict in error.conflicts}
+            new = choose(tuple(conflicts.values())) if choose is not None else {}
+            if not any(conflict.conflict.unit in new.get(conflict.path, {}) for conflict in error.conflicts):
                 raise
             for path, units in new.items():
-                decided.setdefault(path, {}).update(units)
+                resolutions.setdefault(path, {}).update(units)
                 if error.tip is not None:
                     versions[path] = _find_versions_at(
                         workspace.snapshot(error.tip), workspace.snapshot(theirs), path
                     )
         except UnreviewedMerge as error:
-            seen |= {(found.path, found.conflict.unit): found for found in error.conflicts}
-            new = choose(tuple(seen.values())) if choose is not None else {}
+            conflicts |= {(conflict.path, conflict.conflict.unit): conflict for conflict in error.conflicts}
+            new = choose(tuple(conflicts.values())) if choose is not None else {}
             sides = {
-                path: _SideChoice(new[path][WHOLE].choice, error.versions[path])
+                path: _SideChoice(new[path][FILE_UNIT].choice, error.versions[path])
                 for path in error.versions
-                if WHOLE in new.get(path, {})
+                if FILE_UNIT in new.get(path, {})
             }
-            is_new = not sides.items() <= kept.items()
-            if not is_new or any(one.choice is ResolutionChoice.CONTENT for one in sides.values()):
+            is_new = not sides.items() <= side_choices.items()
+            if not is_new or any(side.choice is ResolutionChoice.CONTENT for side in sides.values()):
                 raise
-            kept.update(sides)
-    return merged()
+            side_choices.update(sides)
+    return try_merge()
 
 
 def check_reviewed(workspace: Branch, theirs: str) -> None:
-    """Raise UnreviewedMerge if a merge of the remote's commit would be refused for that.
+    """Raise UnreviewedMerge if a merge of the remote's commit would bring in unreviewed text.
 
-    Conflicts come first: while there are any, nothing is known of what they are decided for.
+    While there are conflicts, this cannot be known, so nothing is raised.
     """
     merge = merge_commits(workspace.snapshot(), workspace.snapshot(theirs))
     if not merge.conflicts:
@@ -203,12 +205,12 @@ def check_reviewed(workspace: Branch, theirs: str) -> None:
 
 def _check_reviewed(merge: Merge) -> None:
     """Raise UnreviewedMerge if the merge brings text under a rule that did not govern it before."""
-    # Imported here because a server answers its first questions without reading rules.
-    from workspace.proposals.unreviewed import find_unreviewed_of_both
+    # Imported here because a server answers its first requests without reading rules.
+    from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
-    unreviewed = find_unreviewed_of_both(merge)
+    unreviewed = find_unreviewed_on_both_sides(merge)
     if unreviewed:
-        paths = dict.fromkeys(one.path for one in unreviewed)
+        paths = dict.fromkeys(change.path for change in unreviewed)
         raise UnreviewedMerge(
             unreviewed,
             [_build_conflict(merge, path) for path in paths],
@@ -217,10 +219,10 @@ def _check_reviewed(merge: Merge) -> None:
 
 
 def _build_conflict(merge: Merge, path: str) -> FileConflict:
-    """Return both sides' files at a path as a conflict; a side that moved the file has none there."""
+    """Return the files of both sides at a path as a conflict; a side that moved its file has none."""
     versions = (find_file(side, path) for side in (merge.ours, merge.theirs))
     ours, theirs = (merge.ours.git.blob(entry.id) if entry and entry.is_blob else None for entry in versions)
-    return FileConflict(path, UnitConflict(WHOLE, None, ours, theirs))
+    return FileConflict(path, UnitConflict(FILE_UNIT, None, ours, theirs))
 
 
 def _find_versions_at(ours: Snapshot, theirs: Snapshot, path: str) -> _Versions:
@@ -229,89 +231,89 @@ def _find_versions_at(ours: Snapshot, theirs: Snapshot, path: str) -> _Versions:
 
 def _find_versions(merge: Merge, path: str) -> _Versions:
     sides = (merge.ours, merge.theirs)
-    return _Versions(*(find_file(side, merge.source(path, side)) for side in sides))
+    return _Versions(*(find_file(side, merge.find_source_path(path, side)) for side in sides))
 
 
-def _replace_with_side(merge: Merge, kept: Mapping[str, _SideChoice]) -> Merge:
-    """Return a merge with one side's files of some paths, each where that side has it.
+def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) -> Merge:
+    """Return a merge in which some files are those of one side, at that side's paths.
 
-    A choice between other versions than those of this merge is left out. Raises InvalidResolution.
+    A choice between other versions than those of this merge is ignored. Raises InvalidResolution.
     """
-    chosen: dict[str, WholeEntry] = {}
-    for path, one in kept.items():
-        if one.versions == _find_versions(merge, path):
-            side = merge.ours if one.choice is ResolutionChoice.OURS else merge.theirs
-            for place in (path, merge.source(path, side)):
-                chosen[place] = WholeEntry(find_file(side, place))
-    if not chosen:
+    replacements: dict[str, WholeEntry] = {}
+    for path, choice in side_choices.items():
+        if choice.versions == _find_versions(merge, path):
+            side = merge.ours if choice.choice is ResolutionChoice.OURS else merge.theirs
+            for target in (path, merge.find_source_path(path, side)):
+                replacements[target] = WholeEntry(find_file(side, target))
+    if not replacements:
         return merge
-    made = {**merge.changes, **chosen}
-    leaving = {path for path, change in made.items() if change == WholeEntry(None)}
-    room = PathCollisions(merge.ours, merge.theirs, leaving)
-    for path, change in chosen.items():
+    changes = {**merge.changes, **replacements}
+    leaving = {path for path, change in changes.items() if change == WholeEntry(None)}
+    collisions = PathCollisions(merge.ours, merge.theirs, leaving)
+    for path, change in replacements.items():
         is_new = change != WholeEntry(None) and find_file(merge.ours, path) is None
-        taken = room.find_blocking_path(path) if is_new else None
-        if taken is not None:
+        blocking_path = collisions.find_blocking_path(path) if is_new else None
+        if blocking_path is not None:
             raise InvalidResolution(
-                f"'{path}' cannot be kept, because '{taken}' is in its place",
-                fix=f"Rename or remove '{taken}' first.",
+                f"'{path}' cannot be kept, because '{blocking_path}' blocks its path",
+                fix=f"Rename or remove '{blocking_path}' first.",
             )
-    return merge._replace(changes=dict(sorted(made.items())))
+    return merge._replace(changes=dict(sorted(changes.items())))
 
 
 def _check_content(merge: Merge, decided: Resolutions) -> None:
     """Raise Protected for new content that requires a proposal."""
     new = {
-        place
+        changed_path
         for path, units in decided.items()
-        if any(how.choice is ResolutionChoice.CONTENT for how in units.values())
-        for place in (path, merge.moved.get(path, path))
+        if any(resolution.choice is ResolutionChoice.CONTENT for resolution in units.values())
+        for changed_path in (path, merge.moved.get(path, path))
     }
-    made = {path: merge.changes[path] for path in new if path in merge.changes}
-    if made:
+    new_changes = {path: merge.changes[path] for path in new if path in merge.changes}
+    if new_changes:
         from workspace.policy.protection import check_direct
 
         for side in (merge.ours, merge.theirs):
-            check_direct(side, made)
+            check_direct(side, new_changes)
 
 
 def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
-    words = f"Merge '{branch}' of {remote}"
+    subject = f"Merge '{branch}' of {remote}"
     trailers = {DECIDED_BY_TRAILER: "git"} if is_decided else None
     return format_commit_message(
-        [words], paths=[], message=None, tool="sync", client="docyard", trailers=trailers
+        [subject], paths=[], message=None, tool="sync", client="docyard", trailers=trailers
     )
 
 
 LOCK = "docyard/sync.lock"
-_PATIENCE = 10.0
-_PAUSE = 0.05
+_LOCK_TIMEOUT_S = 10.0
+_PAUSE_S = 0.05
 
 
 class SyncBusy(WorkspaceError):
-    """Another Docyard has been exchanging with a remote of this repository for long."""
+    """Another process holds the sync lock of this repository for longer than the timeout."""
 
     code: ClassVar[str] = "SYNC_BUSY"
 
     def __init__(self) -> None:
         super().__init__(
-            "another docyard is synchronising this repository",
-            fix="Try again when it is done.",
+            "another docyard process is synchronizing this repository",
+            fix="Try again when the other process has finished.",
             retry_after_ms=1000,
         )
 
 
 @contextmanager
-def sync_lock(common_dir: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the sync lock; the system releases it in a crash. Raises SyncBusy, OSError."""
+def sync_lock(common_dir: Path, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Hold the sync lock; the system releases it if the process dies. Raises SyncBusy, OSError."""
     file = common_dir / LOCK
     handle = open_lock(common_dir, file.name)
     try:
-        until = time.monotonic() + patience
+        deadline = time.monotonic() + timeout_s
         while not _try_lock(handle):
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise SyncBusy
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_S)
         yield
     finally:
         os.close(handle)
@@ -325,33 +327,33 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 
 
 class SyncResult(NamedTuple):
-    """The result of a synchronization. Commits are ids of 40 digits; None where a branch has none.
+    """The result of a synchronization. Commits are ids of 40 digits, or None.
 
-    `commit` is where the served branch is, `theirs` where the remote's was when it was last seen. `followed`
-    is the commit at which ours was before it followed, `merged` the commit that joined both sides, `pushed`
-    how many commits of it were pushed (2,000 for any number beyond). `conflicts` keep a branch that diverged
-    from being joined, or `apart` is why it cannot be.
+    `commit` is the tip of the served branch, and `theirs` the last seen tip of the remote's. If the branch
+    was fast-forwarded, `old_commit` is its tip before. `merged` is the merge commit. `pushed` is the number
+    of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged branch; `merge_error` is
+    another reason why it cannot be merged. `other_branches` are the branches besides the served one.
     """
 
     remote: str
-    place: str
+    url: str
     branch: str
     state: SyncState
     commit: str | None
     theirs: str | None
     fetched: bool
-    followed: str | None
-    is_followed: bool
+    old_commit: str | None
+    is_fast_forwarded: bool
     merged: str | None
     pushed: int
     unpushed: Unpushed | None
     conflicts: tuple[FileConflict, ...] = ()
-    apart: WorkspaceError | None = None
-    beside: tuple[SyncedBranch, ...] = ()
+    merge_error: WorkspaceError | None = None
+    other_branches: tuple[SyncedBranch, ...] = ()
 
 
 def sync(
@@ -362,225 +364,239 @@ def sync(
     fetch: bool = True,
     push: bool = True,
     restore: bool = True,
-    choose: Choose | None = None,
+    choose: ChooseResolutions | None = None,
     progress: Progress | None = None,
 ) -> SyncResult:
     """Fetch the served branch and related ones, fast-forward or merge them, and push to the remote.
 
-    A branch that diverged is joined by a structural merge. Where that meets conflicts that `choose` leaves
-    open, it stays as it is; and so does one of whose commits the remote has taken some back, unless nothing
-    but a push is asked for, and `restore` allows to bring them back there.
+    A diverged branch is merged with the remote's. If `choose` leaves conflicts unresolved, the branch stays
+    unchanged. If the remote removed commits, the branch stays unchanged too; a call with `restore` that only
+    pushes restores them.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
-    and what `RemoteProcess.run` raises; and of the served branch, when all others have travelled,
-    RemoteDamaged, RemoteMoved, PushRejected, Protected, Busy, and what `Publication` raises.
-    Whatever was done before an error stays done, and the next call goes on from there.
+    and the errors of `RemoteProcess.run`. After all other branches, raises for the served branch
+    RemoteDamaged, RemoteMoved, PushRejected, Protected, Busy, and the errors of `Publication`. The work done
+    before an error is not undone; the next call continues from there.
     """
     store = require_writable(workspace.git)
     branch = workspace.branch
     if branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
-    meant = chosen(workspace, remote)
+    selected = select_remote(workspace, remote)
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
         sync_lock(store.common_dir),
         sync_written_objects(durable),
         GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
-        # What an exchange before this one did not live to complete, this one may find nothing to write over.
+        # A fast-forward that a killed process left unfinished must be completed, even if there is nothing to
+        # fetch.
         recover_if_needed(store)
-        exchanging = RemoteSession(workspace, store, remotes, branch, meant, access, progress)
-        return _Session(workspace, store, exchanging, branch, meant, durable, choose).run(
+        session = RemoteSession(workspace, store, remotes, branch, selected, access, progress)
+        return _Synchronization(workspace, store, session, branch, selected, durable, choose).run(
             fetch=fetch, push=push, restores=restore and not fetch
         )
 
 
 @dataclass
-class _Line:
-    """The state of one branch during the synchronization; `ours` is its commit before."""
+class _BranchProgress:
+    """The actions performed on one branch, and its errors."""
 
-    followed: str | None = None
-    is_followed: bool = False
+    old_commit: str | None = None
+    is_fast_forwarded: bool = False
     merged: str | None = None
     pushed: int = 0
     conflicts: tuple[FileConflict, ...] = ()
-    apart: WorkspaceError | None = None
+    merge_error: WorkspaceError | None = None
     error: WorkspaceError | None = None
 
     @property
     def done(self) -> tuple[str, ...]:
-        made = {"followed": self.is_followed, "merged": self.merged is not None, "pushed": self.pushed > 0}
-        return tuple(name for name, is_done in made.items() if is_done)
+        actions = {
+            "followed": self.is_fast_forwarded,
+            "merged": self.merged is not None,
+            "pushed": self.pushed > 0,
+        }
+        return tuple(name for name, is_performed in actions.items() if is_performed)
 
 
 @dataclass
-class _Session:
+class _Synchronization:
+    """One run of `sync`."""
+
     workspace: Branch
     store: GitStore
-    exchanging: RemoteSession
+    session: RemoteSession
     branch: str
-    meant: Chosen
+    remote: ConfiguredRemote
     durable: bool
-    choose: Choose | None
-    lines: dict[str, _Line] = field(default_factory=dict)
+    choose: ChooseResolutions | None
+    progress_by_branch: dict[str, _BranchProgress] = field(default_factory=dict)
 
     def run(self, *, fetch: bool, push: bool, restores: bool) -> SyncResult:
-        source = self.exchanging.peer(self.meant.url) if fetch else None
-        target = self.exchanging.peer(self.meant.push_url) if push else None
+        source = self.session.build_peer(self.remote.url) if fetch else None
+        target = self.session.build_peer(self.remote.push_url) if push else None
         if source is not None:
             self._fetch(source)
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if source is not None:
-                for branch in self._branches():
-                    self._bring(branch)
-            wanted = self._to_push(restores=restores) if target is not None else {}
-            if target is None or not wanted:
+                for branch in self._list_branches():
+                    self._update_branch(branch)
+            commits = self._select_commits_to_push(restores=restores) if target is not None else {}
+            if target is None or not commits:
                 break
-            if not self._push(target, wanted, is_last=source is None) or source is None:
-                break  # what was written here meanwhile is for the next time
+            if not self._push(target, commits, is_last=source is None) or source is None:
+                break  # commits made here meanwhile are pushed by the next call
             self._fetch(source)
         else:
-            self._line(self.branch).error = Busy(
-                f"others moved the branch {_ROUNDS} times, here or there; what was done stays done"
+            self._progress(self.branch).error = Busy(
+                f"other writers moved the branch {_MAX_ROUNDS} times, here or in the remote; "
+                "completed steps were kept"
             )
-        error = self._line(self.branch).error
+        error = self._progress(self.branch).error
         if error is not None:
             raise error
-        return self._told(source or target or self.exchanging.peer(self.meant.url), fetched=fetch)
+        return self._build_result(source or target or self.session.build_peer(self.remote.url), fetched=fetch)
 
-    def _line(self, branch: str) -> _Line:
-        return self.lines.setdefault(branch, _Line())
+    def _progress(self, branch: str) -> _BranchProgress:
+        return self.progress_by_branch.setdefault(branch, _BranchProgress())
 
-    def _branches(self) -> tuple[str, ...]:
-        known = {*self.store.branches(), *self.exchanging.seen(), *self.lines}
+    def _list_branches(self) -> tuple[str, ...]:
+        known = {*self.store.branches(), *self.session.list_seen_commits(), *self.progress_by_branch}
         return (self.branch, *list_branches_to_sync(known, self.branch))
 
     def _fetch(self, source: Peer) -> None:
-        for branch, error in self.exchanging.fetch(source).items():
-            self._line(branch).error = error
+        for branch, error in self.session.fetch(source).items():
+            self._progress(branch).error = error
 
-    def _bring(self, branch: str) -> None:
-        """Fast-forward to the remote's branch, or merge it; an obstacle is recorded with the branch."""
-        line = self._line(branch)
-        if line.error is not None:
+    def _update_branch(self, branch: str) -> None:
+        """Fast-forward to the remote's branch, or merge it; record an error with the branch."""
+        progress = self._progress(branch)
+        if progress.error is not None:
             return
         try:
-            for _ in range(_ROUNDS):
+            for _ in range(_MAX_ROUNDS):
                 with suppress(BranchMoved), self.workspace.turn:
-                    self._bring_once(branch, line, self.exchanging.stand(branch))
+                    self._update_branch_once(branch, progress, self.session.compare(branch))
                     return
-            raise Busy(f"others moved the branch {_ROUNDS} times; what was done stays done")
+            raise Busy(f"other writers moved the branch {_MAX_ROUNDS} times; completed steps were kept")
         except WorkspaceError as error:
-            line.error = error
+            progress.error = error
 
-    def _bring_once(self, branch: str, line: _Line, stand: TrackedCommits) -> None:
+    def _update_branch_once(self, branch: str, progress: _BranchProgress, tracked: TrackedCommits) -> None:
         if branch == DISCUSSION:
-            self._take_in(line, stand)
-        elif stand.theirs is None or (stand.ours is None and branch != self.branch):
-            return  # such a proposal is read where it was fetched to
-        elif stand.state is SyncState.BEHIND:
-            self._follow(branch, line, stand.ours, stand.theirs)
-        elif stand.state is SyncState.DIVERGED:
-            self._join(branch, line, stand.theirs)
+            self._merge_discussion(progress, tracked)
+        elif tracked.theirs is None or (tracked.ours is None and branch != self.branch):
+            return  # this proposal is read from its remote-tracking ref
+        elif tracked.state is SyncState.BEHIND:
+            self._fast_forward(branch, progress, tracked.ours, tracked.theirs)
+        elif tracked.state is SyncState.DIVERGED:
+            self._merge_branch(branch, progress, tracked.theirs)
 
-    def _follow(self, branch: str, line: _Line, ours: str | None, theirs: str) -> None:
+    def _fast_forward(self, branch: str, progress: _BranchProgress, ours: str | None, theirs: str) -> None:
         fast_forward(self.store, branch, ours, theirs, self.workspace.author(), durable=self.durable)
-        line.followed, line.is_followed = ours, True
+        progress.old_commit, progress.is_fast_forwarded = ours, True
 
-    def _join(self, branch: str, line: _Line, theirs: str) -> None:
-        line.conflicts, line.apart = (), None
+    def _merge_branch(self, branch: str, progress: _BranchProgress, theirs: str) -> None:
+        progress.conflicts, progress.merge_error = (), None
         choose = self.choose if branch == self.branch else None
         try:
-            line.merged = join(self.workspace, branch, theirs, self.meant.name, choose).commit
+            progress.merged = merge_remote(self.workspace, branch, theirs, self.remote.name, choose).commit
         except MergeConflict as error:
-            line.conflicts = error.conflicts
+            progress.conflicts = error.conflicts
         except (UnrelatedHistories, ShallowHistory) as error:
-            line.apart = error
+            progress.merge_error = error
 
-    def _take_in(self, line: _Line, stand: TrackedCommits) -> None:
-        """Unite the discussion with the remote's, whatever became of the branch: no event is lost."""
-        if stand.theirs is None or stand.ours == stand.theirs:
+    def _merge_discussion(self, progress: _BranchProgress, tracked: TrackedCommits) -> None:
+        """Merge the discussion with the remote's, even if the remote removed commits: no event is lost."""
+        if tracked.theirs is None or tracked.ours == tracked.theirs:
             return
-        if stand.ours is not None and self.store.is_descendant(stand.ours, stand.theirs):
+        if tracked.ours is not None and self.store.is_descendant(tracked.ours, tracked.theirs):
             return
         log = EventLog(self.store, durable=self.durable)
-        now = log.merge_commit(stand.theirs, author_now(self.workspace))
-        if now == stand.theirs:
-            line.followed, line.is_followed = stand.ours, True
+        merged = log.merge_commit(tracked.theirs, make_author_signature(self.workspace))
+        if merged == tracked.theirs:
+            progress.old_commit, progress.is_fast_forwarded = tracked.ours, True
         else:
-            line.merged = now
+            progress.merged = merged
 
-    def _to_push(self, *, restores: bool) -> dict[str, str]:
+    def _select_commits_to_push(self, *, restores: bool) -> dict[str, str]:
         """Return the commits to push, by branch."""
-        wanted: dict[str, str] = {}
-        for branch in self._branches():
-            line = self._line(branch)
-            if line.error is not None:
+        commits: dict[str, str] = {}
+        for branch in self._list_branches():
+            progress = self._progress(branch)
+            if progress.error is not None:
                 continue
             try:
-                stand = self.exchanging.stand(branch)
+                tracked = self.session.compare(branch)
             except WorkspaceError as error:
-                line.error = error
+                progress.error = error
                 continue
-            may = stand.state is SyncState.AHEAD or (stand.state is SyncState.REWOUND and restores)
-            if stand.ours is not None and may:
-                wanted[branch] = stand.ours
-        return wanted
+            is_pushable = tracked.state is SyncState.AHEAD or (
+                tracked.state is SyncState.FORCE_PUSHED and restores
+            )
+            if tracked.ours is not None and is_pushable:
+                commits[branch] = tracked.ours
+        return commits
 
-    def _push(self, target: Peer, wanted: dict[str, str], *, is_last: bool) -> bool:
-        """Push; return True if another client moved the remote meanwhile, so that a new fetch is needed."""
-        missing = {branch: self._missing(branch, commit) for branch, commit in wanted.items()}
-        refused = self.exchanging.push(target, wanted)
+    def _push(self, target: Peer, commits: dict[str, str], *, is_last: bool) -> bool:
+        """Push; return True if another client moved the remote's branch, so that a new fetch is needed."""
+        missing = {branch: self._count_missing(branch, commit) for branch, commit in commits.items()}
+        refused = self.session.push(target, commits)
         is_moved = any(isinstance(error, RemoteMoved) for error in refused.values())
-        if is_moved and is_last and len(wanted) > 1:
-            # One that cannot be pushed took all others back with it.
+        if is_moved and is_last and len(commits) > 1:
+            # If one branch is rejected, none is pushed, so each is pushed separately.
             refused = {}
-            for branch, commit in wanted.items():
-                refused |= self.exchanging.push(target, {branch: commit})
-        for branch in wanted:
+            for branch, commit in commits.items():
+                refused |= self.session.push(target, {branch: commit})
+        for branch in commits:
             error = refused.get(branch)
             if error is None:
-                self._line(branch).pushed += missing[branch]
+                self._progress(branch).pushed += missing[branch]
             elif is_last or not isinstance(error, RemoteMoved):
-                self._line(branch).error = error
+                self._progress(branch).error = error
         return is_moved
 
-    def _missing(self, branch: str, commit: str) -> int:
-        found = list_commits_ahead(self.store, commit, self.exchanging.stand(branch).theirs)
-        return found.commits if found is not None else 0
+    def _count_missing(self, branch: str, commit: str) -> int:
+        ahead = list_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
+        return ahead.commits if ahead is not None else 0
 
-    def _told(self, peer: Peer, *, fetched: bool) -> SyncResult:
-        stand, line = self.exchanging.stand(self.branch), self._line(self.branch)
+    def _build_result(self, peer: Peer, *, fetched: bool) -> SyncResult:
+        tracked, progress = self.session.compare(self.branch), self._progress(self.branch)
         return SyncResult(
             remote=peer.name,
-            place=peer.address.shown(),
+            url=peer.address.shown(),
             branch=self.branch,
-            state=stand.state,
-            commit=stand.ours,
-            theirs=stand.theirs,
+            state=tracked.state,
+            commit=tracked.ours,
+            theirs=tracked.theirs,
             fetched=fetched,
-            followed=line.followed,
-            is_followed=line.is_followed,
-            merged=line.merged,
-            pushed=line.pushed,
-            unpushed=None if stand.ours is None else list_commits_ahead(self.store, stand.ours, stand.theirs),
-            conflicts=line.conflicts,
-            apart=line.apart,
-            beside=tuple(map(self._beside, self._branches()[1:])),
+            old_commit=progress.old_commit,
+            is_fast_forwarded=progress.is_fast_forwarded,
+            merged=progress.merged,
+            pushed=progress.pushed,
+            unpushed=None
+            if tracked.ours is None
+            else list_commits_ahead(self.store, tracked.ours, tracked.theirs),
+            conflicts=progress.conflicts,
+            merge_error=progress.merge_error,
+            other_branches=tuple(map(self._describe_branch, self._list_branches()[1:])),
         )
 
-    def _beside(self, branch: str) -> SyncedBranch:
-        line = self._line(branch)
-        error = line.error or line.apart
-        stand = TrackedCommits(None, None, SyncState.LEVEL)
+    def _describe_branch(self, branch: str) -> SyncedBranch:
+        progress = self._progress(branch)
+        error = progress.error or progress.merge_error
+        tracked = TrackedCommits(None, None, SyncState.UP_TO_DATE)
         with suppress(WorkspaceError):
-            stand = self.exchanging.stand(branch)
-        paths = tuple(dict.fromkeys(found.path for found in line.conflicts))
-        is_there = stand.theirs is not None
-        is_landed = stand.state is SyncState.REWOUND and self._has(stand.ours)
-        return SyncedBranch(branch, stand.state, stand.ours, is_there, line.done, paths, error, is_landed)
+            tracked = self.session.compare(branch)
+        paths = tuple(dict.fromkeys(conflict.path for conflict in progress.conflicts))
+        is_on_remote = tracked.theirs is not None
+        is_contained = tracked.state is SyncState.FORCE_PUSHED and self._is_contained(tracked.ours)
+        return SyncedBranch(
+            branch, tracked.state, tracked.ours, is_on_remote, progress.done, paths, error, is_contained
+        )
 
-    def _has(self, commit: str | None) -> bool:
-        """Return True if the served branch has a commit among its ancestors."""
+    def _is_contained(self, commit: str | None) -> bool:
+        """Return True if the served branch contains a commit."""
         tip = self.store.tip(self.branch)
         return tip is not None and commit is not None and self.store.is_descendant(tip, commit)

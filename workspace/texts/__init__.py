@@ -1,11 +1,11 @@
-"""Texts of any kind for the reading tools: their outline and their parts by name.
+"""Texts of any kind for the reading tools: their outlines and their parts.
 
 code.py       classes and functions of source code, found without a parser of each language
-finder.py     which part of a text is meant
-headings.py   how headings of a text that is no Markdown become its outline
-markup.py     headings of reStructuredText (docutils, "reStructuredText Markup Specification", Sections)
-outline.py    outlines
+finder.py     search for a part of a text by address, number or words
+headings.py   outlines of texts other than Markdown, from their headings
+markup.py     headings of reStructuredText and AsciiDoc
+outline.py    outlines of texts of all kinds
 summaries/    extractive summaries of texts
-text_file.py  text files
-tokens.py     tokens
+text_file.py  files of a commit that can be read as text
+tokens.py     token counts, exact or estimated
 """

@@ -1,9 +1,11 @@
-"""Classes and functions of source code, found without a parser of each language.
+"""Classes and functions of source code, found without a parser for each language.
 
-Comments and strings are blanked first; then a definition is a line that begins with a word such as `class` or
-`def` and a name, or with a name, its arguments and a body. What stands below another is told by indentation.
-All of it is linear in the text, whatever the text is: lexers of the usual kind search for the end of a
-comment that is not closed once for each beginning.
+Comments and strings are replaced by spaces first. A definition is then a line that begins with a word such as
+`class` or `def` and a name, or with a name, arguments and a body. Indentation determines which definition
+contains another.
+
+The time is linear in the text for every text. Common lexers search for the end of an unclosed comment once
+for each of its beginnings.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.markdown.lines import Lines
 
 MAX_BYTES = 1_000_000
-"""What is larger was written by a program, and shows no outline."""
+"""Larger files have no outline, because they are usually generated."""
 
 _SLASH_COMMENT = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
 _DOUBLE = r'"(?:[^"\\\n]|\\.)*"?'
@@ -43,7 +45,7 @@ _MODIFIERS = (
     "override partial private protected pub public readonly sealed static suspend unsafe virtual"
 )
 MODIFIER = rf"(?:(?:{'|'.join(_MODIFIERS.split())})(?:\([^()\n]{{0,80}}\))?[ \t]+)"
-"""Matches a modifier before a definition, such as `public` or `pub(crate)`, and the space behind it."""
+"""Matches a modifier before a definition, such as `public` or `pub(crate)`, and the space after it."""
 
 _NAME = r"[^\W\d][\w$.:]*[?!]?|[$~][\w$]+"
 _NO_NAME = (
@@ -51,7 +53,7 @@ _NO_NAME = (
     "sizeof switch synchronized then throw try typeof until using when while with yield"
 )
 
-# A type and a name, or a name alone; the parts cannot be read in two ways, so nothing is tried twice.
+# A type and a name, or a name alone. Each text matches in one way only, so there is no backtracking.
 _CALLABLE = re.compile(
     rf"^([ \t]*)(?!(?:{'|'.join(_NO_NAME.split())})\b)"
     r"((?:[\w:<>,\[\].?@]+[ \t*&]+){0,8})([~\w$:#]+)[ \t]*(?=\()",
@@ -61,11 +63,11 @@ _BODY = re.compile(
     r"[ \t\n]*(?:(?:const|noexcept|override|final)\b[ \t\n]*|(?:throws|->|:)[^;{}()=]{1,200})?\{"
 )
 _PARENTHESIS = re.compile(r"[()]")
-_ABOVE = ("@", "//", "/*", "*", "# ", "#[", "--")
+_DESCRIPTION_STARTS = ("@", "//", "/*", "*", "# ", "#[", "--")
 
 
 class _Language(NamedTuple):
-    """The syntax of a language: blanked parts, definition words, and its kind of `name(…) {` definitions."""
+    """The syntax of a language: comments and strings, definition words, form of `name(…) {` definitions."""
 
     mask: re.Pattern[str]
     words: str
@@ -95,93 +97,101 @@ _LANGUAGES = {
     ".lua": _Language(_LUA_MASK, "function"),
     ".proto": _Language(_C_MASK, "enum message service"),
 }
-_BY_SUFFIX = {suffix: language for suffixes, language in _LANGUAGES.items() for suffix in suffixes.split()}
+_LANGUAGES_BY_SUFFIX = {
+    suffix: language for suffixes, language in _LANGUAGES.items() for suffix in suffixes.split()
+}
 
 
 def read_headings(lines: Lines, path: str) -> list[TextHeading]:
-    """Return the classes and functions of a source file in order; none if its language is not known.
+    """Return the classes and functions of a source file in order; empty if its language is unknown.
 
-    Comments, decorators and attributes on the lines just above belong to one. A second definition on the same
-    line is part of the first.
+    Comments, decorators and attributes on the lines directly above belong to a definition. A second
+    definition on the same line is part of the first.
     """
-    language = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
+    language = _LANGUAGES_BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
     if language is None or len(lines.data) > MAX_BYTES:
         return []
     text = LINE_END.sub("\n", lines.data.decode("utf-8", "replace").removeprefix("\ufeff"))
     masked = language.mask.sub(_blank, text)
-    found = dict(sorted((*_bodies(masked, language), *_find_named(masked, language))))
+    definitions = dict(
+        sorted((*_find_callable_definitions(masked, language), *_find_word_definitions(masked, language)))
+    )
     starts = [0, *(end.end() for end in re.finditer("\n", text))]
-    shown = text.split("\n")
+    text_lines = text.split("\n")
     headings: list[TextHeading] = []
     indents: list[int] = []
     line = 0
-    for offset, (indent, name) in found.items():
-        floor = headings[-1].line + 1 if headings else 0
+    for offset, (indent, name) in definitions.items():
+        min_line = headings[-1].line + 1 if headings else 0
         while line + 1 < len(starts) and starts[line + 1] <= offset:
             line += 1
-        if line < floor:
+        if line < min_line:
             continue
         while indents and indents[-1] >= indent:
             indents.pop()
         indents.append(indent)
-        headings.append(TextHeading(name, len(indents), line, _first_line(shown, line, floor)))
+        headings.append(TextHeading(name, len(indents), line, _first_line(text_lines, line, min_line)))
     return headings
 
 
-def _blank(found: re.Match[str]) -> str:
-    """Return spaces for all characters but the line ends."""
-    words = found[0]
-    if "\n" not in words:
-        return " " * len(words)
-    return "\n".join(" " * len(part) for part in words.split("\n"))
+def _blank(match: re.Match[str]) -> str:
+    """Return a match with all its characters except line ends replaced by spaces."""
+    text = match[0]
+    if "\n" not in text:
+        return " " * len(text)
+    return "\n".join(" " * len(part) for part in text.split("\n"))
 
 
-def _find_named(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the definitions that a word begins: where each stands, its indentation, its name."""
+def _find_word_definitions(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the definitions that begin with a word: the offset, then the indentation and the name."""
     words = "|".join(language.words.split())
     pattern = re.compile(
         rf"^([ \t]*){MODIFIER}{{0,8}}(?:{words})\b\*?[ \t]*(?:<[^<>\n]{{0,200}}>[ \t]*)?"
         rf"(?:\([^()\n]{{0,200}}\)[ \t]*)?({_NAME})",
         re.MULTILINE,
     )
-    for found in pattern.finditer(masked):
-        end = masked.find("\n", found.end())
-        rest = masked[found.end() : end if end >= 0 else len(masked)].rstrip()
-        # In languages of typed functions, this is a declaration, or a variable of the type.
-        if language.callable != "typed" or "{" in rest or not rest.endswith((";", ")", ",")):
-            yield found.start(2), (_width(found[1]), found[2].rstrip(".:"))
+    for match in pattern.finditer(masked):
+        end = masked.find("\n", match.end())
+        rest_of_line = masked[match.end() : end if end >= 0 else len(masked)].rstrip()
+        # In languages with typed functions such a line declares a function or a variable of the type.
+        if language.callable != "typed" or "{" in rest_of_line or not rest_of_line.endswith((";", ")", ",")):
+            yield match.start(2), (_indentation_width(match[1]), match[2].rstrip(".:"))
 
 
-def _bodies(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
+def _find_callable_definitions(masked: str, language: _Language) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the definitions of the form `type name(…) {`, or without the type."""
     if not language.callable:
         return
-    closing = _pairs(masked)
-    for found in _CALLABLE.finditer(masked):
-        is_typed = bool(found[2]) or "::" in found[3]
-        close = closing.get(found.end())
-        if (is_typed or language.callable == "bare") and close and _BODY.match(masked, close + 1):
-            yield found.start(3), (_width(found[1]), found[3])
+    closing_offsets = _match_parentheses(masked)
+    for match in _CALLABLE.finditer(masked):
+        is_typed = bool(match[2]) or "::" in match[3]
+        closing_offset = closing_offsets.get(match.end())
+        if (
+            (is_typed or language.callable == "bare")
+            and closing_offset
+            and _BODY.match(masked, closing_offset + 1)
+        ):
+            yield match.start(3), (_indentation_width(match[1]), match[3])
 
 
-def _pairs(masked: str) -> dict[int, int]:
-    """Return where each parenthesis that is opened is closed."""
-    opened: list[int] = []
+def _match_parentheses(masked: str) -> dict[int, int]:
+    """Return the offset of the closing parenthesis for each opening one."""
+    open_offsets: list[int] = []
     pairs: dict[int, int] = {}
-    for found in _PARENTHESIS.finditer(masked):
-        if found[0] == "(":
-            opened.append(found.start())
-        elif opened:
-            pairs[opened.pop()] = found.start()
+    for match in _PARENTHESIS.finditer(masked):
+        if match[0] == "(":
+            open_offsets.append(match.start())
+        elif open_offsets:
+            pairs[open_offsets.pop()] = match.start()
     return pairs
 
 
-def _width(indentation: str) -> int:
+def _indentation_width(indentation: str) -> int:
     return len(indentation.expandtabs(4))
 
 
-def _first_line(shown: Sequence[str], line: int, floor: int) -> int:
-    """Return the first of the lines just above a definition that say something about it."""
-    while line > floor and shown[line - 1].lstrip().startswith(_ABOVE):
+def _first_line(text_lines: Sequence[str], line: int, min_line: int) -> int:
+    """Return the first of the comment and decorator lines directly above a definition."""
+    while line > min_line and text_lines[line - 1].lstrip().startswith(_DESCRIPTION_STARTS):
         line -= 1
     return line

@@ -1,4 +1,4 @@
-"""Search for a part of a text by address, else by number, words, or the beginning of either."""
+"""Search for a part of a text by its address, number, words, or their beginning."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from workspace.texts.headings import OutlineEntry, TextOutline
     from workspace.texts.text_file import TextFile
 
-_SHOWN = 200
-_CANDIDATES = 5
-_LISTED = 100
-_LINES = 20
+_MAX_DISPLAYED_LENGTH = 200
+_MAX_CANDIDATES = 5
+_MAX_AMBIGUOUS = 100
+_MAX_LISTED_LINES = 20
 
-# Transliterating takes time, and a text may have a hundred thousand headings.
-_TRANSLITERATED = 2000
+# Transliteration is slow, and a text may have a hundred thousand headings.
+_MAX_TRANSLITERATED = 2000
 
-# What nobody means as a heading is not compared with headings.
-_LONGEST = 2000
+# Longer queries cannot be headings, and are not compared with them.
+_MAX_COMPARED_LENGTH = 2000
 
 _WORD = r"(?:section|sec\.|chapter|part|appendix|§)"
-_PARTS = r"\d{1,9}(?:\.\d{1,9}){0,20}"
-_WANTED = re.compile(rf"{_WORD}? ?({_PARTS})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
-_WRITTEN = re.compile(rf"(?:{_WORD} ?)?({_PARTS})[.):]?(?= |$)", re.IGNORECASE)
+_NUMBER = r"\d{1,9}(?:\.\d{1,9}){0,20}"
+_QUERY_NUMBER = re.compile(rf"{_WORD}? ?({_NUMBER})[.):]?(?: (.*))?", re.IGNORECASE | re.DOTALL)
+_HEADING_NUMBER = re.compile(rf"(?:{_WORD} ?)?({_NUMBER})[.):]?(?= |$)", re.IGNORECASE)
 _MARKS = re.compile(r"^#{1,6} | #+$|[`*]|\{(?::|/\*)?[ \t]*#[^{}]*\}$")
 
 
 class AmbiguousSection(WorkspaceError):
-    """Several parts of a text answer to what was asked for. `candidates` are their addresses and lines."""
+    """Raised if a query matches several parts of a text; `candidates` are their addresses and lines."""
 
     code: ClassVar[str] = "AMBIGUOUS_SECTION"
 
@@ -55,136 +55,151 @@ class _SectionQuery(NamedTuple):
     rest: str
 
 
-def find_entry(text: TextFile, outline: TextOutline, wanted: str) -> OutlineEntry:
-    """Return the part of a text that is meant; the first of these that names any, and it must name one alone.
+def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> OutlineEntry:
+    """Return the part of a text that a query matches; it must be the only match.
 
-    Its address (also another name of it: an HTML id, the slug of its own heading); its number as a heading
-    says it, else as its position in the outline; the words of its heading, whatever their case and marks;
-    then the beginning of those or of an address.
+    The criteria are tried in this order: the address, or another name of the part (an HTML id, the slug of
+    its heading); the number in a heading, then the position in the outline; the words of the heading, without
+    case and marks; the beginning of the words or of an address. The first criterion with a match decides.
 
     Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
     """
-    asked = _read(wanted)
-    for step in (_by_address, _by_number, _by_words, _by_letters, _by_words_alone, _by_beginning):
-        found = step(text, outline, asked)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _ambiguous(text, outline, asked, found)
-    if text.document is not None and read_fragment(asked.name).task is not None:
-        resolve_section(text.document, asked.name)
-    raise _not_found(text, outline, asked)
+    query = _parse_query(text_query)
+    for criterion in (
+        _find_by_address,
+        _find_by_number,
+        _find_by_words,
+        _find_by_letters,
+        _find_by_title_without_number,
+        _find_by_prefix,
+    ):
+        matches = criterion(text, outline, query)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise _ambiguous_error(text, outline, query, matches)
+    if text.document is not None and read_fragment(query.name).task is not None:
+        resolve_section(text.document, query.name)
+    raise _not_found_error(text, outline, query)
 
 
-def _read(wanted: str) -> _SectionQuery:
+def _parse_query(wanted: str) -> _SectionQuery:
     name = wanted.strip()
-    words = fold_text(_MARKS.sub("", name[: _LONGEST + 1]))
-    found = _WANTED.fullmatch(words)
-    return _SectionQuery(name, words, _number(found[1]) if found else (), (found[2] or "") if found else "")
+    words = fold_text(_MARKS.sub("", name[: _MAX_COMPARED_LENGTH + 1]))
+    match = _QUERY_NUMBER.fullmatch(words)
+    return _SectionQuery(
+        name, words, _parse_number(match[1]) if match else (), (match[2] or "") if match else ""
+    )
 
 
-def fold_text(words: str) -> str:
-    """Return words folded for comparison: compatible forms, case and spaces (Unicode, NFKC_Casefold)."""
-    once = unicodedata.normalize("NFKC", words).casefold()
-    return " ".join(unicodedata.normalize("NFKC", once).split())
+def fold_text(text: str) -> str:
+    """Return text folded for comparison: compatible forms, case and spaces (Unicode, NFKC_Casefold)."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def _number(parts: str) -> tuple[int, ...]:
+def _parse_number(parts: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts.split("."))
 
 
-def _by_address(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
-    for name in dict.fromkeys((asked.name, asked.name.removeprefix("#"))):
-        found = _addressed(text, outline, name)
-        if found:
-            return found
+def _find_by_address(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
+    for name in dict.fromkeys((query.name, query.name.removeprefix("#"))):
+        matches = _find_by_name(text, outline, name)
+        if matches:
+            return matches
     return ()
 
 
-def _addressed(text: TextFile, outline: TextOutline, name: str) -> Sequence[OutlineEntry]:
+def _find_by_name(text: TextFile, outline: TextOutline, name: str) -> Sequence[OutlineEntry]:
     """Return the parts with an address or another name; those of a document by its resolver."""
     document = text.document
     if document is not None and document.sections:
         return [outline.entries[section.position] for section in find_sections_by_name(document, name)]
     entry = outline.by_address(name)
-    return (entry,) if entry else [item for item in outline.entries if _last(item) == name]
+    return (entry,) if entry else [item for item in outline.entries if _last_name(item) == name]
 
 
-def _last(entry: OutlineEntry) -> str:
-    """Return the last name of an address: a part's own."""
+def _last_name(entry: OutlineEntry) -> str:
+    """Return the last part of an address, which is the part's own name."""
     return entry.address.rpartition("/")[2]
 
 
-def _by_number(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
-    if not asked.number:
+def _find_by_number(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
+    if not query.number:
         return ()
-    written = [entry for entry in outline.entries if _read_heading_number(entry) == asked.number]
-    if asked.rest:
-        return [entry for entry in written if fold_text(entry.title).endswith(asked.rest)] or [
+    matches = [entry for entry in outline.entries if _read_heading_number(entry) == query.number]
+    if query.rest:
+        return [entry for entry in matches if fold_text(entry.title).endswith(query.rest)] or [
             entry
             for entry in outline.entries
-            if entry.number and _number(entry.number) == asked.number and fold_text(entry.title) == asked.rest
+            if entry.number
+            and _parse_number(entry.number) == query.number
+            and fold_text(entry.title) == query.rest
         ]
-    position = ".".join(str(part) for part in asked.number)
-    return written or [entry for entry in outline.entries if entry.number == position]
+    position = ".".join(str(part) for part in query.number)
+    return matches or [entry for entry in outline.entries if entry.number == position]
 
 
 def _read_heading_number(entry: OutlineEntry) -> tuple[int, ...]:
-    """Return the number with which a heading begins."""
-    found = _WRITTEN.match(fold_text(entry.title[:_SHOWN]))
-    return _number(found[1]) if found else ()
+    """Return the number at the beginning of a heading; () if there is none."""
+    match = _HEADING_NUMBER.match(fold_text(entry.title[:_MAX_DISPLAYED_LENGTH]))
+    return _parse_number(match[1]) if match else ()
 
 
-def _by_words(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
-    return _where(outline, asked.words, fold_text)
+def _find_by_words(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
+    return _match_titles(outline, query.words, fold_text)
 
 
-def _by_letters(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
-    """Return matches by letters and digits alone, without punctuation, symbols and spaces."""
-    return _where(outline, _letters(asked.words), _letters)
+def _find_by_letters(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
+    """Return matches by letters and digits only, without punctuation, symbols and spaces."""
+    return _match_titles(outline, _keep_letters(query.words), _keep_letters)
 
 
-def _by_words_alone(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
-    """Return matches by the words after the number that begins a heading."""
-    return _where(outline, asked.words, _without_number)
+def _find_by_title_without_number(
+    text: TextFile, outline: TextOutline, query: _SectionQuery
+) -> Sequence[OutlineEntry]:
+    """Return matches by the words after the number at the beginning of a heading."""
+    return _match_titles(outline, query.words, _strip_number)
 
 
-def _without_number(words: str) -> str:
-    words = fold_text(words)
-    found = _WRITTEN.match(words)
-    return words[found.end() :].lstrip(" -\u2013\u2014") if found else ""
+def _strip_number(folded: str) -> str:
+    folded = fold_text(folded)
+    match = _HEADING_NUMBER.match(folded)
+    return folded[match.end() :].lstrip(" -\u2013\u2014") if match else ""
 
 
-def _where(outline: TextOutline, wanted: str, form: Callable[[str], str]) -> Sequence[OutlineEntry]:
-    if not wanted or len(wanted) > _LONGEST:
+def _match_titles(
+    outline: TextOutline, folded_query: str, fold: Callable[[str], str]
+) -> Sequence[OutlineEntry]:
+    if not folded_query or len(folded_query) > _MAX_COMPARED_LENGTH:
         return ()
-    return [entry for entry in outline.entries if form(entry.title[:_LONGEST]) == wanted]
+    return [entry for entry in outline.entries if fold(entry.title[:_MAX_COMPARED_LENGTH]) == folded_query]
 
 
-def _letters(words: str) -> str:
+def _keep_letters(words: str) -> str:
     return "".join(character for character in fold_text(words) if character.isalnum())
 
 
-def _by_beginning(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> Sequence[OutlineEntry]:
+def _find_by_prefix(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
     """Return matches by the beginning of the words or of the last part of the address."""
-    if not asked.words or len(asked.words) > _LONGEST:
+    if not query.words or len(query.words) > _MAX_COMPARED_LENGTH:
         return ()
-    return [entry for entry in outline.entries if _begins(outline, entry, asked)]
+    return [entry for entry in outline.entries if _has_prefix(outline, entry, query)]
 
 
-def _begins(outline: TextOutline, entry: OutlineEntry, asked: _SectionQuery) -> bool:
-    title = entry.title[:_LONGEST]
-    if fold_text(title).startswith(asked.words) or _without_number(title).startswith(asked.words):
+def _has_prefix(outline: TextOutline, entry: OutlineEntry, query: _SectionQuery) -> bool:
+    title = entry.title[:_MAX_COMPARED_LENGTH]
+    if fold_text(title).startswith(query.words) or _strip_number(title).startswith(query.words):
         return True
-    above = "" if entry.parent is None else outline.entries[entry.parent].address
-    return entry.address.startswith(asked.name) and not above.startswith(asked.name)
+    parent_address = "" if entry.parent is None else outline.entries[entry.parent].address
+    return entry.address.startswith(query.name) and not parent_address.startswith(query.name)
 
 
-def _ambiguous(
-    text: TextFile, outline: TextOutline, asked: _SectionQuery, found: Sequence[OutlineEntry]
+def _ambiguous_error(
+    text: TextFile, outline: TextOutline, query: _SectionQuery, matches: Sequence[OutlineEntry]
 ) -> AmbiguousSection:
-    lines = ", ".join(str(entry.line) for entry in found[:_LINES])
-    more = ", …" if len(found) > _LINES else ""
+    lines = ", ".join(str(entry.line) for entry in matches[:_MAX_LISTED_LINES])
+    ellipsis = ", …" if len(matches) > _MAX_LISTED_LINES else ""
     candidates = [
         {
             "slug": entry.address,
@@ -192,57 +207,60 @@ def _ambiguous(
             "line": entry.line,
             "parent": None if entry.parent is None else outline.entries[entry.parent].address,
         }
-        for entry in found[:_LISTED]
+        for entry in matches[:_MAX_AMBIGUOUS]
     ]
     return AmbiguousSection(
-        f"'{_display(asked)}' names {len(found):,} sections of {text.path}, on lines {lines}{more}",
-        fix=f"Use the whole address of one, such as '{found[0].address}'.",
+        f"'{_display(query)}' names {len(matches):,} sections of {text.path}, on lines {lines}{ellipsis}",
+        fix=f"Use the full address of one, such as '{matches[0].address}'.",
         candidates=candidates,
-        total=len(found),
-        wanted=_display(asked),
+        total=len(matches),
+        wanted=_display(query),
     )
 
 
-def _not_found(text: TextFile, outline: TextOutline, asked: _SectionQuery) -> SectionNotFound:
-    close = _nearest(outline, asked)
-    known = [entry.address for entry in outline.entries]
-    among = None
-    if close:
-        fix = f"Did you mean '{close[0]}'?"
-    elif known == [PREAMBLE]:
-        fix = f"It has no sections: read it whole, or as '{PREAMBLE}'."
+def _not_found_error(text: TextFile, outline: TextOutline, query: _SectionQuery) -> SectionNotFound:
+    nearest = _find_nearest_addresses(outline, query)
+    addresses = [entry.address for entry in outline.entries]
+    source = None
+    if nearest:
+        fix = f"Did you mean '{nearest[0]}'?"
+    elif addresses == [PREAMBLE]:
+        fix = f"The text has no sections: read all of it, or '{PREAMBLE}'."
     else:
-        fix = "Name a section that it has."
-        among = SuggestionSource(HintKind.SECTIONS, text.path)
+        fix = "Name a section of the text."
+        source = SuggestionSource(HintKind.SECTIONS, text.path)
     return SectionNotFound(
-        f"no section '{_display(asked)}' in {text.path}",
+        f"no section '{_display(query)}' in {text.path}",
         fix=fix,
-        among=among,
-        candidates=close or known[:_CANDIDATES],
-        wanted=_display(asked),
+        among=source,
+        candidates=nearest or addresses[:_MAX_CANDIDATES],
+        wanted=_display(query),
     )
 
 
-def _display(asked: _SectionQuery) -> str:
-    return asked.name if len(asked.name) <= _SHOWN else asked.name[:_SHOWN] + "…"
+def _display(query: _SectionQuery) -> str:
+    return (
+        query.name if len(query.name) <= _MAX_DISPLAYED_LENGTH else query.name[:_MAX_DISPLAYED_LENGTH] + "…"
+    )
 
 
-def _nearest(outline: TextOutline, asked: _SectionQuery) -> list[str]:
-    """Return the addresses most similar to the query: by words, spelling, or sound in another script."""
-    if not asked.name or len(asked.name) > _SHOWN:
+def _find_nearest_addresses(outline: TextOutline, query: _SectionQuery) -> list[str]:
+    """Return the addresses most similar to the query: by words, spelling, or transliteration."""
+    if not query.name or len(query.name) > _MAX_DISPLAYED_LENGTH:
         return []
-    by_words: dict[str, str] = {}
+    address_by_words: dict[str, str] = {}
     for entry in outline.entries:
-        by_words.setdefault(fold_text(entry.title[:_SHOWN]), entry.address)
-    by_words.pop("", None)
-    found = [by_words[words] for words in find_nearest(asked.words, by_words)]
-    found += find_nearest(make_heading_slug(asked.words), [entry.address for entry in outline.entries])
-    if not found:
-        by_sound: dict[str, str] = {}
-        for entry in outline.entries[:_TRANSLITERATED]:
-            by_sound.setdefault(make_file_slug(entry.title[:_SHOWN]), entry.address)
-        by_sound.pop("", None)
-        found = [
-            by_sound[sound] for sound in find_nearest(make_file_slug(asked.name) or asked.name, by_sound)
+        address_by_words.setdefault(fold_text(entry.title[:_MAX_DISPLAYED_LENGTH]), entry.address)
+    address_by_words.pop("", None)
+    results = [address_by_words[words] for words in find_nearest(query.words, address_by_words)]
+    results += find_nearest(make_heading_slug(query.words), [entry.address for entry in outline.entries])
+    if not results:
+        address_by_slug: dict[str, str] = {}
+        for entry in outline.entries[:_MAX_TRANSLITERATED]:
+            address_by_slug.setdefault(make_file_slug(entry.title[:_MAX_DISPLAYED_LENGTH]), entry.address)
+        address_by_slug.pop("", None)
+        results = [
+            address_by_slug[slug]
+            for slug in find_nearest(make_file_slug(query.name) or query.name, address_by_slug)
         ]
-    return list(dict.fromkeys(found))[:_CANDIDATES]
+    return list(dict.fromkeys(results))[:_MAX_CANDIDATES]

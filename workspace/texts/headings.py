@@ -1,4 +1,4 @@
-"""Outlines of texts other than Markdown: headings get addresses by the rule of documents."""
+"""Outlines of texts other than Markdown; addresses follow the rule of documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LEVEL = 6
 
 
 class TextHeading(NamedTuple):
-    """A heading: its words, its level, its line, and the first line that belongs to it, counted from 0."""
+    """A heading: its title, its level, its line, and the first line that belongs to it, counted from 0."""
 
     title: str
     level: int
@@ -31,15 +31,15 @@ class TextHeading(NamedTuple):
 def promote_title(
     lines: Lines, headings: list[TextHeading], comments: tuple[bytes, ...]
 ) -> list[TextHeading]:
-    """Return the headings; the first is the title (level 0) if it alone has the highest level.
+    """Return the headings, with level 0 for the first if it alone has the highest level.
 
-    Nothing may stand before it but blank lines and what begins with one of `comments`. That is how
-    reStructuredText promotes a lone top section, and what `= Title` is in AsciiDoc.
+    Only blank lines and lines that begin with one of `comments` may precede it. reStructuredText promotes a
+    single top section in this way, and AsciiDoc has `= Title`.
     """
     if not headings or headings[0].level != 1 or any(heading.level == 1 for heading in headings[1:]):
         return headings
-    above = map(lines.raw, range(headings[0].first_line))
-    if any(line.strip() and not line.startswith(comments) for line in above):
+    lines_above = map(lines.line_bytes, range(headings[0].first_line))
+    if any(line.strip() and not line.startswith(comments) for line in lines_above):
         return headings
     return [headings[0]._replace(level=0), *headings[1:]]
 
@@ -47,20 +47,23 @@ def promote_title(
 def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[OutlineEntry, ...]:
     """Return the parts that begin with these headings; text before the first is `_preamble`.
 
-    There is always one. A title (level 0) begins the preamble, and blank lines belong to what they stand in.
+    There is always at least one part. A title (level 0) begins the preamble, and blank lines belong to the
+    part that contains them.
     """
     data = lines.data
-    headings = [_title_on_top(headings[0]), *headings[1:]] if headings and not headings[0].level else headings
-    begin = lines.offset(headings[0].first_line) if headings else len(data)
-    if not headings or (headings[0].level and data[:begin].strip(BLANK)):
+    headings = (
+        [_move_to_first_line(headings[0]), *headings[1:]] if headings and not headings[0].level else headings
+    )
+    first_start = lines.offset(headings[0].first_line) if headings else len(data)
+    if not headings or (headings[0].level and data[:first_start].strip(BLANK)):
         headings = [TextHeading("", 0, 0, 0), *headings]
     starts = [0, *(lines.offset(heading.first_line) for heading in headings[1:])]
     levels = [min(heading.level, MAX_LEVEL) for heading in headings]
     parents, ends = find_parents_and_ends(levels, range(len(levels)), len(levels))
     numbers = number_entries(levels, parents)
     bounds = [*starts, len(data)]
-    firsts = [*(heading.first_line for heading in headings), len(lines)]
-    addresses = _addresses(headings, parents)
+    first_lines = [*(heading.first_line for heading in headings), len(lines)]
+    addresses = _make_addresses(headings, parents)
     return tuple(
         OutlineEntry(
             address=addresses[position],
@@ -71,7 +74,7 @@ def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[Outlin
             end=bounds[position + 1],
             tree_end=bounds[ends[position]],
             line=heading.line + 1,
-            end_line=max(heading.line + 1, firsts[ends[position]]),
+            end_line=max(heading.line + 1, first_lines[ends[position]]),
             position=position,
             parent=parents[position],
             first_line=heading.first_line + 1 if position else 1,
@@ -80,12 +83,12 @@ def build_entries(lines: Lines, headings: Sequence[TextHeading]) -> tuple[Outlin
     )
 
 
-def _title_on_top(title: TextHeading) -> TextHeading:
+def _move_to_first_line(title: TextHeading) -> TextHeading:
     return title._replace(first_line=0)
 
 
-def _addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
-    """Return the parent's address, a slash and the slug, numbered among siblings."""
+def _make_addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -> list[str]:
+    """Return the address of each heading: its parent's, a slash and the slug, numbered among siblings."""
     siblings: dict[int | None, UniqueNames] = {}
     addresses: list[str] = []
     for heading, parent in zip(headings, parents, strict=True):
@@ -94,18 +97,21 @@ def _addresses(headings: Sequence[TextHeading], parents: Sequence[int | None]) -
             continue
         slug = make_heading_slug(heading.title)
         names = siblings.setdefault(parent, UniqueNames("-", 1, (PREAMBLE,)))
-        addresses.append(names.give(slug if parent is None else f"{addresses[parent]}/{slug}"))
+        addresses.append(names.make_unique(slug if parent is None else f"{addresses[parent]}/{slug}"))
     return addresses
 
 
 class OutlineEntry(NamedTuple):
-    """A part of a text: a section, a class, a function, or `_preamble`, which stands before the first.
+    """A part of a text: a section, a class, a function, or `_preamble`, which precedes the first.
 
-    Offsets are bytes: [start, end) is its own text with its heading, [start, tree_end) also holds the parts
-    below it. Lines count from 1 and are inclusive: `first_line` is that of `start`, `line` the heading's
-    (HTML anchors and comments may stand above it), `end_line` the last with the parts below. `level` is 1 to
-    6, and 0 for `_preamble` alone. `number` is the position among siblings from the top, such as `3.1.2`;
-    the preamble has none. `position` and `parent` are indexes of the outline.
+    Offsets are bytes. [start, end) is the part's own text with its heading; [start, tree_end) includes the
+    parts below it.
+
+    Lines count from 1 and are inclusive. `first_line` is the line of `start`. `line` is that of the heading;
+    HTML anchors and comments may precede it. `end_line` is the last line, with the parts below.
+
+    `level` is 1 to 6; 0 only for `_preamble`. `number` is the position among siblings from the top, such as
+    `3.1.2`, and "" for the preamble. `position` and `parent` are indexes of the outline.
     """
 
     address: str
@@ -128,16 +134,16 @@ class OutlineEntry(NamedTuple):
 
     @property
     def tree(self) -> slice:
-        """The bytes of its text with all that stands below it."""
+        """The bytes of its text and of all parts below it."""
         return slice(self.start, self.tree_end)
 
 
 @dataclass(frozen=True)
 class TextOutline:
-    """The parts of a text in order; there is always one. Their own texts follow one another without a gap.
+    """The parts of a text in order; there is at least one. Their own texts are adjacent.
 
-    The last ends with the file. What stands before the first is only front matter, a byte-order mark and
-    blank lines. `reason` says why a text that may have parts shows none; it is None otherwise.
+    The last part ends with the file. Only front matter, a byte-order mark and blank lines precede the first.
+    `reason` states why a text that may have parts has only one; None otherwise.
     """
 
     entries: tuple[OutlineEntry, ...]
@@ -148,19 +154,19 @@ class TextOutline:
         return {entry.address: entry for entry in self.entries}
 
     def by_address(self, address: str) -> OutlineEntry | None:
-        """Return the part that has this very address."""
+        """Return the part with exactly this address; None if there is none."""
         return self._by_address.get(address)
 
     @cached_property
     def _children(self) -> Mapping[int | None, tuple[OutlineEntry, ...]]:
-        found: dict[int | None, list[OutlineEntry]] = {}
+        children: dict[int | None, list[OutlineEntry]] = {}
         for entry in self.entries:
             if entry.level:
-                found.setdefault(entry.parent, []).append(entry)
-        return {parent: tuple(entries) for parent, entries in found.items()}
+                children.setdefault(entry.parent, []).append(entry)
+        return {parent: tuple(entries) for parent, entries in children.items()}
 
     def children(self, entry: OutlineEntry | None) -> tuple[OutlineEntry, ...]:
-        """Return the parts directly below one; of None, the top ones (the preamble is not one of them)."""
+        """Return the parts directly below one; for None the top ones, without the preamble."""
         return self._children.get(None if entry is None else entry.position, ())
 
     @cached_property
@@ -168,12 +174,12 @@ class TextOutline:
         return [entry.start for entry in self.entries]
 
     def descendants(self, entry: OutlineEntry) -> tuple[OutlineEntry, ...]:
-        """Return every part below one, in order."""
+        """Return all parts below one, in order."""
         return self.entries[entry.position + 1 : bisect_left(self._starts, entry.tree_end)]
 
 
 def number_entries(levels: Sequence[int], parents: Sequence[int | None]) -> list[str]:
-    """Return the number of each part among its siblings, after its parent's (`3.1.2`); "" for a preamble."""
+    """Return the number of each part, which includes its parent's (`3.1.2`); "" for a preamble."""
     counts: dict[int | None, int] = {}
     numbers: list[str] = []
     for level, parent in zip(levels, parents, strict=True):
@@ -181,6 +187,6 @@ def number_entries(levels: Sequence[int], parents: Sequence[int | None]) -> list
             numbers.append("")
             continue
         counts[parent] = counts.get(parent, 0) + 1
-        above = "" if parent is None else f"{numbers[parent]}."
-        numbers.append(f"{above}{counts[parent]}")
+        prefix = "" if parent is None else f"{numbers[parent]}."
+        numbers.append(f"{prefix}{counts[parent]}")
     return numbers

@@ -1,6 +1,7 @@
-"""Headings of reStructuredText (docutils, "reStructuredText Markup Specification", Sections).
+"""Headings of reStructuredText and AsciiDoc.
 
-Headings of AsciiDoc (AsciiDoc Language, "Section Titles and Levels", "Delimited Blocks").
+Sources: docutils, "reStructuredText Markup Specification", Sections; AsciiDoc Language, "Section Titles and
+Levels" and "Delimited Blocks".
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 _ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*")
 
-# docutils takes a shorter underline for text; one of four signs and more is only warned of.
-_UNDERLINE = 4
-_LONGEST = 1000
+# docutils reads a shorter underline as text; for one of four characters or more it only warns.
+_MIN_UNDERLINE = 4
+_MAX_LINE_LENGTH = 1000
 _COMMENTS = (b"..", b" ", b"\t")
 _NO_TITLE = re.compile(r"(?:[-*+•] |\.\. |\.\.$|\+-|>>> |\| |:[^:\s][^:]*: )")
 _ROLE = re.compile(r":[a-z][a-z:+-]*:(?=`)", re.IGNORECASE)
@@ -27,73 +28,78 @@ _TARGET = re.compile(r" ?<[^<>`]*>(?=`)")
 
 
 def read_restructuredtext(lines: Lines) -> list[TextHeading]:
-    """Return the section titles: lines with an adornment below, or above too; levels by first appearance.
+    """Return the section titles; their levels follow the first appearance of each style.
 
-    Nothing indented is one, such as literal blocks, quotations and what directives hold.
+    A title is a line with an adornment below it, or above and below it. Indented lines are not titles: they
+    are literal blocks, quotations or the content of directives.
     """
-    found: list[TextHeading] = []
+    headings: list[TextHeading] = []
     styles: dict[tuple[bytes, bool], int] = {}
-    line, count, free = 0, len(lines), True
+    line, count, may_be_title = 0, len(lines), True
     while line < count:
-        title = _title(lines, line) if free else None
+        title = _read_title(lines, line) if may_be_title else None
         if title is None:
-            raw = lines.raw(line)
-            free = not raw.strip() or raw.startswith(b".. ")
+            raw = lines.line_bytes(line)
+            may_be_title = not raw.strip() or raw.startswith(b".. ")
             line += 1
             continue
-        words, mark, is_overlined = title
+        text, mark, is_overlined = title
         level = styles.setdefault((mark, is_overlined), len(styles) + 1)
-        found.append(TextHeading(_plain(words), level, line + is_overlined, line))
+        headings.append(TextHeading(_strip_markup(text), level, line + is_overlined, line))
         line += 2 + is_overlined
-    return promote_title(lines, found, _COMMENTS)
+    return promote_title(lines, headings, _COMMENTS)
 
 
-def _title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
-    """Return the title that begins on a line, its adornment, and True if one is above it too; else None."""
-    over = _adornment(lines, line)
-    is_overlined = bool(over) and line + 2 < len(lines) and _adornment(lines, line + 2) == over
-    below = line + 1 + is_overlined
-    if below >= len(lines) or (over and not is_overlined):
+def _read_title(lines: Lines, line: int) -> tuple[str, bytes, bool] | None:
+    """Return the title that begins on a line, its adornment, and True if that is above it too; else None."""
+    overline = _read_adornment(lines, line)
+    is_overlined = bool(overline) and line + 2 < len(lines) and _read_adornment(lines, line + 2) == overline
+    underline_line = line + 1 + is_overlined
+    if underline_line >= len(lines) or (overline and not is_overlined):
         return None
-    mark = _adornment(lines, below)
-    words = _words(lines, below - 1)
-    words = words.lstrip() if is_overlined else words
-    return (words, mark, is_overlined) if mark and _is_title(words, len(lines.raw(below).rstrip())) else None
+    mark = _read_adornment(lines, underline_line)
+    text = _read_text(lines, underline_line - 1)
+    text = text.lstrip() if is_overlined else text
+    return (
+        (text, mark, is_overlined)
+        if mark and _is_title(text, len(lines.line_bytes(underline_line).rstrip()))
+        else None
+    )
 
 
-def _adornment(lines: Lines, line: int) -> bytes:
-    """Return the character that a whole line repeats; "" for another line, or fewer than two of them."""
-    raw = lines.raw(line).rstrip()
+def _read_adornment(lines: Lines, line: int) -> bytes:
+    """Return the character that a full line repeats; b"" for other lines and for a single character."""
+    raw = lines.line_bytes(line).rstrip()
     return raw[:1] if len(raw) > 1 and _ADORNMENT.fullmatch(raw) else b""
 
 
-def _words(lines: Lines, line: int) -> str:
-    raw = lines.raw(line)
-    return raw.decode("utf-8", "replace").rstrip() if len(raw) <= _LONGEST else ""
+def _read_text(lines: Lines, line: int) -> str:
+    raw = lines.line_bytes(line)
+    return raw.decode("utf-8", "replace").rstrip() if len(raw) <= _MAX_LINE_LENGTH else ""
 
 
-def _is_title(title: str, underline: int) -> bool:
-    """Return True if a line that is underlined by so many signs is a title."""
+def _is_title(title: str, underline_length: int) -> bool:
+    """Return True if a line with an underline of this length is a title."""
     if not title or title[0].isspace() or _NO_TITLE.match(title) or _ADORNMENT.fullmatch(title.encode()):
         return False
-    return underline >= _UNDERLINE or underline >= _columns(title)
+    return underline_length >= _MIN_UNDERLINE or underline_length >= _count_columns(title)
 
 
-def _columns(title: str) -> int:
-    """Return how many columns a title takes: wide characters take two, combining ones none."""
+def _count_columns(title: str) -> int:
+    """Return how many columns a title occupies: two for wide characters, none for combining ones."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in title)
     return len(title) + wide - sum(map(bool, map(unicodedata.combining, title)))
 
 
-def _plain(title: str) -> str:
+def _strip_markup(title: str) -> str:
     """Return a title without its inline markup."""
-    words = _REFERENCE.sub("`", _TARGET.sub("", _ROLE.sub("", title))) if "`" in title else title
-    return words.replace("`", "").replace("*", "").strip()
+    text = _REFERENCE.sub("`", _TARGET.sub("", _ROLE.sub("", title))) if "`" in title else title
+    return text.replace("`", "").replace("*", "").strip()
 
 
 _TITLE = re.compile(rb"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _FENCE = re.compile(rb"([-.=*_+/])\1{3,}|--|```[^`]*|[|,:!]={3,}")
-_BETWEEN = re.compile(rb"\[[^\[\]].*\]|\[\[.+\]\]|//[^/].*|//|:[^:\s][^:]*:.*|\.[^.\s].*")
+_PRECEDES_TITLE = re.compile(rb"\[[^\[\]].*\]|\[\[.+\]\]|//[^/].*|//|:[^:\s][^:]*:.*|\.[^.\s].*")
 _UNDERLINES = {ord("="): 1, ord("-"): 2, ord("~"): 3, ord("^"): 4, ord("+"): 5}
 _HEADER = (b"//", b":", b"[")
 _ANCHOR = re.compile(r" ?\[\[[^\[\]]*\]\]$")
@@ -101,48 +107,54 @@ _MARKS = re.compile(r"[`*]|(?<!\w)_|_(?!\w)")
 
 
 def read_asciidoc(lines: Lines) -> list[TextHeading]:
-    """Return the section titles outside of delimited blocks; `= Title` is of level 1, and so on.
+    """Return the section titles outside of delimited blocks; `= Title` has level 1, and so on.
 
-    A block that is not closed goes on to the end of the text.
+    A block without an end extends to the end of the text.
     """
-    found: list[TextHeading] = []
-    fence, free, line, count = b"", True, 0, len(lines)
+    headings: list[TextHeading] = []
+    fence, may_be_title, line, count = b"", True, 0, len(lines)
     while line < count:
-        raw = lines.raw(line).rstrip() if lines.offset(line + 1) - lines.offset(line) <= _LONGEST else b"-"
+        raw = (
+            lines.line_bytes(line).rstrip()
+            if lines.offset(line + 1) - lines.offset(line) <= _MAX_LINE_LENGTH
+            else b"-"
+        )
         line += 1
         if fence:
             fence = b"" if raw == fence else fence
-            free = True
+            may_be_title = True
             continue
-        title = _TITLE.fullmatch(raw) if free else None
+        title = _TITLE.fullmatch(raw) if may_be_title else None
         if title:
-            found.append(TextHeading(_plain_asciidoc(title[2], title[1]), len(title[1]), line - 1, line - 1))
+            headings.append(
+                TextHeading(_strip_asciidoc_markup(title[2], title[1]), len(title[1]), line - 1, line - 1)
+            )
             continue
-        level = _read_underline_level(lines, line, raw) if free else 0
+        level = _read_underline_level(lines, line, raw) if may_be_title else 0
         if level:
-            found.append(TextHeading(_plain_asciidoc(raw, b""), level, line - 1, line - 1))
+            headings.append(TextHeading(_strip_asciidoc_markup(raw, b""), level, line - 1, line - 1))
             line += 1
             continue
         if _FENCE.fullmatch(raw):
             fence = b"```" if raw.startswith(b"```") else raw
             continue
-        free = not raw or _BETWEEN.fullmatch(raw) is not None
-    return promote_title(lines, found, _HEADER)
+        may_be_title = not raw or _PRECEDES_TITLE.fullmatch(raw) is not None
+    return promote_title(lines, headings, _HEADER)
 
 
 def _read_underline_level(lines: Lines, line: int, raw: bytes) -> int:
     """Return the level of a two-line title whose underline is as long, within one character; else 0."""
-    under = lines.raw(line).rstrip() if line < len(lines) else b""
-    level = _UNDERLINES.get(under[0], 0) if len(under) > 1 else 0
-    if not level or under.count(under[:1]) != len(under):
+    underline = lines.line_bytes(line).rstrip() if line < len(lines) else b""
+    level = _UNDERLINES.get(underline[0], 0) if len(underline) > 1 else 0
+    if not level or underline.count(underline[:1]) != len(underline):
         return 0
     title = raw.decode("utf-8", "replace")
-    return level if abs(len(under) - len(title)) <= 1 and any(map(str.isalnum, title)) else 0
+    return level if abs(len(underline) - len(title)) <= 1 and any(map(str.isalnum, title)) else 0
 
 
-def _plain_asciidoc(words: bytes, marks: bytes) -> str:
+def _strip_asciidoc_markup(raw_title: bytes, marks: bytes) -> str:
     """Return a title without its inline markup, its anchor and its closing marks."""
-    title = words.decode("utf-8", "replace").strip()
+    title = raw_title.decode("utf-8", "replace").strip()
     if marks and title.endswith(f" {marks.decode()}"):
         title = title[: -len(marks)].rstrip()
     return _MARKS.sub("", _ANCHOR.sub("", title)).strip()

@@ -1,4 +1,4 @@
-"""Outlines: the parts of a text that have an address, whatever kind of text it is."""
+"""Outlines: the addressable parts of a text of any kind."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 def read_outline(text: TextFile) -> TextOutline:
     """Return the outline of a text: its sections, classes or functions; one part for logs and plain text.
 
-    Raises LimitExceeded for Markdown of too many lines or blocks.
+    Raises LimitExceeded for Markdown with too many lines or blocks.
     """
     if text.document is not None:
-        return _of_document(text.document)
+        return _read_document(text.document)
     lines = Lines(text.data)
-    headings, reason = _headings(lines, text)
+    headings, reason = _read_headings(lines, text)
     from workspace.texts.headings import build_entries
 
     return TextOutline(build_entries(lines, headings), reason)
 
 
-def _headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str | None]:
-    """Return the headings of a text that is no Markdown; and why there are none, where there may be some."""
+def _read_headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str | None]:
+    """Return the headings of a text other than Markdown, and the reason if they were not read."""
     if text.kind is TextKind.RESTRUCTUREDTEXT:
         from workspace.texts import markup
 
@@ -43,23 +43,27 @@ def _headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str | No
     if text.kind is TextKind.SOURCE:
         from workspace.texts import code
 
-        most = code.MAX_BYTES
-        reason = f"source code of more than {most:,} bytes has no outline" if len(text.data) > most else None
+        max_bytes = code.MAX_BYTES
+        reason = (
+            f"source code of more than {max_bytes:,} bytes has no outline"
+            if len(text.data) > max_bytes
+            else None
+        )
         return code.read_headings(lines, text.path), reason
     return [], None
 
 
-def _whole(data: bytes) -> OutlineEntry:
-    """Return the one part of a text that has no parts."""
-    last = max(1, len(Lines(data)))
-    return OutlineEntry(PREAMBLE, "", 0, "", 0, len(data), len(data), 1, last, 0, None, 1)
+def _make_single_entry(data: bytes) -> OutlineEntry:
+    """Return the only part of a text without sections."""
+    line_count = max(1, len(Lines(data)))
+    return OutlineEntry(PREAMBLE, "", 0, "", 0, len(data), len(data), 1, line_count, 0, None, 1)
 
 
-def _of_document(document: Document) -> TextOutline:
+def _read_document(document: Document) -> TextOutline:
     """Return a document's sections; their addresses are the keys, which are unique."""
     sections = document.sections
     if not sections:
-        return TextOutline((_whole(document.data)._replace(title=document.title),))
+        return TextOutline((_make_single_entry(document.data)._replace(title=document.title),))
     numbers = number_entries(
         [section.level for section in sections], [section.parent for section in sections]
     )
@@ -67,7 +71,7 @@ def _of_document(document: Document) -> TextOutline:
     starts = [section.start for section in sections]
     entries = []
     for section, number in zip(sections, numbers, strict=True):
-        last = bisect_left(starts, section.tree_end, section.position + 1) - 1
+        last_position = bisect_left(starts, section.tree_end, section.position + 1) - 1
         first_line = document.lines.line_at(section.start) + 1
         entries.append(
             OutlineEntry(
@@ -79,7 +83,7 @@ def _of_document(document: Document) -> TextOutline:
                 section.end,
                 section.tree_end,
                 section.line,
-                ends[last],
+                ends[last_position],
                 section.position,
                 section.parent,
                 first_line,

@@ -1,8 +1,7 @@
-"""Text files: any file of a commit that can be read as text.
+"""Text files: the files of a commit that can be read as text.
 
-The files of a commit, as something that a path is in: what tells a `#` in a name from one behind it.
-
-Why a path cannot be read as a text, and which paths are near it that can.
+Also: errors for paths that cannot be read, with the nearest readable paths, and a lazy set of the paths of a
+commit, which tells a `#` in a file name from one that begins a fragment.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ if TYPE_CHECKING:
     from workspace.git.objects import TreeEntry
     from workspace.snapshot.snapshot import Snapshot
 
-_SHOWN = 200
-_CANDIDATES = 5
+_MAX_DISPLAYED_LENGTH = 200
+_MAX_CANDIDATES = 5
 
-# To walk all of a huge tree would take longer than an error is worth.
-_MOST_NAMES = 200_000
+# A walk over a huge tree would take too long for an error message.
+_MAX_NAMES = 200_000
 
 
 class NotAFile(DocumentNotFound):
-    """A folder, a symbolic link or a submodule stands at this path; `is` says which."""
+    """Raised if a path is a folder, a symbolic link or a submodule; the detail `is` names which."""
 
     code: ClassVar[str] = "NOT_A_FILE"
 
 
 def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
-    """Return the paths of all regular files that may be read, in Git's order, without reading them."""
+    """Yield the paths of all regular files that may be read, in Git's order, without reading them."""
     if snapshot.tree is None:
         return
     is_readable = snapshot.config.is_readable
@@ -52,52 +51,59 @@ def list_readable_paths(snapshot: Snapshot) -> Iterator[str]:
             yield path
 
 
-def unreadable(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
-    """Return the error for a path at which `entry` stands, or nothing, and no file that may be read."""
-    shown = path if len(path) <= _SHOWN else path[:_SHOWN] + "…"
+def unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry | None) -> DocumentNotFound:
+    """Return the error for a path that is not a readable file.
+
+    `entry` is the tree entry at the path, None if there is none.
+    """
+    display_path = path if len(path) <= _MAX_DISPLAYED_LENGTH else path[:_MAX_DISPLAYED_LENGTH] + "…"
     if path == "." or (entry is not None and entry.is_tree):
-        within = "" if path == "." else path.rstrip("/") + "/"
-        inside = (name for name in list_readable_paths(snapshot) if name.startswith(within))
-        candidates = list(islice(inside, _CANDIDATES))
+        prefix = "" if path == "." else path.rstrip("/") + "/"
+        paths_inside = (name for name in list_readable_paths(snapshot) if name.startswith(prefix))
+        candidates = list(islice(paths_inside, _MAX_CANDIDATES))
         fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
-        return _not_a_file(shown, "a folder", fix, candidates)
+        return _not_a_file_error(display_path, "a folder", fix, candidates)
     if entry is None:
-        return _nothing(snapshot, path, shown)
+        return _missing_path_error(snapshot, path, display_path)
     if not entry.is_blob:
         kind = "a symbolic link" if entry.mode == LINK_MODE else "a submodule"
-        return _not_a_file(shown, kind, f"It is not followed; {_READ[kind]}.", [])
+        return _not_a_file_error(
+            display_path, kind, f"Symbolic links and submodules are not followed; {_FIXES[kind]}.", []
+        )
     return DocumentNotFound(
-        f"'{shown}' is not a file that this workspace shows",
+        f"'{display_path}' is not a file that this workspace shows",
         fix=f"Name another: `root` and `exclude` in {CONFIG_PATH} decide, and folders that begin with a dot "
         "are left out.",
         candidates=[],
     )
 
 
-_READ = {
-    "a symbolic link": "name the file that it leads to",
+_FIXES = {
+    "a symbolic link": "name the file that the link leads to",
     "a submodule": "serve that repository to read its files",
 }
 
 
-def _not_a_file(shown: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
+def _not_a_file_error(display_path: str, kind: str, fix: str, candidates: list[str]) -> NotAFile:
     details: dict[str, Any] = {"candidates": candidates, "is": kind}
-    return NotAFile(f"'{shown}' is {kind}", fix=fix, **details)
+    return NotAFile(f"'{display_path}' is {kind}", fix=fix, **details)
 
 
-def _nothing(snapshot: Snapshot, path: str, shown: str) -> DocumentNotFound:
+def _missing_path_error(snapshot: Snapshot, path: str, display_path: str) -> DocumentNotFound:
     """Return the error for a path that does not exist in the commit."""
-    names = list(islice(list_readable_paths(snapshot), _MOST_NAMES))
-    close = find_nearest(path, names)
+    names = list(islice(list_readable_paths(snapshot), _MAX_NAMES))
+    nearest = find_nearest(path, names)
     if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
-        return not_committed(shown, close)
-    if close:
-        return DocumentNotFound(f"no file '{shown}'", fix=f"Did you mean '{close[0]}'?", candidates=close)
+        return not_committed(display_path, nearest)
+    if nearest:
+        return DocumentNotFound(
+            f"no file '{display_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
+        )
     return DocumentNotFound(
-        f"no file '{shown}'",
+        f"no file '{display_path}'",
         fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
         among=SuggestionSource(HintKind.DOCUMENTS) if snapshot.commit else None,
-        candidates=names[:_CANDIDATES],
+        candidates=names[:_MAX_CANDIDATES],
     )
 
 
@@ -112,7 +118,7 @@ class TextKind(StrEnum):
     PLAIN = "plain"
 
 
-_MARKUP = {
+_SUFFIXES = {
     TextKind.MARKDOWN: ".md .markdown .mdx .mdown .mkd .mkdn .qmd .rmd",
     TextKind.RESTRUCTUREDTEXT: ".rst .rest",
     TextKind.ASCIIDOC: ".adoc .asciidoc .asc",
@@ -122,30 +128,30 @@ _MARKUP = {
     ".ps1 .py .pyi .r .rb .rs .scala .sh .sql .svelte .swift .tf .ts .tsx .v .vb .vue .zig .zsh",
 }
 
-_FIRST = 8_000  # bytes, as in Git
+_SAMPLE_BYTES = 8_000  # bytes; Git uses the same number
 
-# Tab, line ends, form feed, backspace and escape stand in texts: in logs, manual pages, source code.
+# Tabs, line ends, form feeds, backspaces and escapes occur in texts: in logs, manual pages, source code.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
-_FEW = 0.02
-_KINDS = {suffix: kind for kind, suffixes in _MARKUP.items() for suffix in suffixes.split()}
+_MAX_CONTROL_SHARE = 0.02
+_KINDS_BY_SUFFIX = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 
 
 def detect_kind(path: str) -> TextKind:
-    """Return the kind of text that a file of this name holds; plain where the name does not say."""
-    return _KINDS.get(PurePosixPath(path).suffix.lower(), TextKind.PLAIN)
+    """Return the kind of text of a file by its name; plain if the name does not determine it."""
+    return _KINDS_BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), TextKind.PLAIN)
 
 
 class NotText(WorkspaceError):
-    """The file is binary."""
+    """Raised if a file is binary."""
 
     code: ClassVar[str] = "NOT_TEXT"
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text at a commit: its path, the id of its blob, its bytes, and the kind that its name says.
+    """A text at a commit: its path, the id of its blob, its bytes, and its kind by its name.
 
-    Offsets are bytes of `data`. Bytes that are not UTF-8 are shown as U+FFFD, and stay as they are.
+    Offsets are bytes of `data`. Bytes that are not UTF-8 are displayed as U+FFFD, and stay unchanged.
     """
 
     path: str
@@ -166,21 +172,22 @@ class TextFile:
         return Document.parse(self.data, self.path)
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """Return the bytes [start, end) as text; None is the end of the file."""
+        """Return the bytes [start, end) as text; None stands for the end of the file."""
         return self.data[start:end].decode("utf-8", "replace")
 
 
 def read_text(snapshot: Snapshot, path: str) -> TextFile:
     """Return the text at a path: a regular file under `root`, not in `exclude` or in a dot folder.
 
-    An absolute path is accepted where it lies in the work tree. Nothing is read of a file that is too large.
+    An absolute path inside the work tree is accepted. The size is checked before a file is read.
+
     Raises InvalidPath, DocumentNotFound, NotAFile, NotCommitted, NotADocument (Git LFS), NotText,
     LimitExceeded.
     """
     path = normalize_path(snapshot, path).rstrip("/")
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_readable(path):
-        raise unreadable(snapshot, path, entry)
+        raise unreadable_path_error(snapshot, path, entry)
     snapshot.config.limits.check_document(path, snapshot.git.blob_size(entry.id))
     data = snapshot.git.blob(entry.id)
     check_pointer(path, data)
@@ -195,19 +202,20 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
 
 
 def is_binary(data: bytes, *, may_hold_nul: bool = False) -> bool:
-    """Return True if the first bytes of a file hold a NUL, as in Git, or many other control characters.
+    """Return True if the first bytes of a file contain a NUL, as in Git, or many control characters.
 
-    A text in another encoding than UTF-8 is no reason: what cannot be decoded is shown as U+FFFD.
+    A text in another encoding than UTF-8 is not binary; its invalid bytes are displayed as U+FFFD.
     """
-    first = data[:_FIRST]
-    controls = len(first) - len(first.translate(None, _CONTROLS))
-    return (b"\0" in first and not may_hold_nul) or controls > _FEW * len(first)
+    sample = data[:_SAMPLE_BYTES]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return (b"\0" in sample and not may_hold_nul) or controls > _MAX_CONTROL_SHARE * len(sample)
 
 
 def normalize_path(snapshot: Snapshot, path: str) -> str:
-    """Return a path relative to the commit's root: no leading `./`, absolute paths relative to the work tree.
+    """Return a path relative to the root of the commit, without a leading `./`.
 
-    Raises InvalidPath, which does not repeat it, for an absolute path that is not in the work tree.
+    An absolute path is accepted inside the work tree. Raises InvalidPath for another one, without the path in
+    its message.
     """
     if not path.strip():
         raise InvalidPath("", "it is empty")
@@ -215,19 +223,19 @@ def normalize_path(snapshot: Snapshot, path: str) -> str:
         raise InvalidPath("", "it holds a control character")
     if not path.startswith(("/", "~")) and path[1:3] not in (":\\", ":/"):
         return path.removeprefix("./")
-    top = snapshot.git.worktree
-    if top is not None:
-        for folder in (top, top.resolve()):
-            inside = path.removeprefix(f"{folder.as_posix().rstrip('/')}/")
-            if inside != path and ".." not in inside.split("/"):
-                return inside
+    work_tree = snapshot.git.worktree
+    if work_tree is not None:
+        for folder in (work_tree, work_tree.resolve()):
+            relative_path = path.removeprefix(f"{folder.as_posix().rstrip('/')}/")
+            if relative_path != path and ".." not in relative_path.split("/"):
+                return relative_path
     if path.startswith("~") and snapshot.entry(path) is not None:
         return path
-    raise InvalidPath("", "it is absolute, and not within the workspace")
+    raise InvalidPath("", "it is absolute and outside of the workspace")
 
 
 class LazyFilePaths:
-    """The paths of a snapshot's regular files, each looked for when it is asked for."""
+    """The paths of a snapshot's regular files, each looked up on use."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

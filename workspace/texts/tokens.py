@@ -1,4 +1,4 @@
-"""Tokens: what a text costs a reader, counted with the extra `docyard[tokens]`, else estimated."""
+"""Token counts of texts: exact with the extra `docyard[tokens]`, else estimated."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 EXACT = "o200k_base"
 ESTIMATE = "estimate"
 
-# Each piece is a token: a word with the sign before it, three digits, line ends, blanks, a ruled line, a sign
-# of Chinese, Japanese or Korean, a few letters of other scripts, a few other signs.
+# Each match is a token: a word with the character before it, three digits, line ends, spaces, a horizontal
+# rule, a Chinese, Japanese or Korean character, a few letters of other scripts, a few other characters.
 _PIECE = re.compile(
     r"[^\w\r\n]?(?:[A-Z]?[a-z]{1,10}|[A-Z]{1,3})|[0-9]{1,3}|[\r\n]+[ \t]*|[ \t]+|[-=*#_.]{1,16}"
     r"|[\u3040-\ud7ff\U00010000-\U0010ffff]|[^\x00-\x7f]{1,4}|[^\w\s]{1,3}|\S"
@@ -21,21 +21,21 @@ _PIECE = re.compile(
 
 
 def count_tokens(text: str | bytes) -> int:
-    """Return how many tokens a text has, as `tokenizer` says; bytes are read as UTF-8."""
+    """Return the number of tokens of a text, by the tokenizer of `get_tokenizer`; bytes are read as UTF-8."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    counter = _counter()
+    counter = _load_counter()
     return counter(text) if counter else estimate_tokens(text)
 
 
 def get_tokenizer() -> str:
-    """Return the token counter's name: "o200k_base", exact for models that use it, or "estimate"."""
-    return EXACT if _counter() else ESTIMATE
+    """Return the tokenizer's name: "o200k_base", exact for models that use it, or "estimate"."""
+    return EXACT if _load_counter() else ESTIMATE
 
 
 @cache
-def _counter() -> Callable[[str], int] | None:
-    """Return the exact counter; None where the extra is not installed."""
+def _load_counter() -> Callable[[str], int] | None:
+    """Return the exact counter; None if the extra is not installed."""
     try:
         from rs_bpe.bpe import openai
     except ImportError:
@@ -45,13 +45,14 @@ def _counter() -> Callable[[str], int] | None:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has; docs/reading.md states the error of the estimate."""
+    """Return the estimated number of tokens of a text; docs/reading.md states the error."""
     return len(_PIECE.findall(text))
 
 
 def bound_tokens(characters: int) -> int:
-    """Return the most tokens that so many characters can have: one for each byte, four bytes for each.
+    """Return the maximum number of tokens of a text with this many characters.
 
-    It holds for every tokenizer that works on UTF-8. A text that it admits to a budget is not counted.
+    A character has at most four bytes, and a byte is at most one token. This holds for every tokenizer that
+    works on UTF-8. A text that fits a budget by this bound needs no count.
     """
     return 4 * characters

@@ -1,11 +1,11 @@
 """Validation of the Markdown of a workspace.
 
-characters.py    characters that cannot be seen
-corpus.py        the corpus that is validated
-destinations.py  what links lead to, for the rules that tell of broken ones
-files.py         the files that are looked at
+characters.py    invisible characters in a text
+corpus.py        the files to validate, as documents, links and document types
+destinations.py  broken destinations, for the rules that report them
+files.py         the files to validate: of a folder, of Git's index, or of a commit
 fixes/           fixes for findings that are safe to apply
-rule.py          what a rule is
-rules/           the rules, each a file of its name
-run.py           A workspace is validated
+rule.py          rules, their subjects and findings
+rules/           the rules, one file each
+run.py           validation runs: documents checked against the enabled rules
 """

@@ -1,4 +1,4 @@
-"""Characters that cannot be seen: where they stand in a text's bytes, and whether it needs them there."""
+"""Invisible characters: their positions in a text's bytes, and the check that the text needs them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No character of these begins with another byte, and most texts have none of them.
-_BEGIN_NONE = bytes(
+# Invisible characters begin with none of these bytes, and most texts have only these.
+_HARMLESS_BYTES = bytes(
     set(range(256))
     - {*range(1, 9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3}
 )
-_CONTROLS = rb"\x01-\x08\x0b\x0c\x0e-\x1f\x7f"  # C0 controls; NUL is no text at all
-# The byte that begins a character comes first and is looked back at, so that it is tried at these alone.
+_CONTROLS = rb"\x01-\x08\x0b\x0c\x0e-\x1f\x7f"  # C0 controls, without NUL, which the rule `encoding` reports
+# The first byte is matched first and then by a lookbehind, so the regex engine skips other bytes fast.
 _INVISIBLE = re.compile(
     rb"[%b\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3](?:(?<=[%b])"
     % (_CONTROLS, _CONTROLS)
@@ -31,76 +31,79 @@ BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u206
 _MARKS = frozenset("\u200e\u200f\u061c")
 _ISOLATES = frozenset("\u2066\u2067\u2068")
 _JOINERS = frozenset("\u200c\u200d")
-_AROUND = 16  # bytes that are read before and after a character, at least two characters
-_TAGS_MOST = 64
-_PART = 10_000  # bytes; a character in a longer line would else be judged by reading all of it
+_CONTEXT_BYTES = 16  # before and after a character; enough for two characters
+_MAX_TAG_BYTES = 64
+# Each character needs a scan of its line, so longer lines are judged in parts.
+_MAX_LINE_BYTES = 10_000
 _LINE_END = re.compile(rb"[\r\n]")
 
 
 def find_invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Return the bytes [start, end) and the character of each invisible character, needed ones too."""
-    if not data.translate(None, _BEGIN_NONE):
+    """Yield each invisible character with its byte range [start, end), including the needed ones."""
+    if not data.translate(None, _HARMLESS_BYTES):
         return
-    for found in _INVISIBLE.finditer(data):
-        character = found[0].decode("utf-8", "replace")
-        if len(character) == 1 and (character != "\ufeff" or found.start()):
-            yield found.start(), found.end(), character
+    for match in _INVISIBLE.finditer(data):
+        character = match[0].decode("utf-8", "replace")
+        if len(character) == 1 and (character != "\ufeff" or match.start()):
+            yield match.start(), match.end(), character
 
 
 def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
-    """Return True if the writing around an invisible character needs it.
+    """Return True if the text around an invisible character needs it.
 
-    Joiners do within emoji and within words of scripts that join; direction marks on lines that are written
-    from right to left; tags behind the black flag (Unicode Technical Standard 51, ED-14a).
+    Emoji and words of joining scripts need joiners, and lines with right-to-left letters need direction
+    marks. Tags are needed after the black flag (Unicode Technical Standard 51, ED-14a).
     """
-    before = data[max(0, start - _AROUND) : start].decode("utf-8", "ignore")
-    after = data[end : end + _AROUND].decode("utf-8", "ignore")
+    before = data[max(0, start - _CONTEXT_BYTES) : start].decode("utf-8", "ignore")
+    after = data[end : end + _CONTEXT_BYTES].decode("utf-8", "ignore")
     if character in _JOINERS:
-        return _joins(before[-1:], after[:1], character)
+        return _is_joiner_needed(before[-1:], after[:1], character)
     if character in _MARKS:
-        return _direction(_line(data, start, end)).is_right_to_left
+        return _find_direction(_find_line(data, start, end)).is_right_to_left
     if 0xE0020 <= ord(character) <= 0xE007F:
-        # Each tag takes four bytes, and the flag stands before the first of them.
-        text = data[max(0, start - _TAGS_MOST) : start].decode("utf-8", "ignore")
+        # Each tag has four bytes, and the flag precedes the first.
+        text = data[max(0, start - _MAX_TAG_BYTES) : start].decode("utf-8", "ignore")
         return text.rstrip("".join(map(chr, range(0xE0020, 0xE007F)))).endswith("\U0001f3f4")
     return False
 
 
 def is_isolated(data: bytes, start: int, end: int) -> bool:
     """Return True if the bidirectional controls of a line are closed isolates around right-to-left text."""
-    return _direction(_line(data, start, end)).is_isolated
+    return _find_direction(_find_line(data, start, end)).is_isolated
 
 
 def format_code_point(character: str) -> str:
-    """Return a character as messages name it: `U+200B ZERO WIDTH SPACE`."""
+    """Return a character in the form of messages: `U+200B ZERO WIDTH SPACE`."""
     name = unicodedata.name(character, "") or ("CONTROL" if unicodedata.category(character) == "Cc" else "")
     return f"U+{ord(character):04X} {name}".rstrip()
 
 
-def _joins(before: str, after: str, character: str) -> bool:
+def _is_joiner_needed(before: str, after: str, character: str) -> bool:
     if not before or not after:
         return False
     if unicodedata.category(before)[0] in "LM" and before != "\ufe0f":
-        return not _is_apart(before) and (unicodedata.category(after)[0] not in "LM" or not _is_apart(after))
+        return not _never_joins(before) and (
+            unicodedata.category(after)[0] not in "LM" or not _never_joins(after)
+        )
     is_picture = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
     return character == "\u200d" and is_picture and unicodedata.category(after) in ("So", "Sm")
 
 
-def _is_apart(letter: str) -> bool:
-    """Return True if a letter is of a script that has no use for joiners."""
+def _never_joins(letter: str) -> bool:
+    """Return True if a letter belongs to a script that does not use joiners."""
     name = unicodedata.name(letter, "")
     return name.startswith(("LATIN", "GREEK", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL"))
 
 
 class _Direction(NamedTuple):
-    """The direction of a line: has right-to-left letters; has isolates, all of them closed."""
+    """The direction of a line: if it has right-to-left letters, and if all its isolates are closed."""
 
     is_right_to_left: bool
     is_isolated: bool
 
 
 @lru_cache(maxsize=16)
-def _direction(line: bytes) -> _Direction:
+def _find_direction(line: bytes) -> _Direction:
     text = line.decode("utf-8", "ignore")
     if not any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
         return _Direction(False, False)
@@ -117,9 +120,9 @@ def _direction(line: bytes) -> _Direction:
     return _Direction(True, depth == 0)
 
 
-def _line(data: bytes, start: int, end: int) -> bytes:
-    """Return the line on which bytes stand; of a very long one, the same part for all that stand in it."""
-    low = start - start % _PART
+def _find_line(data: bytes, start: int, end: int) -> bytes:
+    """Return the line of a byte range; for a very long line, the part of fixed size that contains it."""
+    low = start - start % _MAX_LINE_BYTES
     first = max(data.rfind(b"\n", low, start), data.rfind(b"\r", low, start)) + 1
-    last = _LINE_END.search(data, end, low + _PART)
-    return data[max(first, low) : last.start() if last else max(end, low + _PART)]
+    last = _LINE_END.search(data, end, low + _MAX_LINE_BYTES)
+    return data[max(first, low) : last.start() if last else max(end, low + _MAX_LINE_BYTES)]

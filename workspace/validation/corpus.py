@@ -1,4 +1,4 @@
-"""The corpus that is validated: a world of its files for links to lead to, and its document types."""
+"""The files to validate, as a file tree for links, and their document types."""
 
 from __future__ import annotations
 
@@ -21,51 +21,53 @@ if TYPE_CHECKING:
     from workspace.snapshot.document_types import BrokenType
     from workspace.validation.files import FileSet
 
-_KEPT_BYTES = 32_000_000
-_WEIGHT = 1_000  # bytes that a document counts for by being there
+_CACHE_BYTES = 32_000_000
+_ENTRY_BYTES = 1_000  # the estimated overhead of a cached document
 
 
 class Corpus:
-    """Files as the world in which links are resolved (`workspace.links.resolver.FileTree`).
+    """The files in which links are resolved (`workspace.links.resolver.FileTree`).
 
-    What is not looked into counts as a folder that holds whatever a link names in it.
+    An opaque path counts as a folder that contains every path below it.
     """
 
     def __init__(self, files: FileSet) -> None:
         self._files = files
-        self._cache: LRUCache[str, Document] = LRUCache(_KEPT_BYTES, lambda one: len(one.data) + _WEIGHT)
+        self._cache: LRUCache[str, Document] = LRUCache(
+            _CACHE_BYTES, lambda document: len(document.data) + _ENTRY_BYTES
+        )
 
     @cached_property
     def rules(self) -> LinkRules:
-        """The rules by which links are read."""
+        """The settings by which links are parsed."""
         return self._files.config.links
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
-        """The paths of all documents by the stem of their name, in lower case."""
+        """The paths of all documents by the lower-case stem of their name."""
         return group_by_stem(self._files.documents)
 
     def exists(self, path: str) -> bool:
-        """Return True if anything stands at a path; "" is the root."""
+        """Return True if there is an entry at a path; "" is the root."""
         return path in self._files.paths or self.is_folder(path)
 
     def is_folder(self, path: str) -> bool:
-        """Return True if a folder stands there, or what is not looked into."""
+        """Return True if there is a folder at a path, or the path is opaque."""
         return not path or path in self._folders or self._is_opaque(path)
 
     def entries(self, folder: str) -> Collection[str]:
-        """Return the names in a folder; none where there is no such folder."""
+        """Return the names in a folder; empty if the folder does not exist."""
         return self._names.get(folder, ())
 
     def document(self, path: str) -> Document | None:
-        """Return the document of a path; None for what is no document, or one that cannot be read."""
+        """Return the document of a path; None if it is not a document, or cannot be read."""
         try:
             return self.read(path) if path in self._documents else None
         except WorkspaceError:
             return None
 
     def read(self, path: str) -> Document:
-        """Return the document of a path; the last ones that were read are kept.
+        """Return the document of a path; recent documents are cached.
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """
@@ -82,15 +84,17 @@ class Corpus:
     def types(self) -> Mapping[str, DocumentType | BrokenType]:
         """The document types by name, those of `.docyard/templates/` before the built-in ones."""
         types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
-        inside = [path[len(FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{FOLDER}/")]
-        names = sorted({name for name, mark, _ in (path.partition("/") for path in inside) if mark})
+        type_paths = [path[len(FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{FOLDER}/")]
+        names = sorted(
+            {name for name, separator, _ in (path.partition("/") for path in type_paths) if separator}
+        )
         for name in names[:MAX_TYPES]:
-            there = {part: path for part in PARTS if (path := f"{FOLDER}/{name}/{part}") in self._files.paths}
-            sizes = {part: self._files.reader.size(path) for part, path in there.items()}
-            types[name] = read_type(name, sizes, partial(self._part, name))
+            paths = {part: path for part in PARTS if (path := f"{FOLDER}/{name}/{part}") in self._files.paths}
+            sizes = {part: self._files.reader.size(path) for part, path in paths.items()}
+            types[name] = read_type(name, sizes, partial(self._read_part, name))
         return types
 
-    def _part(self, name: str, part: str) -> bytes:
+    def _read_part(self, name: str, part: str) -> bytes:
         return self._files.reader.read(f"{FOLDER}/{name}/{part}")
 
     @cached_property
@@ -99,13 +103,13 @@ class Corpus:
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        found: set[str] = set()
+        folders: set[str] = set()
         for path in (*self._files.paths, *self._files.opaque):
             folder = path.rpartition("/")[0]
-            while folder and folder not in found:
-                found.add(folder)
+            while folder and folder not in folders:
+                folders.add(folder)
                 folder = folder.rpartition("/")[0]
-        return frozenset(found)
+        return frozenset(folders)
 
     @cached_property
     def _names(self) -> Mapping[str, Collection[str]]:

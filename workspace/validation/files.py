@@ -1,6 +1,6 @@
 """The files to validate: of a folder, of Git's index, or of a commit, with one interface.
 
-Which files count: those of a folder that Git does not ignore, those of Git's index, those of a commit.
+The files of a folder are those that Git does not ignore.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class UnreadableFile(WorkspaceError):
-    """A file of the folder that is looked at cannot be read, or is gone by now. `path` names it."""
+    """A file of the folder cannot be read, or was deleted meanwhile; `path` is its path."""
 
     code: ClassVar[str] = "UNREADABLE_FILE"
 
@@ -36,7 +36,7 @@ class Reader(Protocol):
     """A reader of files that can be sent to another process."""
 
     def size(self, path: str) -> int:
-        """Return how many bytes a file has. Raises UnreadableFile, DamagedRepository."""
+        """Return the size of a file in bytes. Raises UnreadableFile, DamagedRepository."""
         ...
 
     def read(self, path: str) -> bytes:
@@ -46,10 +46,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class FileSet:
-    """The regular files that count, by path, and what gives their bytes.
+    """The paths of regular files, and the reader of their bytes.
 
-    `opaque` are the paths of what is not looked into: symbolic links, submodules, other repositories.
-    `settings` hold instead of those that stand among the files.
+    `opaque` are the paths of entries that are not read: symbolic links, submodules, other repositories.
+    `settings` replace those of the `docyard.toml` among the files.
     """
 
     paths: frozenset[str]
@@ -59,13 +59,13 @@ class FileSet:
 
     @cached_property
     def config(self) -> WorkspaceConfig:
-        """The settings that hold. Raises InvalidConfig, UnreadableFile."""
+        """The effective settings. Raises InvalidConfig, UnreadableFile."""
         if self.settings is not None:
             return self.settings
         return WorkspaceConfig.read(self.toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
 
     def toml(self, path: str) -> bytes:
-        """Return the bytes of a settings file; of one that is too large, just more than the limit."""
+        """Return the bytes of a settings file; if it is too large, one byte more than the limit."""
         is_small = self.reader.size(path) <= MAX_BYTES
         return self.reader.read(path) if is_small else bytes(MAX_BYTES + 1)
 
@@ -76,43 +76,43 @@ class FileSet:
 
     @cached_property
     def manifests(self) -> tuple[str, ...]:
-        """The paths of the manifests that count, in order."""
+        """The paths of the taxonomy manifests, in order."""
         return tuple(sorted(filter(self.config.is_manifest, self.paths)))
 
 
 @dataclass(frozen=True)
 class FolderReader:
-    """Reads the files of a folder, as they are now."""
+    """The reader of the files of a folder."""
 
     root: Path
 
     def size(self, path: str) -> int:
-        """Return how many bytes a file has. Raises UnreadableFile."""
+        """Return the size of a file in bytes. Raises UnreadableFile."""
         try:
             return os.lstat(f"{self.root}/{path}").st_size
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file; no symbolic link is followed. Raises UnreadableFile."""
+        """Return the bytes of a file; symbolic links are not followed. Raises UnreadableFile."""
         try:
-            # A string, because this is asked for each file, and a Path costs as much as the reading.
+            # A string, because a Path takes as much time as the read itself.
             descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb", buffering=0) as stream:
                 return stream.readall()
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
 
 
 @dataclass(frozen=True)
 class BlobReader:
-    """Reads files from Git's objects: the blob of each, by path."""
+    """The reader of Git blobs; `blobs` are their ids by path."""
 
     git: GitReader
     blobs: Mapping[str, str]
 
     def size(self, path: str) -> int:
-        """Return how many bytes a file has. Raises DamagedRepository."""
+        """Return the size of a file in bytes. Raises DamagedRepository."""
         return self.git.blob_size(self.blobs[path])
 
     def read(self, path: str) -> bytes:
@@ -120,11 +120,11 @@ class BlobReader:
         return self.git.blob(self.blobs[path])
 
 
-def _unreadable(path: str, error: OSError) -> UnreadableFile:
+def _unreadable_error(path: str, error: OSError) -> UnreadableFile:
     reason = error.strerror or type(error).__name__
     return UnreadableFile(
         f"{escape_path(path)} cannot be read: {reason}",
-        fix="Mend its permissions, or wait until nothing writes to it.",
+        fix="Fix the permissions of the file, or try again when no program writes to it.",
         path=escape_path(path),
     )
 
@@ -133,23 +133,23 @@ _GIT = ".git"
 
 
 def list_folder(root: Path, git: GitReader | None) -> FileSet:
-    """Return the files below a folder, which is the work tree of `git` or in no repository.
+    """Return the files below a folder: the work tree of `git`, or a folder without a repository (None).
 
-    Those that Git ignores are left out unless they are tracked. Symbolic links are not followed, and folders
-    that are repositories of their own are not entered. Raises UnreadableFile.
+    Files that Git ignores are left out, unless they are tracked. Symbolic links and nested repositories are
+    opaque. Raises UnreadableFile.
     """
-    ignores, folders = _ignoring(git)
+    is_path_ignored, tracked = _find_ignored(git)
     paths: list[str] = []
     opaque: list[str] = []
-    waiting = [""]
-    while waiting:
-        prefix = waiting.pop()
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
         try:
             entries = list(os.scandir(root / prefix))
         except OSError as error:
             raise UnreadableFile(
                 f"the folder '{prefix or '.'}' cannot be read: {error.strerror or type(error).__name__}",
-                fix="Mend its permissions, or have Git ignore it.",
+                fix="Fix the permissions of the folder, or add it to .gitignore.",
                 path=prefix,
             ) from error
         for entry in entries:
@@ -157,13 +157,13 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
             if entry.name == _GIT:
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
-            if path not in folders and ignores(path + "/" if is_folder else path):
+            if path not in tracked and is_path_ignored(path + "/" if is_folder else path):
                 continue
             if is_folder:
                 if os.path.lexists(f"{entry.path}/{_GIT}"):
                     opaque.append(path)
                 else:
-                    waiting.append(path + "/")
+                    pending.append(path + "/")
             elif entry.is_symlink():
                 opaque.append(path)
             elif entry.is_file(follow_symlinks=False):
@@ -172,23 +172,23 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
 
 
 def list_index(git: GitReader) -> FileSet:
-    """Return the files of Git's index: what the next commit will have. Raises DamagedRepository."""
-    return _of_entries(git, read_staged_entries(git))
+    """Return the files of Git's index. Raises DamagedRepository."""
+    return _build_file_set(git, read_staged_entries(git))
 
 
 def list_commit(git: GitReader, commit: str) -> FileSet:
     """Return the files of a commit. Raises DamagedRepository."""
-    return _of_entries(git, dict(walk_tree(git, git.commit(commit).tree)))
+    return _build_file_set(git, dict(walk_tree(git, git.commit(commit).tree)))
 
 
-def _of_entries(git: GitReader, entries: Mapping[str, TreeEntry]) -> FileSet:
+def _build_file_set(git: GitReader, entries: Mapping[str, TreeEntry]) -> FileSet:
     blobs = {path: entry.id for path, entry in entries.items() if entry.is_blob}
     opaque = frozenset(path for path, entry in entries.items() if not entry.is_blob and not entry.is_tree)
     return FileSet(frozenset(blobs), opaque, BlobReader(git, blobs))
 
 
-def _ignoring(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
-    """Return whether Git ignores a path, and the paths and folders that it tracks."""
+def _find_ignored(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
+    """Return a function that is True for ignored paths, and the paths and folders that Git tracks."""
     if git is None:
         return (lambda path: False), set()
     tracked: set[str] = set()

@@ -1,6 +1,6 @@
-"""Validation rules: a name, a severity, and a function from a document to places in its bytes.
+"""Validation rules, the documents that they check, and their findings.
 
-What a rule finds, and how bad it is.
+A rule has a name, a severity, and a function that returns spots in a document's bytes.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ if TYPE_CHECKING:
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
 
-# What begins a line is a key of the block itself: what stands below one is indented (YAML 1.1 §9.3).
+# A key at the beginning of a line is a top-level key: nested keys are indented (YAML 1.1 §9.3).
 FRONT_MATTER_KEY = re.compile(
     rb"""^(["']?)([^\s#"'\-\[{&*!|>%@`:][^\r\n:"']{0,199})\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE
 )
-"""A key of front matter that begins a line; group 2 is its name."""
+"""A front matter key at the beginning of a line; group 2 is its name."""
 
 
 class Spot(NamedTuple):
-    """A place in a document's bytes, [start, end), and what is wrong there; see `Finding` for the others."""
+    """A range [start, end) of a document's bytes and its problem; `Finding` has the same fields."""
 
     start: int
     end: int
     message: str
     suggestion: str | None = None
-    mend: tuple[Splice, ...] = ()
+    fix_splices: tuple[Splice, ...] = ()
     same_as: str = ""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A document that is held against the rules, and what of its workspace they ask for.
+    """A document to check, and the parts of its workspace that the rules need.
 
-    `suggests`: whether it is worth the time to look for what a broken link may have meant.
+    If `makes_suggestions`, the rules on links search for similar destinations, which takes time.
     """
 
     document: Document
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
     world: FileTree
-    suggests: bool = False
+    makes_suggestions: bool = False
 
     @property
     def data(self) -> bytes:
@@ -64,20 +64,20 @@ class Subject:
 
     @cached_property
     def front_matter_keys(self) -> Mapping[str, tuple[int, int]]:
-        """The bytes [start, end) of each key of front matter that begins a line; of several, the first."""
+        """The byte range [start, end) of each top-level key of front matter; a repeated key has its first."""
         first = len(BOM) if self.data.startswith(BOM) else 0
-        found = FRONT_MATTER_KEY.finditer(self.data, first, self.document.front_matter_end)
-        spans = [(one[2].decode("utf-8", "replace").rstrip(), one.span(2)) for one in found]
+        matches = FRONT_MATTER_KEY.finditer(self.data, first, self.document.front_matter_end)
+        spans = [(match[2].decode("utf-8", "replace").rstrip(), match.span(2)) for match in matches]
         return dict(reversed(spans))
 
     def is_literal(self, offset: int) -> bool:
-        """Return True if a byte stands in code or in HTML, whose text is nothing but itself."""
+        """Return True if a byte is in a code block or an HTML block."""
         position = bisect_right(self._literal, (offset, len(self.data)))
         return position > 0 and offset < self._literal[position - 1][1]
 
     @cached_property
     def _literal(self) -> list[tuple[int, int]]:
-        """The bytes [start, end) of its code blocks and HTML blocks, in order."""
+        """The byte ranges [start, end) of code blocks and HTML blocks, in order."""
         from workspace.markdown.blocks import find_literal_lines
 
         lines = self.document.lines
@@ -86,14 +86,14 @@ class Subject:
 
     @property
     def read_links(self) -> Links:
-        """Its links and anchors as they are written."""
+        """The links and anchors of the document, unresolved."""
         from workspace.links.reader import read_cached_links
 
         return read_cached_links(self.document, wiki=self.world.rules.wiki)
 
     @cached_property
     def links(self) -> tuple[tuple[Link, ResolvedLink], ...]:
-        """Its links, each with what it means; those without a destination of their own are left out."""
+        """The links of the document with their resolutions, without reference links."""
         from workspace.links.link import LinkKind
         from workspace.links.resolver import resolve
 
@@ -102,9 +102,9 @@ class Subject:
 
 
 class Rule(NamedTuple):
-    """A rule. `severity` is that of its findings unless the settings say otherwise; None: it is off.
+    """A rule; `severity` is its default severity, and None if the rule is off by default.
 
-    `find` is None where what it tells of is no place in a document that was read.
+    `find` yields the spots of a document; it is None if other code reports the findings of the rule.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Rule(NamedTuple):
 
 
 class Severity(StrEnum):
-    """The severity of a finding. A note fails no validation."""
+    """The severity of a finding. A note does not fail a validation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -122,13 +122,12 @@ class Severity(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One thing that a rule found in a file.
+    """A problem that a rule reports in a file.
 
-    Lines and columns count from 1, columns in characters (code points); [column, end_column) is the place.
-    `message` begins in lower case, names what is wrong and has no final period. `suggestion` says what to
-    write instead. `mend` are splices over the file's bytes that are safe to apply, or none. `text` is the
-    line on which it begins and the marked words, by which a finding is known again in another version;
-    `same_as` is the message without the lines that it names, which are others there.
+    Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
+    in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
+    are splices of the file's bytes that are safe to apply. `text` is the first line and the marked words; it
+    identifies the finding in another version of the file. `same_as` is the message without line numbers.
     """
 
     rule: str
@@ -140,11 +139,11 @@ class Finding(NamedTuple):
     end_column: int
     message: str
     suggestion: str | None = None
-    mend: tuple[Splice, ...] = ()
+    fix_splices: tuple[Splice, ...] = ()
     text: str = ""
     same_as: str = ""
 
     @property
     def is_problem(self) -> bool:
-        """Return True if it fails a validation."""
+        """Return True if the finding fails a validation."""
         return self.severity is not Severity.NOTE

@@ -1,12 +1,10 @@
 """Validation runs: documents checked against the enabled rules.
 
-A document is held against the rules: places in its bytes become findings with lines and columns.
+The spots of rules become findings with lines and columns.
 
-What a range of commits brought: findings less those that were there before it.
-
-A finding was there before if the same rule said the same of the same words, on a line that read the same, in
-the same document. So one is new where its line was changed, and where something else was: the file that a
-link leads to was removed, or the heading that it names was renamed.
+A run over a range of commits reports only new findings. A finding is old if the same rule has the same
+message for the same words on an equal line of the same document. So a finding is new if its line changed. A
+broken link is new as well if its target was removed or renamed.
 """
 
 from __future__ import annotations
@@ -39,10 +37,10 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
     from workspace.validation.rule import Finding, Rule, Spot, Subject
 
-MOST = 100_000
-"""Places of one document that a rule tells of at most."""
+MAX_SPOTS = 100_000
+"""The most spots of one document that a rule may report."""
 
-_KEPT = 200
+_MAX_TEXT_BYTES = 200
 
 _SWITCH = re.compile(
     rb"^[ \t]{0,3}<!--[ \t]{0,9}docyard:[ \t]{0,9}(off|on)((?:[ \t]{1,9}[a-z0-9-]{1,40}){0,32})[ \t]{0,9}-->",
@@ -51,40 +49,45 @@ _SWITCH = re.compile(
 
 
 def check_document(
-    subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity], most: int = MOST
+    subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity], max_spots: int = MAX_SPOTS
 ) -> list[Finding]:
-    """Return the findings of the enabled rules, in order of place, with a maximum for each rule."""
+    """Return the findings of the enabled rules in order of position, at most `max_spots` for each rule."""
     document = subject.document
-    found: list[tuple[Spot, Rule]] = []
+    spots_and_rules: list[tuple[Spot, Rule]] = []
     switches = find_switches(document.data)
     for rule in rules:
         if rule.find is not None and rule.name in severities:
             spots = rule.find(subject)
             if switches:
                 spots = filterfalse(partial(_is_switched_off, switches, rule.name), spots)
-            for spot in islice(spots, most):
-                found.append((spot, rule))
-    if not found:
+            for spot in islice(spots, max_spots):
+                spots_and_rules.append((spot, rule))
+    if not spots_and_rules:
         return []
-    found.sort(key=lambda one: one[0][:2])
-    places = _Places(document.lines)
-    return [_finding(document, places, spot, rule.name, severities[rule.name]) for spot, rule in found]
+    spots_and_rules.sort(key=lambda pair: pair[0][:2])
+    positions = _PositionMap(document.lines)
+    return [
+        _build_finding(document, positions, spot, rule.name, severities[rule.name])
+        for spot, rule in spots_and_rules
+    ]
 
 
 def make_file_finding(
     path: str, rule: str, severity: Severity, message: str, fix: str | None, line: int = 1
 ) -> Finding:
-    """Return a finding of a line, or of a file, whose text is not at hand."""
+    """Return a finding for a line, or for a full file, without the text of the line."""
     return Finding(rule, severity, path, line, 1, line, 1, message, fix)
 
 
-def _finding(document: Document, places: _Places, spot: Spot, rule: str, severity: Severity) -> Finding:
+def _build_finding(
+    document: Document, positions: _PositionMap, spot: Spot, rule: str, severity: Severity
+) -> Finding:
     data, start = document.data, spot.start
     end = max(start, start + len(data[start : spot.end].rstrip(b"\r\n")))
-    line, column = places.of(start)
-    last, last_column = places.of_end(start, end)
-    raw = document.lines.raw(line - 1)[:_KEPT] if len(document.lines) else b""
-    text = b"\0".join((raw.strip(), data[start : min(end, start + _KEPT)]))
+    line, column = positions.find(start)
+    last, last_column = positions.find_end(start, end)
+    raw = document.lines.line_bytes(line - 1)[:_MAX_TEXT_BYTES] if len(document.lines) else b""
+    text = b"\0".join((raw.strip(), data[start : min(end, start + _MAX_TEXT_BYTES)]))
     return Finding(
         rule,
         severity,
@@ -95,21 +98,21 @@ def _finding(document: Document, places: _Places, spot: Spot, rule: str, severit
         last_column,
         spot.message,
         spot.suggestion,
-        spot.mend,
+        spot.fix_splices,
         text.decode("utf-8", "replace"),
         spot.same_as,
     )
 
 
-class _Places:
-    """Lines and columns of bytes that are asked for in their order, so that a long line is read once."""
+class _PositionMap:
+    """The lines and columns of bytes, for ascending offsets, so that a long line is decoded once."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._line, self._offset, self._column = -1, 0, 1
 
-    def of(self, offset: int) -> tuple[int, int]:
-        """Return the line and the column of a byte, which is not before the one that was asked for last."""
+    def find(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of a byte, whose offset is not before that of the last call."""
         line = self._lines.line_at(offset)
         if line != self._line:
             self._line, self._offset, self._column = line, self._lines.offset(line), 1
@@ -117,8 +120,8 @@ class _Places:
         self._offset = max(offset, self._offset)
         return line + 1, self._column
 
-    def of_end(self, start: int, end: int) -> tuple[int, int]:
-        """Return the line and the column of the end of what begins at the byte that was asked for last."""
+    def find_end(self, start: int, end: int) -> tuple[int, int]:
+        """Return the end of a range, as line and column; it starts at the offset of the last call of `find`."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
             return line + 1, self._column + self._length(start, end)
@@ -129,12 +132,12 @@ class _Places:
 
 
 def find_switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
-    """Return the offsets of comments that switch rules off or on, with the rules (none means all)."""
+    """Return the offsets of comments that turn rules off or on, with the rules (empty means all)."""
     if b"docyard:" not in data:
         return []
     return [
-        (found.start(), found[1] == b"off", frozenset(found[2].decode().split()))
-        for found in _SWITCH.finditer(data)
+        (match.start(), match[1] == b"off", frozenset(match[2].decode().split()))
+        for match in _SWITCH.finditer(data)
     ]
 
 
@@ -148,28 +151,28 @@ def _is_switched_off(switches: list[tuple[int, bool, frozenset[str]]], rule: str
     return is_off
 
 
-MOST_SUGGESTIONS = 200
-"""Broken links of one run for which it is looked what they may have meant."""
+MAX_SUGGESTIONS = 200
+"""The most broken links of one run for which similar destinations are searched."""
 
-_OF_LINKS = (broken_link.RULE, broken_fragment.RULE, broken_image.RULE)
-_NAMES_OF_LINKS = frozenset(rule.name for rule in _OF_LINKS)
+_LINK_RULES = (broken_link.RULE, broken_fragment.RULE, broken_image.RULE)
+_LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The enabled rules: those of the settings, or only some (None: all), without some."""
+    """The enabled rules: those of the settings, limited to `only` (None means all), without `off`."""
 
     settings: Validation
     only: frozenset[str] | None = None
     off: frozenset[str] = frozenset()
 
     def severities(self, path: str) -> Mapping[str, Severity]:
-        """Return the severity of each rule that holds for a path.
+        """Return the severity of each enabled rule for a path.
 
-        One that is asked for by name is never off.
+        A rule that is off by default is enabled if `only` names it.
         """
         levels = self.settings.levels(path)
-        found: dict[str, Severity] = {}
+        result: dict[str, Severity] = {}
         for rule in RULES:
             if rule.name in self.off or (self.only is not None and rule.name not in self.only):
                 continue
@@ -178,54 +181,57 @@ class Selection:
             if severity is None and self.only is not None and level is None:
                 severity = Severity.WARNING
             if severity is not None:
-                found[rule.name] = severity
-        return found
+                result[rule.name] = severity
+        return result
 
 
 @dataclass(frozen=True)
 class Validator:
-    """Holds documents against rules. It can be sent to another process, which then reads them by itself."""
+    """The check of documents against rules; it can be pickled for a process that reads the files itself."""
 
     files: FileSet
     selection: Selection
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The world of the files."""
+        """The corpus of the files."""
         return Corpus(self.files)
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
-        """Return another process is sent no document that was read here."""
+        """Return the arguments for another process, without the cached documents."""
         return Validator, (self.files, self.selection)
 
     def check(self, paths: Iterable[str]) -> list[Finding]:
-        """Return what is found in some documents, in order of paths and places.
+        """Return what is found in some documents, in order of paths and positions.
 
         Raises UnreadableFile, DamagedRepository.
         """
-        return [finding for path in paths for finding in self._document(path)]
+        return [finding for path in paths for finding in self._check_document(path)]
 
-    def suggested(self, findings: Sequence[Finding]) -> list[Finding]:
-        """Return the findings, the first of the broken links with what they may have meant.
+    def add_suggestions(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return the findings, with suggestions for the first 200 broken links.
 
-        Looking for that takes longer than finding that they are broken.
+        A search for similar destinations takes longer than the detection of broken links.
         """
-        broken = (number for number, one in enumerate(findings) if one.rule in _NAMES_OF_LINKS)
-        first = list(islice(broken, MOST_SUGGESTIONS))
-        near: dict[tuple[object, ...], str | None] = {}
+        broken = (number for number, finding in enumerate(findings) if finding.rule in _LINK_RULE_NAMES)
+        first = list(islice(broken, MAX_SUGGESTIONS))
+        suggestions: dict[tuple[object, ...], str | None] = {}
         for path in dict.fromkeys(findings[number].path for number in first):
-            near.update((_identity(one), one.suggestion) for one in self._document(path, suggests=True))
-        found = list(findings)
+            suggestions.update(
+                (_identity(finding), finding.suggestion)
+                for finding in self._check_document(path, makes_suggestions=True)
+            )
+        result = list(findings)
         for number in first:
-            found[number] = found[number]._replace(suggestion=near.get(_identity(found[number])))
-        return found
+            result[number] = result[number]._replace(suggestion=suggestions.get(_identity(result[number])))
+        return result
 
     def check_manifests(self) -> list[Finding]:
-        """Return what is wrong with the manifests, by which documents have values."""
-        # Imported here because most workspaces have none.
+        """Return the findings of taxonomy manifests, which give values to documents."""
+        # Imported here because most workspaces have no manifests.
         from workspace.config.taxonomy import InvalidManifest, read_manifest
 
-        found: list[Finding] = []
+        findings: list[Finding] = []
         keys = tuple(self.files.config.taxonomy_keys)
         for path in self.files.manifests:
             severity = self.selection.severities(path).get(malformed_manifest.RULE.name)
@@ -238,7 +244,7 @@ class Validator:
                 reason = error.message.removeprefix(f"{path}, line {line}: ").removeprefix(
                     f"{path}, line {line} "
                 )
-                found.append(
+                findings.append(
                     make_file_finding(
                         path,
                         malformed_manifest.RULE.name,
@@ -248,15 +254,15 @@ class Validator:
                         line if isinstance(line, int) else 1,
                     )
                 )
-        return found
+        return findings
 
-    def _document(self, path: str, *, suggests: bool = False) -> list[Finding]:
+    def _check_document(self, path: str, *, makes_suggestions: bool = False) -> list[Finding]:
         severities = self.selection.severities(path)
         try:
             document = self.corpus.read(path)
-            subject = Subject(document, self.files.config, self.corpus.types, self.corpus, suggests)
-            if suggests:
-                return check_document(subject, _OF_LINKS, severities, MOST_SUGGESTIONS)
+            subject = Subject(document, self.files.config, self.corpus.types, self.corpus, makes_suggestions)
+            if makes_suggestions:
+                return check_document(subject, _LINK_RULES, severities, MAX_SUGGESTIONS)
             return check_document(subject, RULES, severities)
         except NotADocument:
             return []
@@ -275,51 +281,52 @@ _NUMBER = re.compile(r"\d+")
 
 
 def map_earlier_paths(
-    now: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
+    current: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
-    """Return where each document stood before, by its path now; a new one is left out.
+    """Return the earlier path of each document, by its current path; new documents are left out.
 
-    One that was moved is known by its bytes, else by its name where only one of that name went and came.
+    A moved document is identified by its bytes, else by its file name if one document of this name was
+    removed and one was added.
     """
     known = set(before.documents)
-    gone = known - set(now.documents)
+    removed = known - set(current.documents)
     by_blob: dict[str, list[str]] = {}
     by_name: dict[str, list[str]] = {}
-    for path in sorted(gone):
+    for path in sorted(removed):
         by_blob.setdefault(blobs[path], []).append(path)
-        by_name.setdefault(_name(path), []).append(path)
-    come = Counter(_name(path) for path in now.documents if path not in known)
-    found: dict[str, str] = {}
+        by_name.setdefault(_file_name(path), []).append(path)
+    added_names = Counter(_file_name(path) for path in current.documents if path not in known)
+    result: dict[str, str] = {}
     for path in paths:
         if path in before.paths:
-            found[path] = path
-        elif gone and path in now.paths:
-            same = by_blob.get(hash_blob(now.reader.read(path)), [])
-            alike = by_name.get(_name(path), []) if come[_name(path)] == 1 else []
-            if candidates := same or (alike if len(alike) == 1 else []):
-                found[path] = candidates[0]
-    return found
+            result[path] = path
+        elif removed and path in current.paths:
+            equal = by_blob.get(hash_blob(current.reader.read(path)), [])
+            same_name = by_name.get(_file_name(path), []) if added_names[_file_name(path)] == 1 else []
+            if candidates := equal or (same_name if len(same_name) == 1 else []):
+                result[path] = candidates[0]
+    return result
 
 
 def exclude_earlier(
-    findings: Iterable[Finding], earlier: Iterable[Finding], was_at: Mapping[str, str]
+    findings: Iterable[Finding], earlier: Iterable[Finding], earlier_paths: Mapping[str, str]
 ) -> list[Finding]:
-    """Return the findings that were not there before; `was_at` says where each document stood then."""
-    left = Counter(_key(finding, finding.path) for finding in earlier)
+    """Return the new findings; `earlier_paths` has the earlier path of each document."""
+    remaining = Counter(_key(finding, finding.path) for finding in earlier)
     new: list[Finding] = []
     for finding in findings:
-        key = _key(finding, was_at.get(finding.path, ""))
-        if left[key] > 0:
-            left[key] -= 1
+        key = _key(finding, earlier_paths.get(finding.path, ""))
+        if remaining[key] > 0:
+            remaining[key] -= 1
         else:
             new.append(finding)
     return new
 
 
 def _key(finding: Finding, path: str) -> tuple[str, ...]:
-    # Messages name lines, which move.
+    # Messages contain line numbers, which differ between versions.
     return finding.rule, path, finding.text, _NUMBER.sub("0", finding.message)
 
 
-def _name(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.rpartition("/")[2]

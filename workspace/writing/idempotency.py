@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.writing.plan import Plan
 
-KEPT = 1_000
+MAX_SCANNED_COMMITS = 1_000
 MAX_RESULT = 1_000_000  # characters of JSON
-_PLAIN = 400  # up to here a result is written as it is, beyond it compressed
+_MAX_UNCOMPRESSED = 400  # characters; a longer result is compressed
 
 _KEY, _DIGEST, _RESULT = "Docyard-Request", "Docyard-Request-Digest", "Docyard-Result"
-_IS_KEY = re.compile("[!-~]{1,200}")
-_IS_DIGEST = re.compile("[0-9a-f]{64}")
+_KEY_PATTERN = re.compile("[!-~]{1,200}")
+_DIGEST_PATTERN = re.compile("[0-9a-f]{64}")
 
 
 class InvalidKey(WorkspaceError):
-    """The idempotency key is invalid."""
+    """An error: the idempotency key is invalid."""
 
     code = "INVALID_IDEMPOTENCY_KEY"
 
 
 class KeyReused(WorkspaceError):
-    """The key belongs to another call. `used_in` is that call's commit."""
+    """An error: the key belongs to another call. `used_in` is the commit of that call."""
 
     code = "IDEMPOTENCY_KEY_REUSED"
 
@@ -66,7 +66,7 @@ class Request:
     def trailers(self, plan: Plan) -> dict[str, str]:
         """Return the trailers of this request for the commit of a plan.
 
-        Raises LimitExceeded for too long a result.
+        Raises LimitExceeded if the result is too long.
         """
         return {_KEY: self.key, _DIGEST: self.digest, _RESULT: _pack(self.result(plan))}
 
@@ -80,7 +80,7 @@ class RecordedRequest:
     result: Mapping[str, object]
 
 
-class _Seen(NamedTuple):
+class _ScannedCommit(NamedTuple):
     """A scanned commit, and the key of its request."""
 
     id: str
@@ -91,66 +91,66 @@ class _Seen(NamedTuple):
 class RequestLog:
     """The keyed requests in a branch's first-parent history. Safe in several threads.
 
-    The last 1,000 commits are read when the first key is looked for; after that only what is new. The walk
-    ends where a shallow clone does.
+    The first search reads the last 1,000 commits, later ones only new commits. The walk ends at the boundary
+    of a shallow clone.
     """
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
-        self._commits: dict[str, _Seen] = {}  # newest first
+        self._commits: dict[str, _ScannedCommit] = {}  # newest first
         self._lock = threading.Lock()
 
     def find_repeated(self, tip: str | None, request: Request) -> RecordedRequest | None:
         """Return the result of an earlier call with this request, or None. Raises KeyReused."""
-        found = self.find(tip, request.key)
-        if found is not None and found.digest != request.digest:
+        recorded = self.find(tip, request.key)
+        if recorded is not None and recorded.digest != request.digest:
             raise KeyReused(
                 "this idempotency_key was used for another call",
                 fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
-                used_in=found.commit,
+                used_in=recorded.commit,
             )
-        return found
+        return recorded
 
     def find(self, tip: str | None, key: str) -> RecordedRequest | None:
         """Return the first request with this key in a tip's history. Raises DamagedRepository."""
         if tip is None:
             return None
         with self._lock:
-            walk = walk_first_parents(self._read, self._git.boundary, tip, most=KEPT)
-            self._commits = {seen.id: seen for seen in walk}
-            for commit, seen in reversed(self._commits.items()):
-                if seen.key == key:
-                    found = _parse_request(commit, self._git.commit(commit).message)
-                    if found is not None:
-                        return found
+            walk = walk_first_parents(self._read, self._git.boundary, tip, most=MAX_SCANNED_COMMITS)
+            self._commits = {commit.id: commit for commit in walk}
+            for id, commit in reversed(self._commits.items()):
+                if commit.key == key:
+                    recorded = _parse_request(id, self._git.commit(id).message)
+                    if recorded is not None:
+                        return recorded
         return None
 
-    def _read(self, id: str) -> _Seen:
-        """Return the cached request of a commit; commits that two tips share are not read again."""
-        seen = self._commits.get(id)
-        if seen is None:
+    def _read(self, id: str) -> _ScannedCommit:
+        """Return a commit with the key of its request, from the cache if it was scanned before."""
+        scanned = self._commits.get(id)
+        if scanned is None:
             commit = self._git.commit(id)
-            seen = _Seen(id, commit.parents, read_trailers(commit.message).get(_KEY))
-        return seen
+            scanned = _ScannedCommit(id, commit.parents, read_trailers(commit.message).get(_KEY))
+        return scanned
 
 
 def request_log(branch: Branch) -> RequestLog:
-    """Return the log of a repository's keyed requests, made when the first key is used."""
+    """Return the log of a repository's keyed requests, created at the first use."""
     return branch.shared(RequestLog, lambda: RequestLog(branch.git))
 
 
 def check_key(key: str) -> None:
     """Raise InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
-    if not _IS_KEY.fullmatch(key):
+    if not _KEY_PATTERN.fullmatch(key):
         raise InvalidKey(
-            "'idempotency_key' is not 1 to 200 visible ASCII characters",
-            fix="Make one up for each call, such as a UUID, and send it again only to retry that call.",
+            "'idempotency_key' must be 1 to 200 visible ASCII characters",
+            fix="Generate a key for each call, such as a UUID, and send it again only to retry that call.",
             field="idempotency_key",
         )
 
 
 def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return the SHA-256, in hex, of a call: equal for equal values, in any order.
+    """Return the SHA-256, in hex, of a call; it does not depend on the order of arguments.
 
     Raises LimitExceeded for arguments that are nested too deeply.
     """
@@ -158,47 +158,47 @@ def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
         text = json.dumps([tool, arguments], sort_keys=True, separators=(",", ":"))
     except RecursionError:
         raise LimitExceeded(
-            "the arguments are nested too deeply", fix="Send plain values and lists."
+            "the arguments are nested too deeply", fix="Send flat values and lists as arguments."
         ) from None
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _parse_request(commit: str, message: str) -> RecordedRequest | None:
-    """Return the request in a message's trailers; None if there is none."""
+    """Return the request in a message's trailers, or None."""
     trailers = read_trailers(message)
     key, digest, packed = (trailers.get(name, "") for name in (_KEY, _DIGEST, _RESULT))
-    if not (_IS_KEY.fullmatch(key) and _IS_DIGEST.fullmatch(digest)):
+    if not (_KEY_PATTERN.fullmatch(key) and _DIGEST_PATTERN.fullmatch(digest)):
         return None
     result = _unpack(packed)
     return None if result is None else RecordedRequest(commit, digest, result)
 
 
 def _pack(result: Mapping[str, object]) -> str:
-    """Return a result on one line of ASCII: JSON, or the base64url of compressed JSON where it is long."""
+    """Return a result as one line of ASCII: JSON, or base64url of compressed JSON if it is long."""
     text = json.dumps(result, separators=(",", ":"))
     if len(text) > MAX_RESULT:
         raise LimitExceeded(
-            f"the answer has {len(text):,} characters; an idempotency_key allows at most {MAX_RESULT:,}",
-            fix="Send it in several calls, or without idempotency_key.",
+            f"the result of a call with idempotency_key has {len(text):,} characters (limit {MAX_RESULT:,})",
+            fix="Split the call into several calls, or send it without idempotency_key.",
             limit=MAX_RESULT,
             actual=len(text),
         )
-    if len(text) <= _PLAIN:
+    if len(text) <= _MAX_UNCOMPRESSED:
         return text
     return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _unpack(packed: str) -> Mapping[str, object] | None:
-    """Return the result of a trailer; None if `_pack` did not make it, or it is too large."""
+    """Return the result of a trailer, or None if `_pack` did not write it, or it is too large."""
     try:
         if not packed.startswith("{"):
             inflate = zlib.decompressobj()
-            # One more, since the end of the stream is only seen beyond the last byte.
+            # One byte more, because the end of the stream is detected only after the last byte.
             data = inflate.decompress(base64.b64decode(packed, b"-_", validate=True), MAX_RESULT + 1)
             if not inflate.eof:
                 return None
             packed = data.decode("ascii")
-        found = json.loads(packed)
+        result = json.loads(packed)
     except (ValueError, RecursionError, zlib.error):
         return None
-    return found if isinstance(found, dict) else None
+    return result if isinstance(result, dict) else None

@@ -27,81 +27,81 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import Precondition
 
 MAX_REPORTED = 100
-"""Files and links that an answer lists at most."""
+"""The maximum number of files and links in a result."""
 
-_NAMED = 3
+_MAX_NAMES_IN_HINT = 3
 
 
 def update_links(
     operation: Operation, outcome: Outcome, before: Overlay, after: Overlay, inbound: Inbound | None
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
-    """Update the links in `after`, which an operation made of `before`.
+    """Update the links in `after`, which is the result of an operation on `before`.
 
-    Answers with what the operation tells by then, and the documents whose texts are elsewhere, or have other
-    links: as they were and as they are.
+    Return the outcome with the updated links, and the documents that were moved or have other links, each
+    before and after.
     """
-    survival = outcome.survival
-    if survival is None:
+    offset_map = outcome.offset_map
+    if offset_map is None:
         return outcome, ()
-    # Imported here because a server answers its first questions without looking at links.
+    # Imported late, because a server can answer its first calls without reading links.
     from workspace.links.inbound import ScannedInbound
     from workspace.links.updates import update_links
     from workspace.links.warnings import find_link_warnings
 
-    doubted = find_link_warnings(before, after, survival)
+    warnings = find_link_warnings(before, after, offset_map)
     moved = [
-        (before.document(path), after.document(now))
-        for path, now in survival.documents.items()
-        if now is not None and now != path
+        (before.document(path), after.document(new_path))
+        for path, new_path in offset_map.documents.items()
+        if new_path is not None and new_path != path
     ]
-    relinked = update_links(before, after, survival, inbound or ScannedInbound())
-    answer = {**outcome.answer, **_summarize_relinked(relinked, always=operation.tells_links)}
-    if relinked.anchored:
-        known = answer.get("anchors_added")
-        answer["anchors_added"] = [*(known if isinstance(known, list) else ()), *relinked.anchored]
-    hints = (*outcome.hints, *_list_hints(relinked))
-    return replace(outcome, answer=answer, hints=hints, doubts=doubted), (*moved, *relinked.revised)
+    updates = update_links(before, after, offset_map, inbound or ScannedInbound())
+    result = {**outcome.result, **_summarize_updates(updates, always=operation.reports_links)}
+    if updates.anchored:
+        anchors = result.get("anchors_added")
+        result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.anchored]
+    hints = (*outcome.hints, *_list_hints(updates))
+    return replace(outcome, result=result, hints=hints, link_warnings=warnings), (*moved, *updates.revised)
 
 
 def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
-    """Return an outcome with its warnings, after the whole batch."""
-    if not outcome.doubts:
+    """Return an outcome with its link warnings, after the full batch."""
+    if not outcome.link_warnings:
         return outcome
     from workspace.links.warnings import format_warnings
 
-    return replace(outcome, hints=(*outcome.hints, *format_warnings(overlay, outcome.doubts)))
+    return replace(outcome, hints=(*outcome.hints, *format_warnings(overlay, outcome.link_warnings)))
 
 
-def _summarize_relinked(relinked: LinkUpdates, *, always: bool) -> dict[str, object]:
-    told: dict[str, object] = {}
-    if always or relinked.files:
-        told["links_rewritten"] = relinked.total
-        told["files_rewritten"] = sorted(relinked.files)[:MAX_REPORTED]
-    if relinked.broken:
-        told["broken_links"] = [link._asdict() for link in relinked.broken[:MAX_REPORTED]]
-        told["broken_links_total"] = len(relinked.broken)
-    return told
+def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, object]:
+    summary: dict[str, object] = {}
+    if always or updates.files:
+        summary["links_rewritten"] = updates.total
+        summary["files_rewritten"] = sorted(updates.files)[:MAX_REPORTED]
+    if updates.broken:
+        summary["broken_links"] = [link._asdict() for link in updates.broken[:MAX_REPORTED]]
+        summary["broken_links_total"] = len(updates.broken)
+    return summary
 
 
-def _list_hints(relinked: LinkUpdates) -> list[str]:
+def _list_hints(updates: LinkUpdates) -> list[str]:
     hints: list[str] = []
-    if relinked.left:
-        where = _format_names([f"{link.file} line {link.line}" for link in relinked.left])
-        hints.append(f"links that would have to be written anew were left as they were: {where}")
-    if relinked.unread:
+    if updates.left:
+        locations = _format_names([f"{link.file} line {link.line}" for link in updates.left])
+        hints.append(f"links that could not be updated: {locations}")
+    if updates.unread:
         hints.append(
-            f"too large to be read, so links there stay as they were: {_format_names(relinked.unread)}"
+            f"files too large to read, whose links were not updated: {_format_names(updates.unread)}"
         )
     return hints
 
 
 def _format_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMES_IN_HINT} more" if len(names) > _MAX_NAMES_IN_HINT else ""
+    return ", ".join(names[:_MAX_NAMES_IN_HINT]) + more
 
 
 class Mode(StrEnum):
-    """The scope of a batch: keep the operations that succeed (`each`), or nothing if one fails (`all`)."""
+    """The scope of a batch: commit the operations that succeed (`each`), or nothing if one fails (`all`)."""
 
     EACH = "each"
     ALL = "all"
@@ -128,20 +128,20 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Operations applied to a snapshot in memory; `changes` are those that a commit would make.
+    """Operations applied to a snapshot in memory; `changes` are the changes of the commit.
 
-    `owned` are the digests of the texts that the caller has seen once they are committed, as it wrote them.
+    `written_digests` are the digests of texts that the caller wrote, and so knows once they are committed.
     """
 
     snapshot: Snapshot
     overlay: Overlay
     steps: tuple[PlanStep, ...]
     changes: Mapping[str, bytes | None]
-    owned: frozenset[bytes] = frozenset()
+    written_digests: frozenset[bytes] = frozenset()
 
     @property
     def summaries(self) -> tuple[str, ...]:
-        """One line for each operation that changed something."""
+        """One line for each operation with a change."""
         return tuple(
             step.outcome.summary
             for step in self.steps
@@ -154,93 +154,99 @@ def plan(
     operations: Sequence[Operation | WorkspaceError],
     mode: Mode,
     style: Style,
-    proof: Precondition | None = None,
+    precondition: Precondition | None = None,
     inbound: Inbound | None = None,
 ) -> Plan:
-    """Apply operations to a snapshot. An error leaves the documents as they were before its operation.
+    """Apply operations to a snapshot. An operation with an error does not change the documents.
 
-    Words are taken away only with a proof that the caller knows them; without `proof`, that is not asked.
-    Addresses mean what they mean in the commit that the proof names, if it names one, as if the batch were
-    run there: so it is, and each address is carried from there to the snapshot.
+    A text is removed only if `precondition` proves that the caller has read it; without one, no text is
+    checked. Addresses are resolved in the base commit of the precondition, if it has one: the batch is also
+    run there, and each address is mapped from there to the snapshot.
 
-    Links to what an operation moved or named anew follow in the same step; `inbound` tells where to look for
-    them, and without it every document is looked into.
+    Each step also updates the links to moved or renamed sections and files. `inbound` lists the files with
+    such links; without it, every document is scanned.
 
-    An error among the operations stands for one that could not even be read: its step fails with it.
+    An error among the operations is one that could not be parsed, and becomes the error of its step.
     Raises LimitExceeded for more operations, or more text, than the workspace allows in one call.
     """
     snapshot.config.limits.check_call(len(operations), sum(map(_count_text_bytes, operations)))
-    batch = _Batch(snapshot, style, proof, inbound, is_alone=len(operations) == 1)
+    batch = _Batch(snapshot, style, precondition, inbound, is_single=len(operations) == 1)
     steps: list[PlanStep] = []
     for operation in operations:
         if isinstance(operation, WorkspaceError):
             steps.append(PlanStep(None, StepStatus.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
-            snapshot.config.limits.check_reading(batch.read, len(steps))
+            snapshot.config.limits.check_reading(batch.parsed_bytes, len(steps))
         if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
             return _roll_back(snapshot, steps, operations)
-    told = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
-    return Plan(snapshot, batch.overlay, told, batch.overlay.changes(), frozenset(batch.ledger.owned))
+    results = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
+    digests = frozenset(batch.overwrite_check.written_digests)
+    return Plan(snapshot, batch.overlay, results, batch.overlay.changes(), digests)
 
 
 class _Batch:
-    """A running batch: over the snapshot, and over the states that its addresses were meant for.
+    """A running batch: on the snapshot, and on the earlier states in which its addresses are resolved.
 
-    For an operation that `is_alone` nothing is remembered that only a later one would ask.
+    A batch that `is_single` has one operation, and stores nothing for later ones.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         style: Style,
-        proof: Precondition | None,
+        precondition: Precondition | None,
         inbound: Inbound | None,
         *,
-        is_alone: bool,
+        is_single: bool,
     ) -> None:
-        self.ledger = OverwriteCheck(
-            proof, snapshot, is_asked=not is_alone or (proof and proof.sight) is not None
-        )
+        needs_digests = not is_single or (precondition and precondition.seen_texts) is not None
+        self.overwrite_check = OverwriteCheck(precondition, snapshot, needs_digests=needs_digests)
         self.overlay = Overlay(snapshot)
-        self.read = 0  # bytes of documents that were parsed anew, and for each heading what it takes beside
+        self.parsed_bytes = 0  # of documents that were parsed again, with a constant for each heading
         self._style = style
-        self._past = [Overlay(state) for state in (proof.past(snapshot) if proof else ())]
-        self._base = proof.base if proof else None
+        states = precondition.earlier_states(snapshot) if precondition else ()
+        self._earlier = [Overlay(state) for state in states]
+        self._base = precondition.base if precondition else None
         self._inbound = inbound
-        self._is_alone = is_alone
+        self._is_single = is_single
 
     def run(self, operation: Operation) -> PlanStep:
-        """Apply one operation.
+        """Apply one operation to the snapshot and to the earlier states.
 
-        What it does to the states of the past only says what later addresses mean.
+        The changes of the earlier states are used only to resolve addresses of later operations.
         """
         draft = self.overlay.copy()
         try:
-            meant = operation.map_addresses(self._past, self.overlay, self._base) if self._past else operation
-            outcome = meant.apply(draft, self._style)
+            mapped = operation
+            if self._earlier:
+                mapped = operation.map_addresses(self._earlier, self.overlay, self._base)
+            outcome = mapped.apply(draft, self._style)
             if outcome.is_change:
-                self.ledger.check(meant, self.overlay, draft)
-                outcome, revised = update_links(meant, outcome, self.overlay, draft, self._inbound)
-                self.ledger.carry(revised)
+                self.overwrite_check.check(mapped, self.overlay, draft)
+                outcome, revised = update_links(mapped, outcome, self.overlay, draft, self._inbound)
+                self.overwrite_check.record_revised(revised)
         except WorkspaceError as error:
             step = PlanStep(operation, StepStatus.FAILED, error=error)
         else:
             step = PlanStep(operation, StepStatus.DONE, outcome=outcome)
-            if not self._is_alone:
-                self.read += sum(_count_bytes(draft.find(path)) for path in draft.revised(self.overlay))
+            if not self._is_single:
+                self.parsed_bytes += sum(
+                    _count_bytes(draft.find(path)) for path in draft.revised(self.overlay)
+                )
             self.overlay = draft
-        if not self._is_alone:
-            self._past = [self._replayed(operation, place) for place in range(len(self._past))]
+        if not self._is_single:
+            self._earlier = [self._replay(operation, index) for index in range(len(self._earlier))]
         return step
 
-    def _replayed(self, operation: Operation, place: int) -> Overlay:
-        draft = self._past[place].copy()
+    def _replay(self, operation: Operation, index: int) -> Overlay:
+        """Return an earlier state after the operation, or unchanged if the operation fails there."""
+        draft = self._earlier[index].copy()
         try:
-            past = self._past[:place]
-            operation.map_addresses(past, self._past[place], self._base).apply(draft, self._style)
+            earlier = self._earlier[:index]
+            operation.map_addresses(earlier, self._earlier[index], self._base).apply(draft, self._style)
         except WorkspaceError:
-            return self._past[place]
+            return self._earlier[index]
         return draft
 
 
@@ -253,7 +259,7 @@ def _count_bytes(document: Document | None) -> int:
 
 
 def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
-    """Return the bytes of text that an operation brings, as UTF-8."""
+    """Return the size of an operation's text in bytes of UTF-8."""
     if not is_dataclass(operation):
         return 0
     values = [getattr(operation, field.name) for field in fields(operation)]
@@ -263,9 +269,9 @@ def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
 def _roll_back(
     snapshot: Snapshot, steps: list[PlanStep], operations: Sequence[Operation | WorkspaceError]
 ) -> Plan:
-    undone = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
-    rest = [
+    rolled_back = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
+    not_run = [
         PlanStep(None if isinstance(operation, WorkspaceError) else operation, StepStatus.NOT_RUN)
         for operation in operations[len(steps) :]
     ]
-    return Plan(snapshot, Overlay(snapshot), (*undone, steps[-1], *rest), {})
+    return Plan(snapshot, Overlay(snapshot), (*rolled_back, steps[-1], *not_run), {})

@@ -1,4 +1,4 @@
-"""The write of one call: planned on the tip, published, and planned again if another writer was first."""
+"""The write of one call: plan it on the tip and publish it, again if another writer was first."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 
 
 class DetachedHead(WorkspaceError):
-    """No branch is checked out, so there is no branch to write to."""
+    """An error: HEAD is detached, so there is no branch to write to."""
 
     code = "DETACHED_HEAD"
 
 
 class SigningRequired(WorkspaceError):
-    """The repository requires signed commits, which Docyard does not make."""
+    """An error: the repository requires signed commits, which Docyard does not make."""
 
     code = "SIGNING_REQUIRED"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The result of a batch: the commit that holds it (or the one that was read), and its steps.
+    """The result of a batch: its commit (or the tip, if nothing was committed), and its steps.
 
-    `repeated` is what an earlier call of the same key was told; then `commit` is that call's, and nothing was
-    planned.
+    `repeated` is the recorded request of an earlier call with the same key. Then `commit` is the commit of
+    that call, and nothing was planned.
     """
 
     commit: str | None
@@ -69,7 +69,7 @@ class WriteResult:
 
     @property
     def changes(self) -> Mapping[str, bytes | None]:
-        """The bytes of each document that changed; None for one that was removed."""
+        """The bytes of each changed document; None for a removed one."""
         return self.plan.changes
 
     @property
@@ -78,7 +78,7 @@ class WriteResult:
         return any(isinstance(step.error, DamagedRepository) for step in self.steps)
 
     def document(self, path: str) -> Document | None:
-        """Return a document after the batch; None if it is removed."""
+        """Return a document after the batch, or None if it does not exist."""
         try:
             return self.plan.overlay.document(path)
         except WorkspaceError:
@@ -87,10 +87,10 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """What one call asks to be written, and what it knows. The fields are those of `Workspace.write`.
+    """The operations of one call, and the knowledge of its caller. The fields are those of `Workspace.write`.
 
-    One that `is_free` is not asked at the gate: it is run only to see what it would change. `check_new` is
-    asked about a request that the history of a protected branch does not hold; it may raise what refuses it.
+    With `skip_policy`, a dry run is not checked against the policy. `check_new` is called for a request that
+    the history of a protected branch does not have; it may raise an error.
     """
 
     workspace: Branch
@@ -101,65 +101,65 @@ class WriteRequest:
     message: str | None
     dry_run: bool
     base_commit: str | None
-    sight: SeenTexts | None
+    seen_texts: SeenTexts | None
     request: Request | None
     check_new: Callable[[Request], None] | None
     person: Person | None = None
     skip_policy: bool = False
 
     def write(self) -> WriteResult:
-        """Plans, and publishes what changes. Raises what `Workspace.write` does.
+        """Plan the operations and publish the changes. Raises the errors of `Workspace.write`.
 
         The first plan is made without a lock. If another writer moves the branch meanwhile, the operations
-        (not their bytes) are run again on the new tip: in this writer's turn, in which no other Docyard
-        writes, and if a person still is first, with Git's locks held.
+        (not their bytes) are run again on the new tip, with the write lock of Docyard. If a Git command is
+        faster again, they are run once more with Git's locks.
         """
-        store, branch = self._writable()
+        store, branch = self._require_writable()
         try:
-            written = self._plan(branch, None)
+            result = self._plan(branch, None)
         except DamagedRepository:
             if self.dry_run or not restore_all_pruned(store):
                 raise
-            written = self._plan(branch, None)
+            result = self._plan(branch, None)
         else:
-            # What cannot be restored stays the error of its step, so that others of the batch succeed.
-            if written.has_met_damage and not self.dry_run and restore_all_pruned(store):
-                written = self._plan(branch, None)
+            # A missing object that cannot be restored fails only its step, so that other steps succeed.
+            if result.has_met_damage and not self.dry_run and restore_all_pruned(store):
+                result = self._plan(branch, None)
         if self.dry_run:
-            self._check_policy(branch, written)
-            return written
-        if not written.changes:
-            # A call that was cut short behind its commit point, and is sent again, changes nothing now.
+            self._check_policy(branch, result)
+            return result
+        if not result.changes:
+            # A retry of a call that was interrupted after its commit has no changes, but may need recovery.
             recover_if_needed(store)
-            return written
-        first = written.plan.snapshot
+            return result
+        first = result.plan.snapshot
 
         def build(tip: str | None) -> Batch | None:
-            nonlocal written
-            if written.commit != tip:
-                written = self._plan(branch, first)
-            if not written.changes:
+            nonlocal result
+            if result.commit != tip:
+                result = self._plan(branch, first)
+            if not result.changes:
                 return None
-            self._check_policy(branch, written)
-            return self._batch(branch, written)
+            self._check_policy(branch, result)
+            return self._make_batch(branch, result)
 
         durable = self.workspace.durable and first.config.fsync
         commit = publish_with_retry(store, branch, build, durable=durable)
         if commit is None:
-            return written
-        attempt(partial(self._remember, written), None, "what you wrote counts as unread")
-        return WriteResult(commit, True, written.plan)
+            return result
+        attempt(partial(self._record_written, result), None, "the text that you wrote counts as unread")
+        return WriteResult(commit, True, result.plan)
 
-    def _remember(self, written: WriteResult) -> None:
-        """Add the text that the client has written to the text that it has read."""
-        if self.sight is not None:
-            self.sight.add(written.plan.owned)
+    def _record_written(self, result: WriteResult) -> None:
+        """Add the texts that the client wrote to the texts that it has read."""
+        if self.seen_texts is not None:
+            self.seen_texts.add(result.plan.written_digests)
 
     def _plan(self, branch: str, first: Snapshot | None) -> WriteResult:
-        """Return the operations applied to the tip, in memory; or the earlier result of the same request.
+        """Apply the operations to the tip in memory, or return the earlier result of the same request.
 
-        The tip is that of the branch that is written, whatever is checked out by now. `first` is the tip at
-        which the call came in, where that was another.
+        The tip is that of `branch`, even if another branch is checked out by now. `first` is the tip of the
+        first plan, if that was another one.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
@@ -171,53 +171,53 @@ class WriteRequest:
             if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
                 self.check_new(self.request)
         style = Style(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
-        proof = Precondition(self._base(), self.sight, first)
-        planned = plan(snapshot, self.operations, self.mode, style, proof, self.workspace.inbound)
+        precondition = Precondition(self._base_snapshot(), self.seen_texts, first)
+        planned = plan(snapshot, self.operations, self.mode, style, precondition, self.workspace.inbound)
         if planned.changes and not self.dry_run:
             check_signing(snapshot)
         return WriteResult(snapshot.commit, False, planned)
 
-    def _check_policy(self, branch: str, written: WriteResult) -> None:
-        """Raise the refusal of the policy, except for a proposal, and that of a guard."""
-        if not written.changes or (self.skip_policy and self.dry_run):
+    def _check_policy(self, branch: str, result: WriteResult) -> None:
+        """Raise an error if the policy or a guard refuses the changes; the policy exempts proposals."""
+        if not result.changes or (self.skip_policy and self.dry_run):
             return
-        # Imported here because a server answers its first questions without it.
+        # Imported late, because a server can answer its first calls without it.
         from workspace.policy.protection import check_direct
 
         if not is_proposal_branch(branch):
-            check_direct(written.plan.snapshot, written.changes)
+            check_direct(result.plan.snapshot, result.changes)
         for guard in tuple(self.workspace.guards.values()):
-            guard(written.plan.snapshot, written.changes)
+            guard(result.plan.snapshot, result.changes)
 
-    def _base(self) -> Snapshot | None:
+    def _base_snapshot(self) -> Snapshot | None:
         name = self.base_commit
         return (
             None if name is None else self.workspace.snapshot(resolve_base_commit(self.workspace.git, name))
         )
 
-    def _batch(self, branch: str, written: WriteResult) -> Batch:
-        """Return a plan as the changes of one commit."""
+    def _make_batch(self, branch: str, result: WriteResult) -> Batch:
+        """Return the changes of a plan as one commit."""
         text = format_commit_message(
-            written.plan.summaries,
-            paths=sorted(written.changes),
+            result.plan.summaries,
+            paths=sorted(result.changes),
             message=self.message,
             tool=self.tool,
             client=self.client,
             trailers={
                 **build_trailers(branch, self.person),
-                **(self.request.trailers(written.plan) if self.request else {}),
+                **(self.request.trailers(result.plan) if self.request else {}),
             },
         )
-        author = author_now(self.workspace, self.person)
-        return Batch(branch, written.commit, written.changes, text, author)
+        author = make_author_signature(self.workspace, self.person)
+        return Batch(branch, result.commit, result.changes, text, author)
 
-    def _writable(self) -> tuple[GitStore, str]:
+    def _require_writable(self) -> tuple[GitStore, str]:
         git = require_writable(self.workspace.git)
-        self.workspace.tip()  # says so if the repository is gone, which has no HEAD either
+        self.workspace.tip()  # raises if the repository was deleted, in which HEAD is missing too
         branch = self.workspace.branch
-        begun = find_unfinished_operation(git.git_dir) if branch is None else None
-        if begun is not None and not self.dry_run:
-            raise WorktreeBusy(f"{begun} is in progress")
+        unfinished = find_unfinished_operation(git.git_dir) if branch is None else None
+        if unfinished is not None and not self.dry_run:
+            raise WorktreeBusy(f"{unfinished} is in progress")
         if branch is None and not self.dry_run:
             raise DetachedHead(
                 "HEAD is detached, so there is no branch to write to",
@@ -227,12 +227,12 @@ class WriteRequest:
 
 
 def is_proposal_branch(branch: str) -> bool:
-    """Return True for the branch of a proposal, where protected documents may be changed."""
+    """Return True if a branch is that of a proposal, where protected documents may be changed."""
     return parse_branch_id(branch) is not None
 
 
 def build_trailers(branch: str, person: Person | None) -> dict[str, str]:
-    """Return the trailers for the proposal of a branch, and for the token that proved the author."""
+    """Return the trailers for the proposal of a branch, and for the token of the author."""
     trailers = {PERSON_TRAILER: person.token} if person is not None else {}
     id = parse_branch_id(branch)
     if id is None:
@@ -240,22 +240,22 @@ def build_trailers(branch: str, person: Person | None) -> dict[str, str]:
     return {PROPOSAL_TRAILER: id, **trailers}
 
 
-def author_now(workspace: Branch, person: Person | None = None) -> Signature:
-    """Return the author of a commit made now, in the time zone of this machine.
+def make_author_signature(workspace: Branch, person: Person | None = None) -> Signature:
+    """Return the author of a new commit, with the current time in the local time zone.
 
-    It is the person that a token has proved, else Git's configured identity.
+    It is the person that a token identifies, else Git's configured identity.
     """
     now = datetime.now().astimezone()
     offset = now.utcoffset()
     minutes = int(offset.total_seconds() // 60) if offset else 0
-    who = (person.name, person.email) if person is not None else workspace.author()
-    return Signature(*who, int(now.timestamp()), minutes)
+    identity = (person.name, person.email) if person is not None else workspace.author()
+    return Signature(*identity, int(now.timestamp()), minutes)
 
 
 def check_signing(snapshot: Snapshot) -> None:
-    """Raise SigningRequired if an unsigned commit on top of this one is not allowed."""
+    """Raise SigningRequired if the repository does not allow unsigned commits."""
     if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
         raise SigningRequired(
-            "this repository asks for signed commits (commit.gpgsign), and Docyard makes unsigned ones",
+            "this repository requires signed commits (commit.gpgsign), and Docyard makes unsigned ones",
             fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
         )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from workspace.proposals.actions.actions import Announced
-    from workspace.proposals.actions.register import ActionResult, Actor
+    from workspace.proposals.actions.actions import PullRequestReport
+    from workspace.proposals.actions.repository import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -41,7 +41,7 @@ def print_action_result(
     *,
     as_json: bool,
     decided: Mapping[str, str] | None = None,
-    announced: Announced | None = None,
+    announced: PullRequestReport | None = None,
 ) -> None:
     """Print the action that was `done` ("approved", say), or had been done before, and the next step.
 
@@ -64,7 +64,7 @@ def print_action_result(
             f"{done.capitalize()} ",
             StyledText(one.id, "yellow"),
             f"{at}: ",
-            StyledText(one.words.title, "bold"),
+            StyledText(one.content.title, "bold"),
             hang=2,
         )
     else:
@@ -81,7 +81,7 @@ def print_action_result(
     paper.command(f"next: {suggest_next_step(one)}", indent=2)
 
 
-def _announced_data(announced: Announced) -> dict[str, object]:
+def _announced_data(announced: PullRequestReport) -> dict[str, object]:
     error = announced.error
     if error is not None:
         return {"error": {"code": error.details["reason"], "message": error.message, "fix": error.fix}}
@@ -93,15 +93,15 @@ def _announced_data(announced: Announced) -> dict[str, object]:
     }
 
 
-def _print_announced(paper: Paper, announced: Announced) -> None:
+def _print_announced(paper: Paper, announced: PullRequestReport) -> None:
     if announced.error is not None:
         paper.line(f"But {announced.error.message}.", indent=2, hang=2)
         paper.line(announced.error.fix, indent=2, hang=2)
         return
     verb = "Opened" if announced.is_new else "Up to date:"
     paper.line(f"{verb} pull request {announced.number}, {announced.url}", indent=2, hang=2)
-    if announced.unsent is not None:
-        paper.line(f"Its words wait here: {announced.unsent.message}.", indent=2, hang=2)
+    if announced.send_error is not None:
+        paper.line(f"Its words wait here: {announced.send_error.message}.", indent=2, hang=2)
 
 
 def print_created(one: Proposal, *, as_json: bool) -> None:
@@ -112,7 +112,7 @@ def print_created(one: Proposal, *, as_json: bool) -> None:
         )
         return
     paper = Paper()
-    paper.line("Made ", StyledText(one.id, "yellow"), ": ", StyledText(one.words.title, "bold"), hang=2)
+    paper.line("Made ", StyledText(one.id, "yellow"), ": ", StyledText(one.content.title, "bold"), hang=2)
     paper.command(
         f"next: {format_switch_command(one)}, commit there, then docyard proposals submit {one.id}", indent=2
     )
@@ -133,15 +133,15 @@ def suggest_next_step(one: Proposal) -> str:
         case ProposalState.CLOSED:
             return f"{name} reopen {id} takes it up again"
         case ProposalState.GONE:
-            commit = one.words.commits[-1] if one.words.commits else "COMMIT"
-            return f"git branch {shlex.quote(one.words.branch)} {shorten_id(commit)} brings its branch back"
+            commit = one.content.known_commits[-1] if one.content.known_commits else "COMMIT"
+            return f"git branch {shlex.quote(one.content.branch)} {shorten_id(commit)} brings its branch back"
         case ProposalState.MERGED:
             return "git log --graph shows it, and docyard sync shares it"
 
 
 def format_switch_command(one: Proposal) -> str:
     """Return the command that checks out a proposal's branch."""
-    return f"git switch {shlex.quote(one.words.branch)}"
+    return f"git switch {shlex.quote(one.content.branch)}"
 
 
 def format_approve_command(one: Proposal) -> str:
@@ -164,7 +164,7 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, ask: bool =
     raises.
     """
     from docyard.terminal.authors import identify_person
-    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
 
     person = identify_person(workspace, token_file, ask=ask)
@@ -229,7 +229,7 @@ _LEAST = 7  # characters of a commit's id that are taken for it
 
 def get_proposal_snapshot(workspace: Workspace, one: Proposal) -> Snapshot:
     """Return the proposal's documents: at its tip, else at its merge, else the target's."""
-    taken_in = one.landing.tip if one.landing is not None else None
+    taken_in = one.merge_record.tip if one.merge_record is not None else None
     return workspace.snapshot(one.tip or taken_in)
 
 

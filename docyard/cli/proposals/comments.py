@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from docyard.cli.proposals.changes import Paper, StyledText
-from docyard.proposals.view import VOID
+from docyard.proposals.view import VOID_REASONS
 from docyard.wording import format_author, format_count, format_moment, shorten_id
 from tools.proposals.descriptions import author_data, format_time
-from workspace.proposals.approvals import Void, find_void_reason
+from workspace.proposals.approvals import VoidReason, find_void_reason
 from workspace.proposals.events import ReviewDecision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workspace.proposals.comments import CommentAnchor, PlacedThread
-    from workspace.proposals.proposal import BoundReview, Comment
+    from workspace.proposals.comments import AnchoredThread, CommentAnchor
+    from workspace.proposals.proposal import Comment, ReviewStatus
 
 _LINES = 20  # of one comment
 _THREADS = 100
@@ -28,7 +28,7 @@ _VERDICTS = {
 }
 
 
-def print_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping[str, Void]) -> None:
+def print_reviews(paper: Paper, reviews: Sequence[ReviewStatus], void_by: Mapping[str, VoidReason]) -> None:
     """Print the reviews in order, each with whether it is valid."""
     if not reviews:
         return
@@ -42,7 +42,7 @@ def print_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping
             " ",
             StyledText(verdict, "dim" if void else style),
             f" at {shorten_id(review.commit)}, {format_moment(review.time)}",
-            StyledText(f": {VOID[void]}" if void else "", "dim"),
+            StyledText(f": {VOID_REASONS[void]}" if void else "", "dim"),
             indent=2,
             hang=2,
         )
@@ -50,7 +50,7 @@ def print_reviews(paper: Paper, reviews: Sequence[BoundReview], void_by: Mapping
             paper.text(review.text, indent=4, most=_LINES, rest=_REST)
 
 
-def print_comments(paper: Paper, threads: Sequence[PlacedThread]) -> None:
+def print_comments(paper: Paper, threads: Sequence[AnchoredThread]) -> None:
     """Print the comments, each with the state of its text, and the replies below it."""
     if not threads:
         return
@@ -72,22 +72,22 @@ def _print_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -
         indent=indent,
         hang=2,
     )
-    if comment.place is not None and comment.place.quote:
-        paper.text("> " + comment.place.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
+    if comment.target is not None and comment.target.quote:
+        paper.text("> " + comment.target.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
     paper.text(comment.text, indent=indent + 2, most=_LINES, rest=_REST)
 
 
-def _describe_anchor(placed: PlacedThread) -> str:
+def _describe_anchor(placed: AnchoredThread) -> str:
     """Return the place of a comment, and what happened to it."""
-    place = placed.thread.comment.place
+    place = placed.thread.comment.target
     if place is None:
         return ""
     was = _address(place.path, place.slug)
-    found = placed.standing
+    found = placed.anchor
     if found is None:
         return was
     now = _address(found.path, found.slug)
-    match found.now.value:
+    match found.status.value:
         case "here":
             return now
         case "moved":
@@ -104,7 +104,7 @@ def _address(path: str, slug: str | None) -> str:
     return path if slug is None else f"{path}#{slug}"
 
 
-def review_to_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str, Any]:
+def review_to_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> dict[str, Any]:
     """Return a review as data: `holds` is whether it counts, and `void` why it does not."""
     review, void = bound.review, find_void_reason(bound, void_by)
     return {
@@ -119,14 +119,14 @@ def review_to_data(bound: BoundReview, void_by: Mapping[str, Void]) -> dict[str,
     }
 
 
-def thread_to_data(placed: PlacedThread) -> dict[str, Any]:
+def thread_to_data(placed: AnchoredThread) -> dict[str, Any]:
     """Return a comment as data, with its current place `now`, and the `replies` to it."""
     comment = placed.thread.comment
     data = _comment_to_data(comment)
-    if comment.place is not None:
-        data |= {"file": comment.place.path, "slug": comment.place.slug, "quote": comment.place.quote}
-    if placed.standing is not None:
-        data["now"] = _anchor_to_data(placed.standing)
+    if comment.target is not None:
+        data |= {"file": comment.target.path, "slug": comment.target.slug, "quote": comment.target.quote}
+    if placed.anchor is not None:
+        data["now"] = _anchor_to_data(placed.anchor)
     return {**data, "replies": [_comment_to_data(reply) for reply in placed.thread.replies]}
 
 
@@ -141,4 +141,4 @@ def _comment_to_data(comment: Comment) -> dict[str, Any]:
 
 
 def _anchor_to_data(found: CommentAnchor) -> dict[str, Any]:
-    return {"state": found.now.value, "file": found.path, "slug": found.slug}
+    return {"state": found.status.value, "file": found.path, "slug": found.slug}

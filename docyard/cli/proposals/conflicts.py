@@ -42,8 +42,8 @@ def conflicts_to_data(proposal: Proposal, found: ConflictSet) -> dict[str, Any]:
     """Return the conflicts as data. With each `choice` filled in, it decides them at these commits."""
     return {
         "proposal": proposal.id,
-        "ours": proposal.words.branch,
-        "theirs": proposal.words.target,
+        "ours": proposal.content.branch,
+        "theirs": proposal.content.target,
         "commit": found.commit,
         "target_commit": found.target_commit,
         "conflicts": list(map(conflict_to_data, found.conflicts)),
@@ -84,7 +84,7 @@ def report_conflicts(
 def print_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: Sequence[str] = ()) -> None:
     """Print the conflicts, each with its versions, and how to decide them."""
     paper = Paper()
-    id, target = proposal.id, proposal.words.target
+    id, target = proposal.id, proposal.content.target
     if not found:
         paper.line(f"Proposal {id} has no conflict with {target}.")
         return

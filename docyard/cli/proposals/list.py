@@ -65,11 +65,11 @@ def print_list(
 def _cells(one: Proposal) -> tuple[str, ...]:
     from tools.proposals.descriptions import format_time
 
-    words = one.words
+    words = one.content
     return (
         one.id,
         one.state.value,
-        format_time(words.updated),
+        format_time(words.updated_at),
         format_author(words.author),
         words.title,
         words.branch,
@@ -77,12 +77,12 @@ def _cells(one: Proposal) -> tuple[str, ...]:
 
 
 def _print_entry(paper: Paper, one: Proposal) -> None:
-    paper.line(StyledText(one.id, "yellow"), "  ", StyledText(one.words.title, "bold"), hang=_INDENT)
+    paper.line(StyledText(one.id, "yellow"), "  ", StyledText(one.content.title, "bold"), hang=_INDENT)
     said = count_comments(one)
     more = f", {format_count(said, 'comment')}" if said else ""
     paper.line(
         StyledText(format_state(one.state.value), STYLES[one.state.value]),
-        f" · {format_author(one.words.author)}, {format_moment(one.words.updated)}{more}",
+        f" · {format_author(one.content.author)}, {format_moment(one.content.updated_at)}{more}",
         indent=_INDENT,
     )
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from workspace.proposals.actions.merge_gate import Demand
-    from workspace.proposals.comments import At, PlacedThread
+    from workspace.proposals.actions.merge_gate import RuleRequirement
+    from workspace.proposals.comments import AnchoredThread, At
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.workspace import Workspace
@@ -43,9 +43,13 @@ def suggest_next_command(view: ProposalView) -> str:
         return suggest_next_step(one)
     if view.preview.conflicts:
         return f"docyard proposals conflicts {one.id}"
-    if view.lacking.unreviewed is not None:
+    if view.merge_requirements.unreviewed is not None:
         return f"docyard proposals refresh {one.id}"
-    return format_approve_command(one) if view.lacking.blocks else f"docyard proposals merge {one.id}"
+    return (
+        format_approve_command(one)
+        if view.merge_requirements.blockers
+        else f"docyard proposals merge {one.id}"
+    )
 
 
 _MOST = 20_000  # characters of changes; `diff` shows all
@@ -58,14 +62,14 @@ def print_page(view: ProposalView, *, diff: bool, comments: bool) -> None:
     """Print a proposal for its reviewer."""
     paper = Paper()
     _show_head(paper, view)
-    if view.proposal.words.description:
+    if view.proposal.content.description:
         paper.blank()
-        paper.markdown(view.proposal.words.description)
+        paper.markdown(view.proposal.content.description)
     _show_commits(paper, view)
     _show_overlaps(paper, view)
     _show_merge(paper, view)
     if comments:
-        print_reviews(paper, view.proposal.reviews, view.lacking.void)
+        print_reviews(paper, view.proposal.reviews, view.merge_requirements.void_reasons)
         print_comments(paper, view.threads)
     if diff:
         paper.head("Changes")
@@ -76,13 +80,13 @@ def print_page(view: ProposalView, *, diff: bool, comments: bool) -> None:
 
 def _show_head(paper: Paper, view: ProposalView) -> None:
     one = view.proposal
-    words = one.words
+    words = one.content
     paper.line(StyledText(one.id, "yellow"), "  ", StyledText(words.title, "bold"), hang=10)
     state = format_state(one.state.value)
     paper.line(StyledText(state, STYLES[one.state.value]), f" · into {words.target}", indent=10)
     paper.line(
-        f"by {format_author(words.author)}, {format_moment(words.opened)}; "
-        f"updated {format_moment(words.updated)}",
+        f"by {format_author(words.author)}, {format_moment(words.opened_at)}; "
+        f"updated {format_moment(words.updated_at)}",
         indent=10,
     )
     for line in _list_notices(view):
@@ -94,7 +98,7 @@ def _show_head(paper: Paper, view: ProposalView) -> None:
 def _list_notices(view: ProposalView) -> Iterator[str]:
     """Yield notices about unusual states of a proposal."""
     one = view.proposal
-    landing = one.landing
+    landing = one.merge_record
     if landing is not None:
         yield (
             f"merged as {shorten_id(landing.commit)}"
@@ -107,15 +111,15 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
         yield "its branch was rewritten: it no longer has a commit that was submitted or reviewed"
     if one.unreadable:
         yield f"{format_count(one.unreadable, 'file')} among its words cannot be read, and left out"
-    if one.words.unknown:
-        yield f"{format_count(one.words.unknown, 'event')} of a later version of Docyard left out"
+    if one.content.unknown_events:
+        yield f"{format_count(one.content.unknown_events, 'event')} of a later version of Docyard left out"
 
 
 def _show_commits(paper: Paper, view: ProposalView) -> None:
     if not view.commits:
         return
     behind = view.preview.behind
-    more = f", {format_count(behind, 'commit')} behind {view.proposal.words.target}" if behind else ""
+    more = f", {format_count(behind, 'commit')} behind {view.proposal.content.target}" if behind else ""
     paper.head(f"Commits: {len(view.commits):,}{more}")
     for told, _ in view.commits[:_FEW]:
         client = f" via {told.client}" if told.client else ""
@@ -149,10 +153,10 @@ def _show_merge(paper: Paper, view: ProposalView) -> None:
     one = view.proposal
     if one.state is ProposalState.MERGED:
         return
-    if view.lacking.unreviewed is not None:
-        paper.head(f"What a merge would bring from {one.words.target} that no reviewer has seen")
-        print_changes(paper, view.lacking.unreviewed, most=_MOST)
-    blocks = view.lacking.blocks
+    if view.merge_requirements.unreviewed is not None:
+        paper.head(f"What a merge would bring from {one.content.target} that no reviewer has seen")
+        print_changes(paper, view.merge_requirements.unreviewed, most=_MOST)
+    blocks = view.merge_requirements.blockers
     token = describe_needed_token(view)
     paper.head("Missing to merge" if blocks else "Nothing is missing to merge")
     for block in blocks:
@@ -171,7 +175,7 @@ def _show_merge(paper: Paper, view: ProposalView) -> None:
     if view.preview.conflicts:
         paths = list(dict.fromkeys(found.path for found in view.preview.conflicts))
         named = join_words([*paths[:_FEW], *([f"{len(paths) - _FEW:,} more"] if len(paths) > _FEW else [])])
-        paper.head(f"Conflicts with {one.words.target}: {len(view.preview.conflicts):,}, in {named}")
+        paper.head(f"Conflicts with {one.content.target}: {len(view.preview.conflicts):,}, in {named}")
         paper.command(f"docyard proposals conflicts {one.id}", indent=2)
 
 
@@ -194,14 +198,14 @@ def _show_failed(paper: Paper, check: CheckResult) -> None:
 def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str, Any]:
     """Return a proposal as data; `missing` are the reasons why it cannot be merged, empty if it can."""
     one = view.proposal
-    landing = one.landing
+    landing = one.merge_record
     data: dict[str, Any] = {
         **proposal_to_data(one),
-        "description": one.words.description,
+        "description": one.content.description,
         "merged": {"commit": landing.commit, "tip": landing.tip} if landing is not None else None,
         "ahead": one.is_ahead,
         "rewritten": one.is_rewritten,
-        "unreadable": one.unreadable + one.words.unknown,
+        "unreadable": one.unreadable + one.content.unknown_events,
         "behind": view.preview.behind,
         "commits": [
             {
@@ -213,16 +217,18 @@ def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str,
             }
             for told, _ in view.commits
         ],
-        "missing": [block_data(block) for block in view.lacking.blocks],
-        "unreviewed": None if view.lacking.unreviewed is None else changes_to_data(view.lacking.unreviewed),
-        "demands": _demands(view.lacking.demands),
+        "missing": [block_data(block) for block in view.merge_requirements.blockers],
+        "unreviewed": None
+        if view.merge_requirements.unreviewed is None
+        else changes_to_data(view.merge_requirements.unreviewed),
+        "demands": _demands(view.merge_requirements.requirements),
         "checks": [_check(check) for check in view.preview.checks],
         "conflicts": [format_conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],
         "overlaps": [
             {"proposal": found.id, "title": found.title, "addresses": list(found.addresses)}
             for found in view.overlaps
         ],
-        "reviews": [review_to_data(bound, view.lacking.void) for bound in one.reviews],
+        "reviews": [review_to_data(bound, view.merge_requirements.void_reasons) for bound in one.reviews],
     }
     if comments:
         data["threads"] = [thread_to_data(placed) for placed in view.threads]
@@ -231,7 +237,7 @@ def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str,
     return {**data, "commit": one.tip, "next_step": suggest_next_command(view)}
 
 
-def _demands(demands: Sequence[Demand]) -> list[dict[str, Any]]:
+def _demands(demands: Sequence[RuleRequirement]) -> list[dict[str, Any]]:
     return [
         {
             "rule": demand.number,
@@ -262,7 +268,7 @@ def load_proposal_view(workspace: Workspace, name: str, place: str | None, folde
     Raises ProposalNotFound, and CannotError for an unchanged place.
     """
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
-    one = proposing.one(name)
+    one = proposing.find(name)
     path, slug = resolve_place(workspace, one, place, folder)
     changes = select_changes(reviewing.changes(one), path, slug)
     preview = reviewing.preview(one)
@@ -270,16 +276,16 @@ def load_proposal_view(workspace: Workspace, name: str, place: str | None, folde
         one,
         changes,
         preview,
-        proposing.lacking(one, preview),
-        reviewing.overlaps(one, proposing.all()),
+        proposing.find_merge_blockers(one, preview),
+        reviewing.overlaps(one, proposing.list_all()),
         reviewing.commits(one),
         _threads(workspace, one, (path, slug)),
     )
 
 
-def _threads(workspace: Workspace, one: Proposal, at: At) -> list[PlacedThread]:
+def _threads(workspace: Workspace, one: Proposal, at: At) -> list[AnchoredThread]:
     reviewing = workspace.reviewing()
-    found: list[PlacedThread] = []
+    found: list[AnchoredThread] = []
     after: int | None = 0
     while after is not None:
         page = reviewing.comments(one, after=after, at=at)

@@ -1,4 +1,4 @@
-"""Reports of findings, for people and for programs.
+"""Validation reports, for people and for programs.
 
-formats.py  what a validation found, before it is written in some form
+formats.py  the report and its formats: text, JSON, GitHub annotations, and SARIF
 """

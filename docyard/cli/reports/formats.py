@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """Findings in order of paths and places, and the sources that were checked.
+    """Findings in order of paths and positions, and the sources that were checked.
 
-    `shown` is the maximum number of findings in the report; None: all. `commit` is set if a commit was read,
-    and `mending` is the command that shows the fixes.
+    `limit` is the maximum number of findings in the report; None for all. `commit` is set if a commit was
+    read. `fix_command` is the command that shows the fixes.
     """
 
     findings: Sequence[Finding]
     documents: int
-    where: str
+    origin: str
     commit: str | None = None
-    shown: int | None = None
-    mending: str | None = None
+    limit: int | None = None
+    fix_command: str | None = None
 
     @property
-    def written(self) -> Sequence[Finding]:
-        """The findings that the report lists."""
-        return self.findings[: self.shown]
+    def listed(self) -> Sequence[Finding]:
+        """Return the findings that the report lists."""
+        return self.findings[: self.limit]
 
     @property
     def left_out(self) -> int:
-        """The number of findings that the report omits."""
-        return len(self.findings) - len(self.written)
+        """Return the number of findings that the report omits."""
+        return len(self.findings) - len(self.listed)
 
     @property
     def counts(self) -> Counter[Severity]:
-        """The number of findings of each severity."""
+        """Return the number of findings of each severity."""
         return Counter(finding.severity for finding in self.findings)
 
     @property
@@ -65,12 +65,11 @@ _ENCODER = json.JSONEncoder(separators=(",\n      ", ": "))
 
 
 def format_json(report: Report) -> str:
-    """Return the report as one JSON object. Characters beyond ASCII are escaped, so any pipe takes it."""
+    """Return the report as one JSON object. Characters beyond ASCII are escaped, so any pipe can carry it."""
     counts = report.counts
-    # Findings are written by the encoder in C, which indents nothing: as many others would take longer to
-    # write than to find.
-    findings = ",\n    ".join(map(_written, map(_finding, report.written)))
-    whole = json.dumps(
+    # The C encoder is much faster, but does not indent.
+    findings = ",\n    ".join(map(_indent_finding, map(_finding_to_data, report.listed)))
+    document = json.dumps(
         {
             "valid": report.is_valid,
             "commit": report.commit,
@@ -81,14 +80,14 @@ def format_json(report: Report) -> str:
         },
         indent=2,
     )
-    return whole.replace("[]", f"[\n    {findings}\n  ]", 1) if findings else whole
+    return document.replace("[]", f"[\n    {findings}\n  ]", 1) if findings else document
 
 
-def _written(finding: dict[str, object]) -> str:
+def _indent_finding(finding: dict[str, object]) -> str:
     return f"{{\n      {_ENCODER.encode(finding)[1:-1]}\n    }}"
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def _finding_to_data(finding: Finding) -> dict[str, object]:
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,
@@ -99,12 +98,12 @@ def _finding(finding: Finding) -> dict[str, object]:
         "end_column": finding.end_column,
         "message": finding.message,
         "suggestion": finding.suggestion,
-        "fixable": bool(finding.mend),
+        "fixable": bool(finding.fix_splices),
     }
 
 
-# What they may have meant is looked for when they are mended.
-_OF_LINKS = frozenset({"broken-link", "broken-image", "broken-fragment"})
+# Possible targets of these findings are searched only by `docyard fix`.
+_LINK_RULES = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 
 def format_text(report: Report) -> str:
@@ -113,40 +112,41 @@ def format_text(report: Report) -> str:
 
 
 def _plain_lines(report: Report) -> Iterator[str]:
-    for path, findings in groupby(report.written, key=lambda finding: finding.path):
+    for path, findings in groupby(report.listed, key=lambda finding: finding.path):
         yield path
-        for one in findings:
-            yield f"  {one.line}:{one.column}  {one.severity}: {one.message}  [{one.rule}]"
-            if one.suggestion:
-                yield f"      {one.suggestion}"
+        for finding in findings:
+            position = f"{finding.line}:{finding.column}"
+            yield f"  {position}  {finding.severity}: {finding.message}  [{finding.rule}]"
+            if finding.suggestion:
+                yield f"      {finding.suggestion}"
         yield ""
     if report.left_out:
         yield f"{report.left_out:,} more are not shown; --max-findings shows more."
     yield format_summary(report)
-    yield from _next(report)
+    yield from _suggest_fixes(report)
 
 
-def _next(report: Report) -> Iterator[str]:
-    if report.mending is None:
+def _suggest_fixes(report: Report) -> Iterator[str]:
+    if report.fix_command is None:
         return
     rules = {finding.rule for finding in report.findings}
-    if any(finding.mend for finding in report.findings):
-        yield f"Some of it can be mended: `{report.mending}` shows how."
-    elif not rules.isdisjoint(_OF_LINKS):
-        yield f"`{report.mending}` shows which of the links can be mended."
+    if any(finding.fix_splices for finding in report.findings):
+        yield f"Some findings can be fixed: `{report.fix_command}` shows how."
+    elif not rules.isdisjoint(_LINK_RULES):
+        yield f"`{report.fix_command}` shows which links can be fixed."
     elif "missing-anchor" in rules:
-        yield "`docyard fix --anchors` writes the anchors that are missing."
+        yield "`docyard fix --anchors` writes the missing anchors."
 
 
 def format_summary(report: Report) -> str:
     """Return the number of findings and of checked documents in one sentence."""
-    looked = f"{_count(report.documents, 'document')} of {report.where}"
+    scope = f"{_count(report.documents, 'document')} of {report.origin}"
     if not report.findings:
-        return f"Nothing is wrong in {looked}."
+        return f"Nothing is wrong in {scope}."
     counts = report.counts
-    told = ", ".join(_count(counts[severity], severity) for severity in Severity if counts[severity])
+    counts_text = ", ".join(_count(counts[severity], severity) for severity in Severity if counts[severity])
     files = len({finding.path for finding in report.findings})
-    return f"{told} in {_count(files, 'file')}. Looked at {looked}."
+    return f"{counts_text} in {_count(files, 'file')}. Checked {scope}."
 
 
 def _count(number: int, name: str) -> str:
@@ -158,32 +158,32 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 def format_annotations(report: Report) -> str:
     """Return the report as one command a line, followed by the summary."""
-    return "\n".join(_lines(report))
+    return "\n".join(_annotation_lines(report))
 
 
-def _lines(report: Report) -> Iterator[str]:
-    for finding in report.written:
+def _annotation_lines(report: Report) -> Iterator[str]:
+    for finding in report.listed:
         properties = {"file": finding.path, "line": finding.line, "endLine": finding.end_line}
-        if finding.line == finding.end_line:  # columns are not read where lines differ
+        if finding.line == finding.end_line:  # GitHub ignores columns of a finding with several lines
             properties["col"] = finding.column
             properties["endColumn"] = max(finding.column, finding.end_column - 1)
         properties["title"] = finding.rule
-        said = ",".join(
-            f"{name}={_property(escape_invisible(str(value)))}" for name, value in properties.items()
+        parameters = ",".join(
+            f"{name}={_escape_property(escape_invisible(str(value)))}" for name, value in properties.items()
         )
         text = finding.message + (f". {finding.suggestion}" if finding.suggestion else "")
-        yield f"::{_COMMANDS[finding.severity]} {said}::{_data(escape_invisible(text))}"
+        yield f"::{_COMMANDS[finding.severity]} {parameters}::{_escape_data(escape_invisible(text))}"
     if report.left_out:
         yield f"{report.left_out:,} more are not shown."
     yield escape_invisible(format_summary(report))
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -200,7 +200,7 @@ def format_sarif(report: Report) -> str:
     run = {
         "tool": {"driver": {"name": "docyard", "semanticVersion": __version__, "rules": _rules()}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, seen) for finding in report.written],
+        "results": [_result(finding, seen) for finding in report.listed],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -250,5 +250,5 @@ def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
     """Return an id that does not depend on line numbers (§3.27.17); equal findings are numbered."""
     key = "\0".join((finding.rule, finding.path, finding.text))
     seen[key] += 1
-    words = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")
-    return hashlib.sha256(words).hexdigest()[:32]
+    identity = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")
+    return hashlib.sha256(identity).hexdigest()[:32]

@@ -23,7 +23,7 @@ from importlib import import_module
 
 import click
 
-from docyard.cli.main import NearestGroup
+from docyard.cli.main import SuggestingGroup
 from docyard.commit_errors import run_to_commit
 
 COMMANDS = (
@@ -45,7 +45,7 @@ COMMANDS = (
 """In the order of the help; this package has a module of each name."""
 
 
-class _LazyGroup(NearestGroup):
+class _LazyGroup(SuggestingGroup):
     """Imports the module of a command when the command is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -46,7 +46,7 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
-    looked_at = expand_commit_prefix(proposing.one(proposal), commit)
+    looked_at = expand_commit_prefix(proposing.find(proposal), commit)
     actor = identify_actor(workspace, token_file, ask=True)
     try:
         acted = proposing.review(proposal, actor, ReviewDecision.APPROVE, message or "", commit=looked_at)

@@ -47,7 +47,7 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     proposing = workspace.proposing()
-    one = proposing.one(proposal)
+    one = proposing.find(proposal)
     file, slug = resolve_place(workspace, one, place, find_folder(repo))
     text = read_text(message, f"A comment on {place or one.id}.")
     acted = proposing.comment(one.id, actor, text, file=file, slug=slug, quote=quote or "", reply_to=reply_to)

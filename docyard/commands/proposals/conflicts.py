@@ -33,7 +33,7 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
     from docyard.proposals.conflicts import find_conflicts
 
     workspace = open_workspace(repo, branch)
-    one = workspace.proposing().one(proposal)
+    one = workspace.proposing().find(proposal)
     with console.show_progress("Trying the merge"):
         found = find_conflicts(workspace, one)
     return report_conflicts(one, found, as_json=as_json)

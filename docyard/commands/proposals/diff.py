@@ -47,7 +47,7 @@ def command(
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):
-        one = workspace.proposing().one(proposal)
+        one = workspace.proposing().find(proposal)
         path, slug = resolve_place(workspace, one, place, find_folder(repo))
         found = select_changes(workspace.reviewing().changes(one), path, slug)
     if as_json:

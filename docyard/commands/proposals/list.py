@@ -42,7 +42,7 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
     from docyard.cli.proposals.list import print_list, proposal_to_data, select_by_state
 
     workspace = open_workspace(repo, branch)
-    every = workspace.proposing().all()
+    every = workspace.proposing().list_all()
     found = select_by_state(every, state)
     shown = found[: limit or None]
     if as_json:

@@ -48,7 +48,7 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
-    one = proposing.one(proposal)
+    one = proposing.find(proposal)
     looked_at = expand_commit_prefix(one, commit)
     actor = identify_actor(workspace, token_file)
     try:

@@ -67,7 +67,7 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposing = workspace.proposing()
-    one = proposing.one(proposal)
+    one = proposing.find(proposal)
     text = read_text_file(resolve) if resolve is not None else None
     given = parse_decisions(text) if text is not None else {}
     actor = identify_actor(workspace, token_file)

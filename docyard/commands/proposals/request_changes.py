@@ -42,7 +42,7 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     proposing = workspace.proposing()
-    one = proposing.one(proposal)
+    one = proposing.find(proposal)
     text = read_text(message, f"What has to change in {one.id}.")
     acted = proposing.review(
         one.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(one, commit)

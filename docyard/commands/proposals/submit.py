@@ -37,7 +37,7 @@ def command(
         docyard proposals submit k7m2q9xa --no-forge
     """
     from docyard.cli.proposals.actions import identify_actor, print_action_result
-    from docyard.forges.announcements import build_announcer
+    from docyard.forges.pull_request_report import build_announcer
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)

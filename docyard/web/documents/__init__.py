@@ -1,10 +1,10 @@
 """The pages of a document: rendered, its history, its blame, a commit, and the form that edits a section.
 
-diagrams.py    diagrams
-document.py    A document on its page
-edit.py        the form in which a section or a whole document is edited, and what becomes of it
-history.py     the changes of a document or section, newest first
-lookup.py      which document and section an address of these pages means
-routes.py      the routes of these pages
-sidebar.py     what stands around a document
+diagrams.py    the frame that draws diagrams
+document.py    the page of a document
+edit.py        the form that edits a section or a document, and writes a proposal
+history.py     the changes of a document, its blame, and the page of a commit
+lookup.py      the document and section that a URL names
+routes.py      the routes of these pages, and raw files
+sidebar.py     the context of a document: its last change, backlinks and proposals
 """

@@ -1,7 +1,7 @@
-"""Diagrams: a frame in which the operator's own script draws them, and from which nothing can be reached.
+"""Diagrams: a sandboxed frame in which the operator's script draws them.
 
-The frame is an answer of its own, without an origin and with a policy that lets it run these scripts and
-nothing else. The page sends it the text of a diagram and hears how tall the drawing is.
+The frame is a separate response without an origin, and its policy allows only its own scripts. The page sends
+it the text of a diagram, and receives the height of the drawing.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from docyard.web.headers import CONTENT_POLICY
 from docyard.web.templates import STATIC
 
 if TYPE_CHECKING:
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
 """The policy of a page that shows diagrams."""
 DIAGRAM = '<pre class="mermaid">'
-"""How the text of a diagram begins in what is rendered."""
+"""The tag before the text of a diagram in rendered HTML."""
 
-# HTML §4.12.1.3: what would end a script, or begin another in it; in strings of a script both say the same.
-_ENDING = re.compile(rb"<(?=/script|script)", re.IGNORECASE)
+# HTML §4.12.1.3: text that would end a script, or start a nested one. In string literals the escape is equal.
+_SCRIPT_TAG = re.compile(rb"<(?=/script|script)", re.IGNORECASE)
 _FRAME = b"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -39,7 +39,7 @@ _FRAME = b"""<!doctype html>
 
 
 class DiagramFrame(NamedTuple):
-    """The page of a frame: its name, which changes with it, its bytes, and its policy."""
+    """The page of a frame: its name, which changes with its content, its bytes, and its policy."""
 
     name: str
     page: bytes
@@ -48,10 +48,10 @@ class DiagramFrame(NamedTuple):
 
 @lru_cache(maxsize=1)
 def build_frame(script: bytes) -> DiagramFrame:
-    """Return the frame in which a script draws."""
-    scripts = [_inline(script), _inline((STATIC / "frame.js").read_bytes())]
+    """Return the frame for a script that draws diagrams."""
+    scripts = [_escape_script(script), _escape_script((STATIC / "frame.js").read_bytes())]
     page = _FRAME % tuple(scripts)
-    hashes = " ".join(f"'sha256-{b64encode(sha256(one).digest()).decode()}'" for one in scripts)
+    hashes = " ".join(f"'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; font-src data:; "
         "form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts"
@@ -59,17 +59,17 @@ def build_frame(script: bytes) -> DiagramFrame:
     return DiagramFrame(sha256(page).hexdigest()[:12], page, policy)
 
 
-def get_frame_url(asked: PageRequest) -> str:
-    """Return where the frame is; empty where diagrams are text."""
-    script = asked.site.mermaid
+def get_frame_url(request: PageRequest) -> str:
+    """Return the URL of the frame; empty if diagrams are shown as text."""
+    script = request.site.mermaid
     return f"/diagram/{build_frame(script).name}" if script is not None else ""
 
 
-def render_frame_page(asked: PageRequest) -> Response:
+def render_frame_page(request: PageRequest) -> Response:
     """Return the page of the frame."""
-    script = asked.site.mermaid
+    script = request.site.mermaid
     frame = build_frame(script) if script is not None else None
-    if frame is None or asked.path["name"] != frame.name:
+    if frame is None or request.path["name"] != frame.name:
         return PlainTextResponse("not found\n", 404)
     headers = {
         "Content-Security-Policy": frame.policy,
@@ -79,10 +79,10 @@ def render_frame_page(asked: PageRequest) -> Response:
     return Response(frame.page, media_type="text/html", headers=headers)
 
 
-def _inline(script: bytes) -> bytes:
-    """Return a script as it may stand in a page.
+def _escape_script(script: bytes) -> bytes:
+    """Return a script that is safe inside an HTML page.
 
-    Browsers read U+0000 and CR as other characters, and hash those.
+    Browsers replace U+0000 and CR before they compute the hash, so they are replaced here.
     """
     plain = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"\xef\xbf\xbd")
-    return _ENDING.sub(rb"\\x3c", plain.replace(b"<!--", rb"\x3c!--"))
+    return _SCRIPT_TAG.sub(rb"\\x3c", plain.replace(b"<!--", rb"\x3c!--"))

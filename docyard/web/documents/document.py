@@ -1,10 +1,8 @@
-"""A document on its page: rendered, with its outline, what stands around it, and where it is edited.
+"""The page of a document: its rendered text, its outline, its context, and links next to its headings.
 
-What a page adds to rendered text: its title apart, and beside each heading what to do with its section.
-
-The text comes from `workspace.rendering`, which wrote the headings of sections itself, as
-`<h2 id="address">…</h2>`, and has balanced all tags. What is added here holds nothing that a document wrote
-but these ids, and only headings of sections have something beside them.
+The HTML comes from `workspace.rendering`, which writes the headings of sections as `<h2 id="address">…</h2>`,
+and balances all tags. The HTML that is added here contains no text of the document except these ids. Only
+headings of sections have links.
 """
 
 from __future__ import annotations
@@ -28,32 +26,33 @@ from workspace.markdown.slugs import PREAMBLE
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from docyard.web.asked import PageRequest
     from docyard.web.documents.sidebar import DocumentContext
+    from docyard.web.page_request import PageRequest
     from workspace.document.document import Document
     from workspace.rendering.links import RenderedDocument
 
-# A heading that holds another, as raw HTML can have it, is left as it is.
-_WORDS = r"(?:(?!</?h[1-6][ >]).)*"
-_HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_WORDS}</\1>', re.DOTALL)
-_TITLE = re.compile(rf"\s*(<h1[ >]{_WORDS}</h1>)", re.DOTALL)
-_KEPT = 16_000_000  # characters
+# A heading that contains another, which raw HTML can have, is not changed.
+_HEADING_CONTENT = r"(?:(?!</?h[1-6][ >]).)*"
+_HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_HEADING_CONTENT}</\1>', re.DOTALL)
+_TITLE = re.compile(rf"\s*(<h1[ >]{_HEADING_CONTENT}</h1>)", re.DOTALL)
+_CACHE_CHARS = 16_000_000
 
-# Filled with escaped texts: `Markup.format` takes ten times as long, and a document may have thousands.
+# Filled with escaped texts. `Markup.format` takes ten times as long, and a document may have thousands of
+# links.
 _LINK = '<a data-key="{}" href="{}">{}<span class="hidden"> {}</span></a>'
 
 
 class RenderedPage(NamedTuple):
-    """The heading that is the title (None: the text begins otherwise), and the text below it."""
+    """The heading that is the title, None if the text begins without one, and the text below it."""
 
     title: Markup | None
     body: Markup
 
 
 class SectionLinks(NamedTuple):
-    """Where the links beside a heading lead: to the history at a ref, and to the form, unless there is none.
+    """The links next to a heading: to the history at a ref, and to the edit form.
 
-    `proposal` is the one that is read, and to which an edit is added; empty for none.
+    `proposal` is the proposal that is read, which receives an edit; empty for none.
     """
 
     path: str
@@ -63,7 +62,7 @@ class SectionLinks(NamedTuple):
     proposal: str
 
     def render_links(self, address: str) -> str:
-        """Return the links that belong to a section, as HTML."""
+        """Return the links of a section as HTML."""
         links: list[str] = []
         if self.has_history:
             url = PageUrls(self.ref).history(self.path, address)
@@ -74,123 +73,126 @@ class SectionLinks(NamedTuple):
         return f'<span class="beside">{" ".join(links)}</span>' if links else ""
 
 
-_dressed: LRUCache[tuple[RenderedDocument, SectionLinks], RenderedPage] = LRUCache(
-    _KEPT, lambda value: len(value.body) + 1_000
+_cached_pages: LRUCache[tuple[RenderedDocument, SectionLinks], RenderedPage] = LRUCache(
+    _CACHE_CHARS, lambda value: len(value.body) + 1_000
 )
 
 
-def add_page_links(rendered: RenderedDocument, doors: SectionLinks) -> RenderedPage:
-    """Return a rendered document as its page shows it."""
-    return _dressed.get((rendered, doors), lambda: _make(rendered, doors))
+def add_page_links(rendered: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
+    """Return a rendered document with links next to its headings."""
+    return _cached_pages.get((rendered, section_links), lambda: _add_links(rendered, section_links))
 
 
-def _make(rendered: RenderedDocument, doors: SectionLinks) -> RenderedPage:
+def _add_links(rendered: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
     sections = {entry.id for entry in rendered.outline}
     title, text = None, rendered.html
-    if found := _TITLE.match(text):
-        title, text = mark_trusted(found[1]), text[found.end() :]
+    if match := _TITLE.match(text):
+        title, text = mark_trusted(match[1]), text[match.end() :]
 
     def entry(heading: re.Match[str]) -> str:
-        """Return a section's heading as an entry that keys go to, with the links beside it."""
+        """Return a section's heading as an entry of keyboard navigation, with its links."""
         section = unescape(heading[2])
         if section not in sections:
             return heading[0]
-        return f'<div class="titled {heading[1]}" data-entry>{heading[0]}{doors.render_links(section)}</div>'
+        links = section_links.render_links(section)
+        return f'<div class="titled {heading[1]}" data-entry>{heading[0]}{links}</div>'
 
     return RenderedPage(title, mark_trusted(_HEADING.sub(entry, text)))
 
 
-_COUNTED = 1_000_000  # bytes of a document whose tasks are counted
+_MAX_COUNTED_BYTES = 1_000_000  # the tasks of a larger document are not counted
 
 
 class TaskProgress(NamedTuple):
-    """The tasks of a document."""
+    """The numbers of completed tasks and of all tasks of a document."""
 
     done: int
     total: int
 
 
-def render_document_page(asked: PageRequest, context: DocumentContext) -> Response:
-    """Return the page of a document; for other paths the file, the folder, or a redirect.
+def render_document_page(request: PageRequest, context: DocumentContext) -> Response:
+    """Return the page of a document; for other paths a redirect to the file, folder, or new location.
 
     Raises DocumentNotFound, NotADocument, RefNotFound.
     """
-    path = get_path(asked)
+    path = get_path(request)
     try:
-        document = asked.snapshot.document(path)
+        document = request.snapshot.document(path)
     except LimitExceeded as error:
-        return _render_too_large(asked, path, context, error)
+        return _render_too_large(request, path, context, error)
     except NotADocument:
         raise
     except DocumentNotFound as error:
-        url = _find_other_url(asked, path) or find_redirect_url(asked, error, "document")
+        url = _find_other_url(request, path) or find_redirect_url(request, error, "document")
         if url is None:
             raise
         return RedirectResponse(url, 302)
     from workspace.rendering.links import RenderOptions
     from workspace.rendering.renderer import render
 
-    options = RenderOptions(math=asked.site.math, mermaid=asked.site.mermaid is not None)
-    rendered = render(asked.snapshot, path, urls=asked.urls, options=options)
-    proposal = find_read_proposal(asked)
-    may_edit = asked.may_write and (asked.ref is None or proposal is not None)
-    last = context.last_change(asked, path)
-    doors = SectionLinks(path, asked.ref, last.has_history, may_edit, proposal or "")
-    backlinks = context.backlinks(asked, document)
-    is_reading = asked.ref is None and (not last.is_known or backlinks is None) and asked.site.is_reading
-    diagrams = get_frame_url(asked) if DIAGRAM in rendered.html else ""
-    page = asked.page(
+    options = RenderOptions(math=request.site.math, mermaid=request.site.mermaid is not None)
+    rendered = render(request.snapshot, path, urls=request.urls, options=options)
+    proposal = find_read_proposal(request)
+    may_edit = request.may_write and (request.ref is None or proposal is not None)
+    last = context.last_change(request, path)
+    section_links = SectionLinks(path, request.ref, last.has_history, may_edit, proposal or "")
+    backlinks = context.backlinks(request, document)
+    is_reading = request.ref is None and (not last.is_known or backlinks is None) and request.site.is_reading
+    diagrams = get_frame_url(request) if DIAGRAM in rendered.html else ""
+    page = request.page(
         "document.html",
         document=document,
         crumbs=build_crumbs(path),
-        shown=add_page_links(rendered, doors),
-        doors=doors,
+        shown=add_page_links(rendered, section_links),
+        section_links=section_links,
         rendered=rendered,
         outline=[entry for entry in rendered.outline if entry.id != PREAMBLE],
         change=last.change,
         progress=_count_tasks(document),
         backlinks=backlinks,
         is_reading=is_reading and backlinks is None,
-        proposals=context.proposals(asked, path) if asked.ref is None else (),
+        proposals=context.proposals(request, path) if request.ref is None else (),
         proposal=proposal,
         state_tags=STATE_TAGS,
         may_edit=may_edit,
         diagrams=diagrams,
-        version=format_unfinished_version(asked.version) if is_reading else asked.version,
+        version=format_unfinished_version(request.version) if is_reading else request.version,
     )
     if diagrams:
         page.headers["Content-Security-Policy"] = PAGE_POLICY
     return page
 
 
-def find_read_proposal(asked: PageRequest) -> str | None:
-    """Return the open proposal whose branch is read; None for any other ref."""
+def find_read_proposal(request: PageRequest) -> str | None:
+    """Return the id of the open proposal whose branch is read; None for any other ref."""
     from workspace.proposal_ids import read_id
 
-    id = read_id(asked.ref) if asked.ref else None
+    id = read_id(request.ref) if request.ref else None
     if id is None:
         return None
-    return next((one.id for one in asked.proposals if one.id == id and one.is_open), None)
+    return next(
+        (proposal.id for proposal in request.proposals if proposal.id == id and proposal.is_open), None
+    )
 
 
-def _find_other_url(asked: PageRequest, path: str) -> str | None:
-    """Return the URL of what stands at a path and is no document."""
-    entry = asked.snapshot.entry(path)
+def _find_other_url(request: PageRequest, path: str) -> str | None:
+    """Return the URL of a folder or of a file that is not a document; None if the path does not exist."""
+    entry = request.snapshot.entry(path)
     if entry is None:
         return None
-    return asked.urls.folder(path) if entry.is_tree else asked.urls.raw(path) if entry.is_blob else None
+    return request.urls.folder(path) if entry.is_tree else request.urls.raw(path) if entry.is_blob else None
 
 
 def _count_tasks(document: Document) -> TaskProgress | None:
-    if len(document.data) > _COUNTED:
+    if len(document.data) > _MAX_COUNTED_BYTES:
         return None
     tasks = document.all_tasks
     return TaskProgress(sum(task.is_done for task in tasks), len(tasks)) if tasks else None
 
 
 def _render_too_large(
-    asked: PageRequest, path: str, context: DocumentContext, error: LimitExceeded
+    request: PageRequest, path: str, context: DocumentContext, error: LimitExceeded
 ) -> Response:
-    """Return the page of a document that is over a limit: what can be told without reading it."""
-    change = context.last_change(asked, path).change
-    return asked.page("too_large.html", path=path, crumbs=build_crumbs(path), error=error, change=change)
+    """Return the page of a document that exceeds a limit, without its content."""
+    change = context.last_change(request, path).change
+    return request.page("too_large.html", path=path, crumbs=build_crumbs(path), error=error, change=change)

@@ -1,6 +1,6 @@
-"""The form in which a section or a whole document is edited, and what becomes of it: a proposal.
+"""The form that edits a section or a document.
 
-A text that is edited in a form: read at a commit, and written to a proposal as an operation.
+The text is read at a commit, and written to a proposal as an operation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.store import ReadOnly
 from workspace.proposals import events as said
-from workspace.proposals.actions.actions import NotAnnounced
+from workspace.proposals.actions.actions import PullRequestFailed
 from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.writing.idempotency import KeyReused, Request, compute_digest
@@ -29,7 +29,7 @@ from workspace.writing.read_before_write import UnknownCommit, resolve_base_comm
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.proposals.proposal import Proposal
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from workspace.writing.write import WriteResult
 
 
-_CHOICES = 20
+_MAX_PROPOSALS = 20
 
 
 class Editable(NamedTuple):
-    """A text as its form shows it: where it stands, what it says, and the commit that it was read at."""
+    """An editable text: its document and section, its content, and the commit at which it was read."""
 
     document: Document
     section: Section | None
@@ -51,14 +51,14 @@ class Editable(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The section's key, empty for the whole document."""
+        """Return the section's key; empty for the whole document."""
         return self.section.key if self.section else ""
 
 
 class EditForm(NamedTuple):
-    """What a form sends: the text, where it goes, and the words that go with it.
+    """The fields of a sent form: the text, its target, and the title and description of a proposal.
 
-    `proposal` is the one that it is added to, empty for a new one; `base` the commit that was read.
+    `proposal` is the id of an existing proposal, empty for a new one. `base` is the commit that was read.
     """
 
     path: str
@@ -72,143 +72,148 @@ class EditForm(NamedTuple):
     is_draft: bool
 
 
-def check_may_write(asked: PageRequest) -> None:
-    """Raise ReadOnly where nothing can be edited."""
-    if not asked.may_write or asked.workspace.read_only:
-        raise ReadOnly("Serve it without --read-only to let people edit here.")
+def check_may_write(request: PageRequest) -> None:
+    """Raise ReadOnly if documents cannot be edited."""
+    if not request.may_write or request.workspace.read_only:
+        raise ReadOnly("Serve without --read-only to enable editing.")
 
 
 def read_editable(snapshot: Snapshot, path: str, section: str) -> Editable:
-    """Return a text to be edited.
+    """Return the editable text of a document or section.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded.
     """
     document = snapshot.document(path)
-    found = (document.section_by_key(section) or resolve_section(document, section)) if section else None
-    assert snapshot.commit is not None, "a document stands in a commit"
-    return Editable(document, found, read_editable_text(document, found), snapshot.commit)
+    target = (document.section_by_key(section) or resolve_section(document, section)) if section else None
+    assert snapshot.commit is not None, "a document belongs to a commit"
+    return Editable(document, target, read_editable_text(document, target), snapshot.commit)
 
 
-def list_target_proposals(asked: PageRequest, chosen: str) -> list[Proposal]:
-    """Return the open proposals that a text may be added to: the chosen one, and the caller's newest."""
-    who = asked.actor.speaker
-    found = [one for one in asked.proposals if one.is_open]
-    own = [one for one in found if one.id != chosen and one.words.author.is_same(who)]
-    return [one for one in found if one.id == chosen] + own[:_CHOICES]
+def list_target_proposals(request: PageRequest, selected: str) -> list[Proposal]:
+    """Return the open proposals that may receive an edit: the selected one, and the caller's newest."""
+    author = request.actor.event_author
+    proposals = [proposal for proposal in request.proposals if proposal.is_open]
+    own = [one for one in proposals if one.id != selected and one.content.author.is_same(author)]
+    return [one for one in proposals if one.id == selected] + own[:_MAX_PROPOSALS]
 
 
-def get_edited_branch(asked: PageRequest, proposal: str) -> Workspace:
-    """Return the branch that is edited: a proposal's or the served one.
+def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:
+    """Return the branch to edit: a proposal's branch or the served one.
 
     Raises ProposalNotFound, ProposalEnded.
     """
-    return asked.workspace.on_proposal(proposal) if proposal else asked.workspace
+    return request.workspace.on_proposal(proposal) if proposal else request.workspace
 
 
-def write_edit(asked: PageRequest, wanted: EditForm) -> str:
+def write_edit(request: PageRequest, form: EditForm) -> str:
     """Write a form's text to a proposal, and return the proposal's id; empty if nothing changes.
 
-    A new proposal is created only if something was written to it. The same form, sent twice, is written once.
-    Raises Conflict for a text that has changed since, NotAnnounced if only the pull request failed, and what
-    writing and `Proposing` raise.
+    A new proposal is created only if something is written to it. A form that is sent twice is written once.
+    Raises ConcurrentChange for a text that has changed since, PullRequestFailed if only the pull request
+    failed, and the errors of writing and of `Proposing`.
     """
-    seen = read_editable(_resolve_base(asked, wanted), wanted.path, wanted.section)
-    operation = RewriteText(file=wanted.path, slug=seen.key or None, seen=seen.text, text=wanted.text)
-    title = said.validate_title(wanted.title) if not wanted.proposal or wanted.title.strip() else ""
-    description = said.validate_text(wanted.description, "description", may_be_empty=True)
+    base_text = read_editable(_resolve_base(request, form), form.path, form.section)
+    operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
+    title = said.validate_title(form.title) if not form.proposal or form.title.strip() else ""
+    description = said.validate_text(form.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
-    fields = [wanted.path, wanted.section, wanted.text, wanted.base, wanted.proposal, title, description]
-    request = Request(
-        wanted.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": wanted.path}
+    fields = [form.path, form.section, form.text, form.base, form.proposal, title, description]
+    idempotent_request = Request(
+        form.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
     )
-    proposing, actor = asked.workspace.proposing(), asked.actor
-    if wanted.proposal:
-        proposal = proposing.one(wanted.proposal)
-        branch = asked.workspace.on_proposal(proposal.id)
+    proposing, actor = request.workspace.proposing(), request.actor
+    if form.proposal:
+        proposal = proposing.find(form.proposal)
+        branch = request.workspace.on_proposal(proposal.id)
         written = branch.write(
             [operation],
             mode=Mode.ALL,
             tool=actor.tool,
             client=actor.client,
             message=message,
-            base_commit=seen.commit,
-            request=request,
+            base_commit=base_text.commit,
+            request=idempotent_request,
             person=actor.person,
         )
-        _check(written)
+        _raise_step_error(written)
     else:
-        done = proposing.propose(
-            [operation], actor, mode=Mode.ALL, message=message, base_commit=seen.commit, request=request
+        proposed = proposing.propose(
+            [operation],
+            actor,
+            mode=Mode.ALL,
+            message=message,
+            base_commit=base_text.commit,
+            request=idempotent_request,
         )
-        _check(done.written)
-        if done.proposal is None:
+        _raise_step_error(proposed.result)
+        if proposed.proposal is None:
             return ""
-        proposal = done.proposal
-    if not wanted.is_draft and proposal.words.submitted is None and proposal.is_open:
-        submit_proposal(proposing, proposal.id, actor, f"{wanted.key}-submit")
+        proposal = proposed.proposal
+    if not form.is_draft and proposal.content.submitted_commit is None and proposal.is_open:
+        submit_proposal(proposing, proposal.id, actor, f"{form.key}-submit")
     return proposal.id
 
 
-def _resolve_base(asked: PageRequest, wanted: EditForm) -> Snapshot:
-    """Return the commit that the form was made of. Raises UnknownCommit."""
+def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
+    """Return the commit at which the form was opened. Raises UnknownCommit."""
     try:
-        return asked.workspace.snapshot(resolve_base_commit(asked.workspace.git, wanted.base))
+        return request.workspace.snapshot(resolve_base_commit(request.workspace.git, form.base))
     except UnknownCommit as error:
         raise UnknownCommit(
-            "the text that this form was opened with is not there any more",
-            fix="Copy what you wrote, open the section again, and write it there.",
+            f"the commit {form.base} of the form no longer exists",
+            fix="Copy your text, open the section again, and paste it there.",
         ) from error
 
 
-def _check(written: WriteResult) -> None:
-    """Raise the error of the operation, if it has one."""
+def _raise_step_error(written: WriteResult) -> None:
+    """Raise the error of the failed operation, if there is one."""
     for step in written.steps:
         if step.status is StepStatus.FAILED and step.error is not None:
             raise step.error
 
 
-MOST = 1_000_000
-"""Characters of a text that is edited in a form."""
+MAX_FORM_CHARS = 1_000_000
+"""The maximum length of a text that a form edits."""
 
 _KEY = re.compile("[0-9a-f]{32}")
 
 
-def render_edit_page(asked: PageRequest) -> Response:
-    """Return the form.
+def render_edit_page(request: PageRequest) -> Response:
+    """Return the page with the form.
 
     Raises ReadOnly, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded.
     """
-    check_may_write(asked)
-    proposal = asked.query.get("proposal", "").strip()
+    check_may_write(request)
+    proposal = request.query.get("proposal", "").strip()
     try:
-        found = read_editable(
-            get_edited_branch(asked, proposal).snapshot(), get_path(asked), get_section(asked)
+        editable = read_editable(
+            get_edited_branch(request, proposal).snapshot(), get_path(request), get_section(request)
         )
     except (DocumentNotFound, SectionNotFound) as error:
-        url = find_redirect_url(asked, error, "edit") if not proposal else None
+        url = find_redirect_url(request, error, "edit") if not proposal else None
         if url is None:
             raise
         return RedirectResponse(url, 302)
-    if len(found.text) > MOST:
+    if len(editable.text) > MAX_FORM_CHARS:
         return _render_form(
-            asked,
-            found,
-            _build_empty_form(asked, found),
+            request,
+            editable,
+            _build_empty_form(request, editable),
             problem=_build_too_long_error(),
             is_closed=True,
             status=413,
         )
-    return _render_form(asked, found, _build_empty_form(asked, found))
+    return _render_form(request, editable, _build_empty_form(request, editable))
 
 
-def handle_edit_form(asked: PageRequest) -> Response:
+def handle_edit_form(request: PageRequest) -> Response:
     """Return a redirect to the proposal, a preview, or the form with its problem."""
-    check_may_write(asked)
-    fields = asked.fields
+    check_may_write(request)
+    fields = request.fields
     key = fields.get("key", "")
-    wanted = EditForm(
-        get_path(asked),
-        get_section(asked),
+    form = EditForm(
+        get_path(request),
+        get_section(request),
         fields.get("text", ""),
         fields.get("base", ""),
         fields.get("proposal", "").strip(),
@@ -219,110 +224,118 @@ def handle_edit_form(asked: PageRequest) -> Response:
     )
     if fields.get("act") == "preview":
         return _render_form(
-            asked, _read_base_text(asked, wanted), wanted, preview=_render_preview(asked, wanted)
+            request, _read_base_text(request, form), form, preview=_render_preview(request, form)
         )
     try:
-        proposal = write_edit(asked, wanted)
+        proposal = write_edit(request, form)
     except ConcurrentChange as error:
-        return _render_conflict(asked, wanted, error)
-    except NotAnnounced as error:
+        return _render_conflict(request, form, error)
+    except PullRequestFailed as error:
         return render_refusal(
-            asked, asked.workspace.proposing().one(error.details["proposal"]), "submit", error
+            request, request.workspace.proposing().find(error.details["proposal"]), "submit", error
         )
     except KeyReused:
-        again = wanted._replace(key=secrets.token_hex(16))
+        new_form = form._replace(key=secrets.token_hex(16))
         problem = WorkspaceError(
-            "this form was sent once already, with other words",
-            fix="Look among the proposals for what came of it; send it again to write another time.",
+            "this form was already sent with another text",
+            fix="Look for the result in the proposals; send the form again to write this text, too.",
         )
-        return _render_form(asked, _read_base_text(asked, wanted), again, problem=problem, status=409)
+        return _render_form(request, _read_base_text(request, form), new_form, problem=problem, status=409)
     except WorkspaceError as error:
         if has_committed():
             raise
-        return _render_form(asked, _read_base_text(asked, wanted), wanted, problem=error, status=400)
+        return _render_form(request, _read_base_text(request, form), form, problem=error, status=400)
     if not proposal:
-        problem = WorkspaceError("nothing is changed yet", fix="Change the text, and send it then.")
-        return _render_form(asked, _read_base_text(asked, wanted), wanted, problem=problem, status=400)
-    return asked.redirect(asked.urls.proposal(proposal))
+        problem = WorkspaceError("the text is unchanged", fix="Change the text, then send the form again.")
+        return _render_form(request, _read_base_text(request, form), form, problem=problem, status=400)
+    return request.redirect(request.urls.proposal(proposal))
 
 
-def _build_empty_form(asked: PageRequest, found: Editable) -> EditForm:
-    """Return an empty form for a text."""
-    proposal = asked.query.get("proposal", "").strip()
+def _build_empty_form(request: PageRequest, editable: Editable) -> EditForm:
+    """Return a form with the unchanged text."""
+    proposal = request.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
     return EditForm(
-        found.document.path, found.key, found.text, found.commit, proposal, "", "", key, is_draft=False
+        editable.document.path,
+        editable.key,
+        editable.text,
+        editable.commit,
+        proposal,
+        "",
+        "",
+        key,
+        is_draft=False,
     )
 
 
-def _read_base_text(asked: PageRequest, wanted: EditForm) -> Editable:
-    """Return the text as it was when the form was opened, or as it is now if that is unreadable."""
+def _read_base_text(request: PageRequest, form: EditForm) -> Editable:
+    """Return the text at the form's commit; the current text if that commit is unreadable."""
     try:
-        base = asked.workspace.at(wanted.base)
-        return read_editable(base, wanted.path, wanted.section)
+        base = request.workspace.at(form.base)
+        return read_editable(base, form.path, form.section)
     except WorkspaceError:
-        return read_editable(
-            get_edited_branch(asked, wanted.proposal).snapshot(), wanted.path, wanted.section
-        )
+        return read_editable(get_edited_branch(request, form.proposal).snapshot(), form.path, form.section)
 
 
-def _render_preview(asked: PageRequest, wanted: EditForm) -> Markup:
+def _render_preview(request: PageRequest, form: EditForm) -> Markup:
     from workspace.document.document import Document
     from workspace.rendering.renderer import render_text
 
-    snapshot, text = get_edited_branch(asked, wanted.proposal).snapshot(), wanted.text
-    if not wanted.section:
+    snapshot, text = get_edited_branch(request, form.proposal).snapshot(), form.text
+    if not form.section:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
-    html = render_text(text, urls=asked.urls, snapshot=snapshot, base_path=wanted.path, breaks=False)
+    html = render_text(text, urls=request.urls, snapshot=snapshot, base_path=form.path, breaks=False)
     return mark_trusted(html)
 
 
-def _render_conflict(asked: PageRequest, wanted: EditForm, error: ConcurrentChange) -> Response:
-    """Return the form with all three texts; it is based on the current text from here on."""
+def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChange) -> Response:
+    """Return the form with all three texts; its new base is the current text."""
     try:
-        now = read_editable(get_edited_branch(asked, wanted.proposal).snapshot(), wanted.path, wanted.section)
-    except WorkspaceError:  # the section is gone
-        now = None
-    before = _read_base_text(asked, wanted)
-    # Of sections with one address a key counts those that stand there now: it may be that of another one.
-    if now is None or (now.section is not None and now.section.key != now.section.address):
-        return _render_form(asked, before, wanted, problem=error, status=409)
-    # The first sending may have left its key; what comes from here is another one.
-    again = wanted._replace(base=now.commit, key=secrets.token_hex(16))
-    return _render_form(asked, now, again, problem=error, theirs=now.text, before=before.text, status=409)
+        current = read_editable(get_edited_branch(request, form.proposal).snapshot(), form.path, form.section)
+    except WorkspaceError:  # the section was deleted
+        current = None
+    base = _read_base_text(request, form)
+    # Keys of sections with the same address are numbered, so this key may now name another section.
+    if current is None or (current.section is not None and current.section.key != current.section.address):
+        return _render_form(request, base, form, problem=error, status=409)
+    # The first form may have used its idempotency key, so the next one needs a new key.
+    new_form = form._replace(base=current.commit, key=secrets.token_hex(16))
+    return _render_form(
+        request, current, new_form, problem=error, theirs=current.text, base=base.text, status=409
+    )
 
 
 def _render_form(
-    asked: PageRequest,
-    found: Editable,
-    wanted: EditForm,
+    request: PageRequest,
+    editable: Editable,
+    form: EditForm,
     *,
     preview: Markup | None = None,
     problem: WorkspaceError | None = None,
     theirs: str | None = None,
-    before: str | None = None,
+    base: str | None = None,
     is_closed: bool = False,
     status: int = 200,
 ) -> Response:
-    return asked.page(
+    return request.page(
         "edit.html",
         status=status,
-        found=found,
-        wanted=wanted,
-        crumbs=build_crumbs(found.document.path),
-        drafts=list_target_proposals(asked, wanted.proposal),
+        editable=editable,
+        form=form,
+        crumbs=build_crumbs(editable.document.path),
+        drafts=list_target_proposals(request, form.proposal),
         preview=preview,
         problem=problem,
         theirs=theirs,
-        before=before,
+        base=base,
         is_closed=is_closed,
-        rows=min(40, max(9, wanted.text.count("\n") + 4 + len(wanted.text) // 300)),
+        rows=min(40, max(9, form.text.count("\n") + 4 + len(form.text) // 300)),
     )
 
 
 def _build_too_long_error() -> WorkspaceError:
     return WorkspaceError(
-        f"this text has over {MOST:,} characters, too many for a form",
+        f"the text is longer than {MAX_FORM_CHARS:,} characters, the limit of a form",
         fix="Edit its sections one by one, or the file with Git.",
     )

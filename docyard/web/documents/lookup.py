@@ -1,4 +1,4 @@
-"""Which document and section an address of these pages means: as it stands, or where it has moved to."""
+"""The document and section that a URL names, at their current or new location."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from workspace.paths import is_nameable
 from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
-    from docyard.web.asked import PageRequest
-    from tools.moved import FoundPlace
+    from docyard.web.page_request import PageRequest
+    from tools.moved import Location
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
-_LONGEST = 2_000  # characters of a section's address that is shown again
+_MAX_ADDRESS_CHARS = 2_000  # of a section
 
 
 class Crumb(NamedTuple):
@@ -25,75 +25,75 @@ class Crumb(NamedTuple):
     path: str
 
 
-class ResolvedPlace(NamedTuple):
-    """A document, and the section of it that is meant (None: all of it)."""
+class ResolvedTarget(NamedTuple):
+    """A document, and the named section; None for the whole document."""
 
     document: Document
     section: Section | None
 
     @property
     def key(self) -> str:
-        """The section's key, empty for the whole document."""
+        """Return the section's key; empty for the whole document."""
         return self.section.key if self.section else ""
 
 
-def resolve_place(asked: PageRequest) -> ResolvedPlace:
-    """Return what the path and the query's `section` name.
+def resolve_target(request: PageRequest) -> ResolvedTarget:
+    """Return the document and section that the path and the query's `section` name.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NotADocument, LimitExceeded.
     """
-    document = asked.snapshot.document(get_path(asked))
-    name = get_section(asked)
+    document = request.snapshot.document(get_path(request))
+    name = get_section(request)
     if not name:
-        return ResolvedPlace(document, None)
-    return ResolvedPlace(document, document.section_by_key(name) or resolve_section(document, name))
+        return ResolvedTarget(document, None)
+    return ResolvedTarget(document, document.section_by_key(name) or resolve_section(document, name))
 
 
-def get_path(asked: PageRequest) -> str:
-    """Return the path of a request. Raises DocumentNotFound for one that nothing can have."""
-    path = asked.path["path"]
+def get_path(request: PageRequest) -> str:
+    """Return the path of a request. Raises DocumentNotFound for an invalid path."""
+    path = request.path["path"]
     if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
         raise DocumentNotFound(
-            "nothing can stand at this path", fix="Find the document in the library, or search for it."
+            "the path is invalid", fix="Find the document in the library, or search for it."
         )
     return path
 
 
-def get_section(asked: PageRequest) -> str:
-    """Return the section that the query names, empty for none."""
-    return asked.query.get("section", "").strip().removeprefix("#")[:_LONGEST]
+def get_section(request: PageRequest) -> str:
+    """Return the section that the query names; empty for none."""
+    return request.query.get("section", "").strip().removeprefix("#")[:_MAX_ADDRESS_CHARS]
 
 
-def find_moved_place(asked: PageRequest, path: str, section: str) -> FoundPlace | None:
-    """Return where an address leads that names nothing any more; None if that is not known."""
+def find_moved_target(request: PageRequest, path: str, section: str) -> Location | None:
+    """Return the new location of an address that no longer exists; None if it is unknown."""
     from tools.moved import find_moved
 
     try:
-        return find_moved(asked.workspace.moves, asked.snapshot, path, section or None)
-    except WorkspaceError:  # the page's own error says more
+        return find_moved(request.workspace.moves, request.snapshot, path, section or None)
+    except WorkspaceError:  # the page's own error has more details
         return None
 
 
-def find_redirect_url(asked: PageRequest, error: WorkspaceError, kind: str) -> str | None:
-    """Return the URL of the same page of what has moved; None if there is no trace of it.
+def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) -> str | None:
+    """Return the URL of the same page at the new location; None if it is unknown.
 
-    `kind` names the page as `PageUrls` does: document, raw, history, blame, edit.
+    `kind` is the method of `PageUrls` for the page: document, raw, history, blame, edit.
     """
     if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
         return None
     try:
-        there = find_moved_place(asked, get_path(asked), get_section(asked))
+        moved = find_moved_target(request, get_path(request), get_section(request))
     except DocumentNotFound:
         return None
-    if there is None:
+    if moved is None:
         return None
     if kind == "raw":
-        return asked.urls.raw(there.file)
-    url: str = getattr(asked.urls, kind)(there.file, (there.slug or "").partition("[")[0])
+        return request.urls.raw(moved.file)
+    url: str = getattr(request.urls, kind)(moved.file, (moved.slug or "").partition("[")[0])
     return url
 
 
 def build_crumbs(path: str) -> list[Crumb]:
-    """Return the folders above a path, the top one first."""
+    """Return the parent folders of a path, the top folder first."""
     parts = path.split("/")[:-1]
-    return [Crumb(part, "/".join(parts[: at + 1])) for at, part in enumerate(parts)]
+    return [Crumb(part, "/".join(parts[: index + 1])) for index, part in enumerate(parts)]

@@ -1,7 +1,4 @@
-"""The routes of these pages.
-
-A file as it is, in a way that no browser runs anything of it.
-"""
+"""The routes of a document's pages, and of raw files, which no browser executes."""
 
 from __future__ import annotations
 
@@ -11,64 +8,64 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from docyard.web.documents.lookup import find_redirect_url, get_path
-from docyard.web.request import answer_get, answer_post
+from docyard.web.endpoints import answer_get, answer_post
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.asked import PageRequest
-    from docyard.web.request import Answer
+    from docyard.web.endpoints import Handler
+    from docyard.web.page_request import PageRequest
     from docyard.web.site import Site
 
 
 def build_document_routes(site: Site) -> list[BaseRoute]:
-    """Return the routes. Each page's module is imported when it is first asked for."""
+    """Return the routes. The module of each page is imported at its first request."""
     from docyard.web.documents.sidebar import DocumentContext
 
     context = DocumentContext()
 
-    def document(asked: PageRequest) -> Response:
+    def document(request: PageRequest) -> Response:
         from docyard.web.documents.document import render_document_page
 
-        return render_document_page(asked, context)
+        return render_document_page(request, context)
 
-    def raw_file(asked: PageRequest) -> Response:
+    def raw_file(request: PageRequest) -> Response:
 
-        return render_raw_page(asked)
+        return render_raw_page(request)
 
-    def history(asked: PageRequest) -> Response:
+    def history(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_history_page
 
-        return render_history_page(asked)
+        return render_history_page(request)
 
-    def blame(asked: PageRequest) -> Response:
+    def blame(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_blame_page
 
-        return render_blame_page(asked)
+        return render_blame_page(request)
 
-    def commit(asked: PageRequest) -> Response:
+    def commit(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_commit_page
 
-        return render_commit_page(asked, context)
+        return render_commit_page(request, context)
 
-    def frame(asked: PageRequest) -> Response:
+    def frame(request: PageRequest) -> Response:
         from docyard.web.documents.diagrams import render_frame_page
 
-        return render_frame_page(asked)
+        return render_frame_page(request)
 
-    def edit(asked: PageRequest) -> Response:
+    def edit(request: PageRequest) -> Response:
         from docyard.web.documents.edit import render_edit_page
 
-        return render_edit_page(asked)
+        return render_edit_page(request)
 
-    def edited(asked: PageRequest) -> Response:
+    def edit_form(request: PageRequest) -> Response:
         from docyard.web.documents.edit import handle_edit_form
 
-        return handle_edit_form(asked)
+        return handle_edit_form(request)
 
-    read: dict[str, Answer] = {
+    handlers: dict[str, Handler] = {
         "/doc/{path:path}": document,
         "/raw/{path:path}": raw_file,
         "/history/{path:path}": history,
@@ -78,19 +75,22 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         "/edit/{path:path}": edit,
     }
     return [
-        *(Route(path, answer_get(site, answer), methods=["GET"]) for path, answer in read.items()),
-        Route("/edit/{path:path}", answer_post(site, edited), methods=["POST"]),
+        *(Route(path, answer_get(site, answer), methods=["GET"]) for path, answer in handlers.items()),
+        Route("/edit/{path:path}", answer_post(site, edit_form), methods=["POST"]),
     ]
 
 
-def render_raw_page(asked: PageRequest) -> Response:
-    """Return the bytes of a file, unless the browser has them. Raises DocumentNotFound, LimitExceeded."""
+def render_raw_page(request: PageRequest) -> Response:
+    """Return the bytes of a file, or 304 if the browser has cached them.
+
+    Raises DocumentNotFound, LimitExceeded.
+    """
     from workspace.rendering.raw import read_raw_file
 
     try:
-        file = read_raw_file(asked.snapshot, get_path(asked))
+        file = read_raw_file(request.snapshot, get_path(request))
     except DocumentNotFound as error:
-        url = find_redirect_url(asked, error, "raw")
+        url = find_redirect_url(request, error, "raw")
         if url is None:
             raise
         return RedirectResponse(url, 302)
@@ -99,10 +99,10 @@ def render_raw_page(asked: PageRequest) -> Response:
         "Content-Type": file.content_type,
         "Content-Disposition": file.disposition,
         "X-Content-Type-Options": "nosniff",
-        # Kept, and asked for again each time: who may read it can be another by then.
+        # Cached, but revalidated at each request, because the reader's permission may have changed.
         "Cache-Control": "private, no-cache",
         "ETag": f'"{file.blob}"',
     }
-    if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in asked.known.split(",")):
+    if headers["ETag"] in (tag.strip().removeprefix("W/") for tag in request.known_etags.split(",")):
         return Response(status_code=304, headers=headers)
     return Response(file.data, headers=headers)

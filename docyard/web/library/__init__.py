@@ -1,5 +1,5 @@
-"""The pages of a workspace: folders of documents, search, and the state of the server.
+"""The pages of a workspace: folders of documents, and search.
 
-library.py    the library
-search.py     search
+library.py    the library: folders, their documents, and open tasks
+search.py     the search page
 """

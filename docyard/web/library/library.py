@@ -1,9 +1,4 @@
-"""The library: a folder's folders and documents, a hundred at a time, or all below it with open tasks.
-
-What a folder holds: the folders in it, each with how many documents are below, and its documents.
-
-The routes of the library, of search, and of what every page listens to.
-"""
+"""The library: a folder's folders and documents, a hundred a page, or all open tasks below it."""
 
 from __future__ import annotations
 
@@ -14,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.routing import Route
 
+from docyard.web.endpoints import answer_get
 from docyard.web.library.search import render_search
 from docyard.web.live import build_events_endpoint
-from docyard.web.request import answer_get
 from docyard.web.urls import add_query
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from docyard.web.site import Site
     from docyard.web.summaries import DocumentSummary
     from workspace.git.objects import Signature
@@ -38,19 +33,19 @@ if TYPE_CHECKING:
 
 
 class Folder(NamedTuple):
-    """A folder, and how many documents are in it and below."""
+    """A folder, and the number of documents in it and below."""
 
     path: str
     documents: int
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """Return the last part of the path."""
         return self.path.rpartition("/")[2]
 
 
 class FolderContents(NamedTuple):
-    """What is in a folder: its folders and its own documents by name, and all documents below it."""
+    """The contents of a folder: its folders and its own documents by name, and all documents below it."""
 
     folders: Sequence[Folder]
     documents: Sequence[str]
@@ -58,13 +53,13 @@ class FolderContents(NamedTuple):
 
 
 def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
-    """Return what a folder holds; the empty path is the top one.
+    """Return the contents of a folder; the empty path is the top folder.
 
     Raises DocumentNotFound if there is no document.
     """
     paths = list(snapshot.documents)
     if folder:
-        # Paths are in order, so that those of a folder stand side by side: `0` comes right after `/`.
+        # Paths are sorted, so those of a folder are adjacent: `0` is the character after `/`.
         paths = paths[bisect_left(paths, f"{folder}/") : bisect_left(paths, f"{folder}0")]
         if not paths:
             raise build_not_found_error(snapshot, folder)
@@ -78,17 +73,17 @@ def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
         else:
             documents.append(path)
     folders = [Folder(join_path(folder, name), count) for name, count in counts.items()]
-    folders.sort(key=lambda one: sort_key(one.path))
+    folders.sort(key=lambda child: sort_key(child.path))
     return FolderContents(folders, sorted(documents, key=sort_key), paths)
 
 
 def join_path(folder: str, name: str) -> str:
-    """Return the path of a name in a folder; the empty path is the top one."""
+    """Return the path of a name in a folder; the empty path is the top folder."""
     return f"{folder}/{name}" if folder else name
 
 
 def sort_key(path: str) -> tuple[str, str]:
-    """As people sort names: capital letters make no difference, and what introduces a folder comes first."""
+    """Return the key that sorts names without regard to case, with README and index first."""
     name = path.rpartition("/")[2].casefold()
     return ("" if name.partition(".")[0] in ("readme", "index") else name, path)
 
@@ -101,22 +96,22 @@ def build_not_found_error(snapshot: Snapshot, folder: str) -> DocumentNotFound:
     close = find_nearest(folder, sorted(folders))
     return DocumentNotFound(
         f"there is no folder '{folder[:200]}' with documents",
-        fix=f"Did you mean '{close[0]}'?" if close else "Begin at the top of the library.",
+        fix=f"Did you mean '{close[0]}'?" if close else "Start at the top of the library.",
         folders=close,
     )
 
 
-ROWS = 100
-"""Folders and documents on one page."""
+ROWS_PER_PAGE = 100
+"""The number of folders and documents on one page."""
 
-TOGETHER = 60
-"""Documents below a folder that are all shown on its page, each with the folder that it is in."""
+MAX_GROUPED_DOCUMENTS = 60
+"""A folder with at most this many documents shows all documents below it, grouped by folder."""
 
-_TAGS = 4
+_MAX_TAGS = 4
 
 
 class DocumentRow(NamedTuple):
-    """A document as the library shows it; `author` is who changed it last, where that is known."""
+    """A document in the library; `author` is the author of its last change, None if unknown."""
 
     path: str
     summary: DocumentSummary
@@ -128,77 +123,79 @@ class DocumentRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The document's file name."""
+        """Return the document's file name."""
         return self.path.rpartition("/")[2]
 
 
 class FolderGroup(NamedTuple):
-    """The documents of a folder further down; `name` is its path from the folder that is shown."""
+    """The documents of a folder below; `name` is its path relative to the shown folder."""
 
     folder: Folder
     name: str
     rows: Sequence[DocumentRow]
 
 
-def render_library(asked: PageRequest) -> Response:
-    """Return the top folder, or the one that the address names."""
-    folder = asked.path.get("path", "").strip("/")
+def render_library(request: PageRequest) -> Response:
+    """Return the page of the folder in the URL; without one, of the top folder."""
+    folder = request.path.get("path", "").strip("/")
     if folder:
         folder = check_path(folder)
-    snapshot = asked.snapshot
-    is_open_only = asked.query.get("tasks") == "open"
-    page = _page_number(asked.query.get("page", ""))
+    snapshot = request.snapshot
+    is_open_only = request.query.get("tasks") == "open"
+    page = _parse_page_number(request.query.get("page", ""))
     if not snapshot.documents and not folder:
-        return asked.page("library.html", **_place(asked, folder), **_nothing())
-    here = list_folder(snapshot, folder)
-    if asked.ref is None:
-        asked.site.summaries.read_ahead(snapshot)
-    first = (page - 1) * ROWS
+        return request.page("library.html", **_build_location(request, folder), **_build_empty_page())
+    contents = list_folder(snapshot, folder)
+    if request.ref is None:
+        request.site.summaries.read_ahead(snapshot)
+    first = (page - 1) * ROWS_PER_PAGE
     if is_open_only:
-        found = list(islice(_with_open(asked, snapshot, here.below), first, first + ROWS + 1))
-        shown: Sequence[Folder | str] = found[:ROWS]
-        is_more = len(found) > ROWS
+        open_documents = list(
+            islice(_filter_open(request, snapshot, contents.below), first, first + ROWS_PER_PAGE + 1)
+        )
+        shown: Sequence[Folder | str] = open_documents[:ROWS_PER_PAGE]
+        has_more = len(open_documents) > ROWS_PER_PAGE
     else:
-        every: list[Folder | str] = [*here.folders, *here.documents]
-        shown = every[first : first + ROWS]
-        is_more = len(every) > first + ROWS
-    is_together = not is_open_only and bool(here.folders) and len(here.below) <= TOGETHER
-    if is_together:
-        shown, is_more = here.documents, False
-    rows = _rows(asked, snapshot, [path for path in shown if isinstance(path, str)])
-    address = asked.urls.folder(folder)
-    kept = {"tasks": "open" if is_open_only else None, "ref": asked.ref}
-    plain = address.partition("?")[0]
-    return asked.page(
+        entries: list[Folder | str] = [*contents.folders, *contents.documents]
+        shown = entries[first : first + ROWS_PER_PAGE]
+        has_more = len(entries) > first + ROWS_PER_PAGE
+    is_grouped = not is_open_only and bool(contents.folders) and len(contents.below) <= MAX_GROUPED_DOCUMENTS
+    if is_grouped:
+        shown, has_more = contents.documents, False
+    rows = _build_rows(request, snapshot, [path for path in shown if isinstance(path, str)])
+    address = request.urls.folder(folder)
+    kept_query = {"tasks": "open" if is_open_only else None, "ref": request.ref}
+    base_url = address.partition("?")[0]
+    return request.page(
         "library.html",
-        **_place(asked, folder),
-        folders=[one for one in shown if isinstance(one, Folder)],
+        **_build_location(request, folder),
+        folders=[entry for entry in shown if isinstance(entry, Folder)],
         rows=rows,
-        groups=_groups(asked, snapshot, folder, here.below) if is_together else (),
-        total=len(here.below),
+        groups=_build_groups(request, snapshot, folder, contents.below) if is_grouped else (),
+        total=len(contents.below),
         open_only=is_open_only,
-        toggle=add_query(plain, tasks=None if is_open_only else "open", ref=asked.ref),
+        toggle=add_query(base_url, tasks=None if is_open_only else "open", ref=request.ref),
         page=page,
-        earlier=add_query(plain, page=page - 1 if page > 2 else None, **kept) if page > 1 else None,
-        later=add_query(plain, page=page + 1, **kept) if is_more else None,
+        earlier=add_query(base_url, page=page - 1 if page > 2 else None, **kept_query) if page > 1 else None,
+        later=add_query(base_url, page=page + 1, **kept_query) if has_more else None,
     )
 
 
-def _place(asked: PageRequest, folder: str) -> Mapping[str, Any]:
-    """Return where one is: the folder, those above it, and the branch and commit that are read."""
+def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
+    """Return the location: the folder, its parents, and the branch and commit that are read."""
     parts = folder.split("/") if folder else []
-    above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    parent = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return {
         "folder": folder,
-        "above": [(path.rpartition("/")[2], path) for path in above],
-        "name": parts[-1] if parts else asked.workspace.name,
-        "branch": asked.workspace.branch if asked.ref is None else None,
-        "commit": asked.snapshot.commit,
-        "has_commits": _has_commits(asked),
+        "above": [(path.rpartition("/")[2], path) for path in parent],
+        "name": parts[-1] if parts else request.workspace.name,
+        "branch": request.workspace.branch if request.ref is None else None,
+        "commit": request.snapshot.commit,
+        "has_commits": _has_commits(request),
     }
 
 
-def _nothing() -> Mapping[str, Any]:
+def _build_empty_page() -> Mapping[str, Any]:
     return {
         "folders": (),
         "rows": (),
@@ -212,69 +209,73 @@ def _nothing() -> Mapping[str, Any]:
     }
 
 
-def _has_commits(asked: PageRequest) -> bool:
-    """Return True if the commit is one of a history, and no tree of an artifact."""
-    return asked.snapshot.commit is not None and asked.workspace.branch is not None
+def _has_commits(request: PageRequest) -> bool:
+    """Return True if the snapshot has a history, which an artifact does not have."""
+    return request.snapshot.commit is not None and request.workspace.branch is not None
 
 
-def _page_number(text: str) -> int:
-    """Return the page that is asked for, from 1; the first for what is no number."""
+def _parse_page_number(text: str) -> int:
+    """Return the requested page, from 1; the first page if the text is not a number."""
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
-def _with_open(asked: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
-    """Yield the documents that have tasks to be done."""
-    return (path for path in paths if asked.site.summaries.has_open(snapshot, path))
+def _filter_open(request: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
+    """Yield the documents with open tasks."""
+    return (path for path in paths if request.site.summaries.has_open(snapshot, path))
 
 
-def _rows(asked: PageRequest, snapshot: Snapshot, paths: Sequence[str]) -> list[DocumentRow]:
-    changed = asked.site.changed.of(snapshot) if _has_commits(asked) else {}
+def _build_rows(request: PageRequest, snapshot: Snapshot, paths: Sequence[str]) -> list[DocumentRow]:
+    changed = request.site.last_changes.of(snapshot) if _has_commits(request) else {}
     authors: dict[str, Signature | None] = {}
     rows = []
     for path in paths:
-        summary = asked.site.summaries.of(snapshot, path)
+        summary = request.site.summaries.of(snapshot, path)
         commit = changed.get(path)
         if commit is not None and commit not in authors:
-            authors[commit] = _author(snapshot, commit)
-        kind, tags = _facets(snapshot, path, summary)
+            authors[commit] = _find_author(snapshot, commit)
+        kind, tags = _read_facets(snapshot, path, summary)
         author = authors[commit] if commit else None
-        rows.append(DocumentRow(path, summary, kind, tags[:_TAGS], len(tags[_TAGS:]), author, commit))
+        rows.append(DocumentRow(path, summary, kind, tags[:_MAX_TAGS], len(tags[_MAX_TAGS:]), author, commit))
     return rows
 
 
-def _groups(asked: PageRequest, snapshot: Snapshot, folder: str, below: Sequence[str]) -> list[FolderGroup]:
-    """Return the documents further down, by folder."""
+def _build_groups(
+    request: PageRequest, snapshot: Snapshot, folder: str, below: Sequence[str]
+) -> list[FolderGroup]:
+    """Return the documents in folders below, grouped by folder."""
     paths: dict[str, list[str]] = {}
     for path in below:
-        above = path.rpartition("/")[0]
-        if above != folder:
-            paths.setdefault(above, []).append(path)
+        parent = path.rpartition("/")[0]
+        if parent != folder:
+            paths.setdefault(parent, []).append(path)
     start = len(folder) + 1 if folder else 0
     return [
         FolderGroup(
-            Folder(above, len(found)), above[start:], _rows(asked, snapshot, sorted(found, key=sort_key))
+            Folder(parent, len(members)),
+            parent[start:],
+            _build_rows(request, snapshot, sorted(members, key=sort_key)),
         )
-        for above, found in sorted(paths.items(), key=lambda item: item[0].casefold())
+        for parent, members in sorted(paths.items(), key=lambda item: item[0].casefold())
     ]
 
 
-def _author(snapshot: Snapshot, commit: str) -> Signature | None:
+def _find_author(snapshot: Snapshot, commit: str) -> Signature | None:
     try:
         return snapshot.git.commit(commit).author
     except DamagedRepository:
         return None
 
 
-def _facets(snapshot: Snapshot, path: str, summary: DocumentSummary) -> tuple[str, tuple[str, ...]]:
+def _read_facets(snapshot: Snapshot, path: str, summary: DocumentSummary) -> tuple[str, tuple[str, ...]]:
     try:
         values = snapshot.taxonomy.values(path, summary.facets)
-    except WorkspaceError:  # of a manifest that cannot be read; `docyard validate` tells of it
+    except WorkspaceError:  # a manifest cannot be read, which `docyard validate` reports
         return "", ()
     return ", ".join(values.get("type", ())), values.get("tags", ())
 
 
 def build_library_routes(site: Site) -> list[BaseRoute]:
-    """Return the routes."""
+    """Return the routes of the library, of search, and of the events of open pages."""
     return [
         Route("/", answer_get(site, render_library)),
         Route("/folder/{path:path}", answer_get(site, render_library)),

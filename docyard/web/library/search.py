@@ -1,6 +1,6 @@
-"""Search: the sections that answer a query, with filters, hints where there are none, and the next page.
+"""The search page: hits with filters, hints if there are no hits, and the next page.
 
-A hit's snippet as a page shows it: code as code, the words that were asked for marked, and no markup.
+Snippets are shown without Markdown markup, with code as code and with the query's terms marked.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from index.hints import Hint
     from index.matches import Matcher
     from index.service import Hit, SearchPage
 
-# What people read of Markdown; each repetition is bounded, or a long line would take long.
+# Markup that is removed from snippets. Each repetition is bounded, so that long lines are fast.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}\)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|~~")
 _LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?)", re.MULTILINE)
 
-# What stood on lines of its own, as entries of a list or cells of a row, is kept apart by a dot.
-_ENTRY = re.compile(rf"^[ \t]*{LIST_MARKER}[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
-_CELLS = re.compile(r"^[ \t]*\|.{1,2000}$", re.MULTILINE)
-_BAR = re.compile(r"(?<!\\)\|")
-_APART = " · "
-_RULE = re.compile(r"^[ \t|:-]{3,300}$", re.MULTILINE)
+# Entries of a list and cells of a table are joined on one line, separated by a dot.
+_LIST_ENTRY = re.compile(rf"^[ \t]*{LIST_MARKER}[ \t]+(?:\[[ xX]\][ \t]+)?", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t]*\|.{1,2000}$", re.MULTILINE)
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_SEPARATOR = " · "
+_TABLE_RULE = re.compile(r"^[ \t|:-]{3,300}$", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 
 
 class SnippetRun(NamedTuple):
-    """A stretch of a snippet: `is_word` is one that was asked for, `is_code` stood between backticks."""
+    """A run of a snippet: `is_word` is true for a term of the query, `is_code` for text in backticks."""
 
     text: str
     is_word: bool = False
@@ -47,80 +47,80 @@ class SnippetRun(NamedTuple):
 
 
 class SnippetBlock(NamedTuple):
-    """A paragraph of a snippet, or a part of a block of code."""
+    """A paragraph of a snippet, or a part of a code block."""
 
     is_code: bool
     runs: tuple[SnippetRun, ...]
 
 
 def parse_snippet(snippet: str, matcher: Matcher) -> list[SnippetBlock]:
-    """Return the blocks of a snippet (`index.snippets` made it), in order."""
-    found: list[SnippetBlock] = []
-    at = 0
+    """Return the blocks of a snippet of `index.snippets`, in order."""
+    blocks: list[SnippetBlock] = []
+    position = 0
     for fence in find_fences(snippet, 0, len(snippet)):
-        found += _prose(snippet[at : fence.start], matcher)
+        blocks += _parse_prose(snippet[position : fence.start], matcher)
         code = snippet[fence.body : fence.end].rstrip("\n")
         if code.strip():
-            found.append(SnippetBlock(True, tuple(_runs(code, matcher, is_code=False))))
-        at = fence.close
-    return [*found, *_prose(snippet[at:], matcher)]
+            blocks.append(SnippetBlock(True, tuple(_split_runs(code, matcher, is_code=False))))
+        position = fence.close
+    return [*blocks, *_parse_prose(snippet[position:], matcher)]
 
 
-def _prose(text: str, matcher: Matcher) -> Iterator[SnippetBlock]:
-    text = _RULE.sub("", _LINE_MARKS.sub("", text))
-    text = _ENTRY.sub(_APART, _CELLS.sub(_cells, text))
-    parts = _CODE.split(_LINK.sub(r"\1", text).strip().removeprefix(_APART.strip()).strip())
+def _parse_prose(text: str, matcher: Matcher) -> Iterator[SnippetBlock]:
+    text = _TABLE_RULE.sub("", _LINE_MARKS.sub("", text))
+    text = _LIST_ENTRY.sub(_SEPARATOR, _TABLE_ROW.sub(_join_cells, text))
+    parts = _CODE.split(_LINK.sub(r"\1", text).strip().removeprefix(_SEPARATOR.strip()).strip())
     runs: list[SnippetRun] = []
-    for place, part in enumerate(parts):
-        is_code = place % 2 == 1
+    for index, part in enumerate(parts):
+        is_code = index % 2 == 1
         plain = part if is_code else _SPACE.sub(" ", _EMPHASIS.sub("", part))
-        runs += _runs(plain, matcher, is_code=is_code)
+        runs += _split_runs(plain, matcher, is_code=is_code)
     if runs:
         yield SnippetBlock(False, tuple(runs))
 
 
-def _cells(row: re.Match[str]) -> str:
-    """Return a row of a table: its cells, each apart from what stands before it."""
-    cells = (cell.strip() for cell in _BAR.split(row[0]))
-    return _APART + _APART.join(cell for cell in cells if cell)
+def _join_cells(row: re.Match[str]) -> str:
+    """Return a table row as text, with a separator before each cell."""
+    cells = (cell.strip() for cell in _CELL_BORDER.split(row[0]))
+    return _SEPARATOR + _SEPARATOR.join(cell for cell in cells if cell)
 
 
-def _runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[SnippetRun]:
-    at = 0
+def _split_runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[SnippetRun]:
+    position = 0
     for start, _ in matcher.matches(text):
         word = TOKEN.match(text, start)
-        if start < at or word is None:
+        if start < position or word is None:
             continue
-        if at < start:
-            yield SnippetRun(text[at:start], False, is_code)
+        if position < start:
+            yield SnippetRun(text[position:start], False, is_code)
         yield SnippetRun(word[0], True, is_code)
-        at = word.end()
-    if at < len(text):
-        yield SnippetRun(text[at:], False, is_code)
+        position = word.end()
+    if position < len(text):
+        yield SnippetRun(text[position:], False, is_code)
 
 
 MAX_HITS = 20
-"""Hits on one page."""
+"""The number of hits on one page."""
 
 _QUERY = "q"
-_OWN = (_QUERY, "path", "ref", "cursor")
-_LONGEST = 500  # characters of a filter's value that a page repeats
-_FACETS = 4
+_RESERVED_KEYS = (_QUERY, "path", "ref", "cursor")
+_MAX_VALUE_CHARS = 500  # of a filter's value on the page
+_MAX_FACETS = 4
 _NOTHING = "0 results found: "
 _FOR_CLIENTS = ", or use one of suggested_filters"
 
 
 class SearchFilter(NamedTuple):
-    """A key to filter by: its values are listed, or none where there are too many, and then it is typed."""
+    """A key to filter by. `values` is empty if there are too many to list; the user then types a value."""
 
     key: str
     label: str
     values: Sequence[str]
-    chosen: str
+    selected: str
 
 
 class SearchResult(NamedTuple):
-    """A hit as the page shows it: its document, the headings down to its section, and its words."""
+    """A hit on the page: its document, the headings above its section, and its snippet."""
 
     path: str
     section: str
@@ -131,70 +131,74 @@ class SearchResult(NamedTuple):
 
 
 class SuggestedSearch(NamedTuple):
-    """Another search, which finds something: what its link says, and where it leads."""
+    """Another search that has hits: the label and URL of its link."""
 
     label: str
     url: str
 
 
-def render_search(asked: PageRequest) -> Response:
-    """Return the page of a search; a problem with the query is shown on it, with the form as sent."""
-    query = asked.query.get(_QUERY, "")
-    path = asked.query.get("path", "").strip()
-    filters = _filters(asked)
-    chosen = {one.key: one.chosen for one in filters if one.chosen}
-    fields = {_QUERY: query, "path": path, **chosen}
+def render_search(request: PageRequest) -> Response:
+    """Return the page of a search. It shows an error of the query, with the form as it was sent."""
+    query = request.query.get(_QUERY, "")
+    path = request.query.get("path", "").strip()
+    filters = _build_filters(request)
+    selected = {item.key: item.selected for item in filters if item.selected}
+    fields = {_QUERY: query, "path": path, **selected}
     page: SearchPage | None = None
     error: WorkspaceError | None = None
     if query.strip():
         try:
-            page = asked.index.search(
+            page = request.index.search(
                 query,
                 limit=MAX_HITS,
-                cursor=asked.query.get("cursor") or None,
-                filters=chosen,
+                cursor=request.query.get("cursor") or None,
+                filters=selected,
                 path=path or None,
-                ref=asked.ref,
+                ref=request.ref,
             )
-        except WorkspaceError as raised:
-            error = raised
-    return asked.page(
+        except WorkspaceError as search_error:
+            error = search_error
+    return request.page(
         "search.html",
-        query=query[:_LONGEST] if error else query,
-        path=path[:_LONGEST],
+        query=query[:_MAX_VALUE_CHARS] if error else query,
+        path=path[:_MAX_VALUE_CHARS],
         filters=filters,
-        is_filtered=bool(path or chosen),
+        is_filtered=bool(path or selected),
         result=page,
         found=_build_results(query, page.hits) if page else (),
         error=error,
-        tries=_tries_of_hint(asked, fields, page.hint)
+        tries=_suggest_from_hint(request, fields, page.hint)
         if page and page.hint
-        else _tries_of_error(asked, fields, filters, error)
+        else _suggest_from_error(request, fields, filters, error)
         if error
         else (),
         hint=_format_hint(page.hint) if page and page.hint else "",
-        is_first=not asked.query.get("cursor"),
-        first_page=asked.urls.search(**fields),
-        next_page=asked.urls.search(**fields, cursor=page.next_cursor) if page and page.next_cursor else None,
+        is_first=not request.query.get("cursor"),
+        first_page=request.urls.search(**fields),
+        next_page=request.urls.search(**fields, cursor=page.next_cursor)
+        if page and page.next_cursor
+        else None,
     )
 
 
-def _filters(asked: PageRequest) -> list[SearchFilter]:
-    """Return the keys of the taxonomy with the values that were indexed last, and what was chosen of them."""
-    metadata = asked.index.metadata()
+def _build_filters(request: PageRequest) -> list[SearchFilter]:
+    """Return the keys of the taxonomy with their indexed values, and the selected values."""
+    metadata = request.index.metadata()
     known: Mapping[str, Sequence[str]]
     if metadata is not None:
         known = {key: facet.listed for key, facet in metadata.taxonomy.items()}
     else:
         try:
-            known = dict.fromkeys(asked.index.keys(), ())
-        except WorkspaceError:  # whoever searches is told
+            known = dict.fromkeys(request.index.keys(), ())
+        except WorkspaceError:  # a search shows the error
             known = {}
     return [
-        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, chosen)
+        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, selected)
         for key, values in known.items()
-        if key not in _OWN
-        and ((chosen := asked.query.get(key, "").strip()[:_LONGEST]) or values or metadata is None)
+        if key not in _RESERVED_KEYS
+        and (
+            (selected := request.query.get(key, "").strip()[:_MAX_VALUE_CHARS]) or values or metadata is None
+        )
     ]
 
 
@@ -206,54 +210,55 @@ def _build_results(query: str, hits: Sequence[Hit]) -> list[SearchResult]:
     return [
         SearchResult(
             hit.filepath,
-            # A document's beginning is where it opens by itself.
+            # A document opens at its beginning without a section.
             "" if (section := hit.address[len(hit.filepath) + 1 :]) == PREAMBLE else section,
             hit.heading,
             tuple(hit.breadcrumb.split(" > ")[:-1]) if hit.breadcrumb else (),
             parse_snippet(hit.snippet, matcher) if hit.snippet != hit.heading else (),
-            tuple(value for text in hit.metadata.values() for value in text.split(", "))[:_FACETS],
+            tuple(value for text in hit.metadata.values() for value in text.split(", "))[:_MAX_FACETS],
         )
         for hit in hits
     ]
 
 
 def _format_hint(hint: Hint) -> str:
-    """Return a hint for people: what clients are given as data stands below it as links."""
+    """Return a hint for people; the suggestions, which clients get as data, are links on the page."""
     text = hint.message.removeprefix(_NOTHING).replace(_FOR_CLIENTS, "")
     return text[:1].upper() + text[1:]
 
 
-def _tries_of_hint(asked: PageRequest, fields: Mapping[str, str], hint: Hint) -> list[SuggestedSearch]:
+def _suggest_from_hint(request: PageRequest, fields: Mapping[str, str], hint: Hint) -> list[SuggestedSearch]:
     tries = [
-        SuggestedSearch(query, asked.urls.search(**{**fields, _QUERY: query}))
+        SuggestedSearch(query, request.urls.search(**{**fields, _QUERY: query}))
         for query in hint.suggested_queries
     ]
     for key, values in hint.suggested_filters.items():
         tries += [
-            SuggestedSearch(f"{key}: {value}", asked.urls.search(**{**fields, key: value}))
+            SuggestedSearch(f"{key}: {value}", request.urls.search(**{**fields, key: value}))
             for value in values
         ]
-    return [*tries, *_without_filters(asked, fields)]
+    return [*tries, *_suggest_without_filters(request, fields)]
 
 
-def _tries_of_error(
-    asked: PageRequest, fields: Mapping[str, str], filters: Sequence[SearchFilter], error: WorkspaceError
+def _suggest_from_error(
+    request: PageRequest, fields: Mapping[str, str], filters: Sequence[SearchFilter], error: WorkspaceError
 ) -> list[SuggestedSearch]:
     """Return other searches: with a valid value, or the first page if a cursor is outdated."""
     if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
-        return [SuggestedSearch("From the beginning", asked.urls.search(**fields))]
+        return [SuggestedSearch("From the beginning", request.urls.search(**fields))]
     near = error.details.get("nearest")
-    wrong = [one.key for one in filters if one.chosen and one.chosen not in one.values]
+    invalid = [item.key for item in filters if item.selected and item.selected not in item.values]
     tries = []
-    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(near, list) and len(wrong) == 1:
-        key = wrong[0]
+    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(near, list) and len(invalid) == 1:
+        key = invalid[0]
         tries = [
-            SuggestedSearch(f"{key}: {value}", asked.urls.search(**{**fields, key: value})) for value in near
+            SuggestedSearch(f"{key}: {value}", request.urls.search(**{**fields, key: value}))
+            for value in near
         ]
-    return [*tries, *_without_filters(asked, fields)]
+    return [*tries, *_suggest_without_filters(request, fields)]
 
 
-def _without_filters(asked: PageRequest, fields: Mapping[str, str]) -> list[SuggestedSearch]:
+def _suggest_without_filters(request: PageRequest, fields: Mapping[str, str]) -> list[SuggestedSearch]:
     if not any(value for key, value in fields.items() if key != _QUERY):
         return []
-    return [SuggestedSearch("Without filters", asked.urls.search(**{_QUERY: fields[_QUERY]}))]
+    return [SuggestedSearch("Without filters", request.urls.search(**{_QUERY: fields[_QUERY]}))]

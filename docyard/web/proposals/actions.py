@@ -16,9 +16,9 @@ from docyard.web.proposals.conflicts import handle_conflicts_form
 from docyard.web.proposals.view import build_head, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
-from workspace.proposals.actions.actions import NotAnnounced
+from workspace.proposals.actions.actions import PullRequestFailed
 from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
-from workspace.proposals.actions.register import ProposalEnded
+from workspace.proposals.actions.repository import ProposalEnded
 from workspace.proposals.events import ReviewDecision
 from workspace.publishing.after_commit import has_committed
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
     from docyard.web.diff import DiffPage
+    from docyard.web.page_request import PageRequest
     from workspace.proposals.actions.actions import ProposalActions
-    from workspace.proposals.actions.register import ActionResult, Actor
+    from workspace.proposals.actions.repository import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
 
 
@@ -75,14 +75,14 @@ class TextChanged(WorkspaceError):
 
 def render_refusal(asked: PageRequest, one: Proposal, act: str, error: WorkspaceError) -> Response:
     """Return the page that says why an act was refused; its form holds the words, to be sent again."""
-    one = asked.workspace.proposing().one(one.id)  # as it is by now
+    one = asked.workspace.proposing().find(one.id)  # as it is by now
     words = {name: asked.fields[name] for name in _WORDS if name in asked.fields}
     again_as, again = act, _AGAIN.get(act, "")
     if isinstance(error, _FINAL):
         # The same would be refused again; what was to be said can still be said.
         words = {name: value for name, value in words.items() if name == "text" and value.strip()}
         again_as, again = ("comment", "Say it as a comment") if words else (act, "")
-    if isinstance(error, NotAnnounced):
+    if isinstance(error, PullRequestFailed):
         words = {}  # they are kept
     news = _find_new_changes(asked, one) if isinstance(error, ProposalMoved) else None
     if isinstance(error, ProposalMoved) and news is None:
@@ -119,7 +119,7 @@ def _find_new_changes(asked: PageRequest, one: Proposal) -> DiffPage | None:
 
 
 def submit_proposal(proposing: ProposalActions, id: str, actor: Actor, key: str | None) -> ActionResult:
-    """Ask for a review. Raises NotAnnounced where that is done, but the pull request is not."""
+    """Ask for a review. Raises PullRequestFailed where that is done, but the pull request is not."""
     acted = proposing.submit(id, actor, request=key)
     announced = proposing.announce(acted.proposal)
     if announced is not None and announced.error is not None:
@@ -132,7 +132,7 @@ def handle_action(asked: PageRequest) -> Response:
     """Run the action of a form, and redirect the browser to its result."""
     proposing = asked.workspace.proposing()
     name = asked.path["act"]
-    one = proposing.one(asked.path["id"])
+    one = proposing.find(asked.path["id"])
     if name == "resolve":
         return handle_conflicts_form(asked, one)
     doing = _ACTS.get(name)
@@ -143,14 +143,14 @@ def handle_action(asked: PageRequest) -> Response:
     except MergeConflict:
         return asked.redirect(asked.urls.proposal(one.id, "conflicts"))
     except WorkspaceError as error:
-        if has_committed() and not isinstance(error, NotAnnounced):
+        if has_committed() and not isinstance(error, PullRequestFailed):
             raise
         return render_refusal(asked, one, name, error)
 
 
 def redirect_back(asked: PageRequest) -> Response:
     """Return the address of a form's answer, asked for by itself: it leads to the proposal."""
-    return asked.redirect(asked.urls.proposal(asked.workspace.proposing().one(asked.path["id"]).id))
+    return asked.redirect(asked.urls.proposal(asked.workspace.proposing().find(asked.path["id"]).id))
 
 
 def _key(asked: PageRequest) -> str | None:
@@ -207,7 +207,7 @@ def _edit(asked: PageRequest, proposing: ProposalActions, one: Proposal) -> str:
     wanted = [asked.fields.get(name, "").strip() for name in ("title", "description")]
 
     def confirm(now: Proposal) -> None:
-        is_done = wanted == [now.words.title, now.words.description]  # as by the same form, sent twice
+        is_done = wanted == [now.content.title, now.content.description]  # as by the same form, sent twice
         if asked.fields.get("seen", digest_text(now)) != digest_text(now) and not is_done:
             raise TextChanged
 
@@ -249,7 +249,7 @@ def _get_proposal_url(asked: PageRequest, acted: ActionResult) -> str:
 def _get_comment_url(asked: PageRequest, acted: ActionResult) -> str:
     """Return the same for words: where they stand."""
     url = _get_proposal_url(asked, acted)
-    return f"{url}#said-{acted.said[0]}" if acted.said else url
+    return f"{url}#said-{acted.event_ids[0]}" if acted.event_ids else url
 
 
 _ACTS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] = {

@@ -11,8 +11,8 @@ from docyard.web.proposals.view import build_head
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
     from docyard.web.diff import DiffPage
+    from docyard.web.page_request import PageRequest
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges
 
@@ -24,7 +24,7 @@ VIEWS = {"side": "Side by side", "inline": "In one column"}
 
 def render_changes_page(asked: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
-    one = asked.workspace.proposing().one(asked.path["id"])
+    one = asked.workspace.proposing().find(asked.path["id"])
     changes = asked.workspace.reviewing().changes(one)
     view = asked.query.get("view", "side")
     view = view if view in VIEWS else "side"
@@ -64,7 +64,7 @@ def _select_threads(
     while after < _MOST_THREADS:
         page = reviewing.comments(one, after=after)
         for placed in page.threads:
-            place = placed.standing or placed.thread.comment.place
+            place = placed.anchor or placed.thread.comment.target
             key = (place.path, place.slug or "") if place is not None else None
             if place is not None and key not in shown and place.slug is None and place.path in first:
                 key = place.path, first[place.path]  # on the document: before its first section
@@ -75,4 +75,4 @@ def _select_threads(
         if page.next is None:
             return found, elsewhere
         after = page.next
-    return found, elsewhere + len(one.words.threads) - after
+    return found, elsewhere + len(one.content.threads) - after

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from workspace.merge.conflict import UnitConflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals.events import Event
@@ -124,7 +124,7 @@ _KINDS = {
     UnitKind.HEADING: "A heading",
     UnitKind.TEXT: "Text",
     UnitKind.TASK: "A task",
-    UnitKind.PLACE: "Where it stands",
+    UnitKind.POSITION: "Where it stands",
 }
 
 
@@ -158,7 +158,7 @@ class ConflictView(NamedTuple):
 
 def render_conflicts_page(asked: PageRequest) -> Response:
     """Return the conflicts of a proposal as they are now. Raises ProposalNotFound."""
-    one = asked.workspace.proposing().one(asked.path["id"])
+    one = asked.workspace.proposing().find(asked.path["id"])
     return _page(asked, one, _find_conflicts(asked, one), {})
 
 
@@ -177,14 +177,14 @@ def handle_conflicts_form(asked: PageRequest, one: Proposal) -> Response:
     try:
         proposing.refresh(one.id, asked.actor, decisions, request=asked.fields.get("key") or None)
     except ConflictChanged as error:
-        one = proposing.one(one.id)
+        one = proposing.find(one.id)
         return _page(asked, one, ConflictSet(error.tip, error.theirs, error.conflicts), decided, changed=True)
     except MergeConflict as error:
         return _page(asked, one, _find_conflicts(asked, one, target), decided, left=len(error.conflicts))
     except WorkspaceError as error:
         if has_committed():
             raise
-        one = proposing.one(one.id)
+        one = proposing.find(one.id)
         return _page(
             asked, one, _find_conflicts(asked, one, target if one.is_open else None), decided, error=error
         )
@@ -237,8 +237,8 @@ def _page(
 
 def _last_refresh(asked: PageRequest, one: Proposal) -> tuple[str, Event] | None:
     """Return who took the target in last, and what they said by it."""
-    events = asked.workspace.proposing().said(one)
-    found = next((event for event in reversed(events) if isinstance(event.words, Refreshed)), None)
+    events = asked.workspace.proposing().list_events(one)
+    found = next((event for event in reversed(events) if isinstance(event.body, Refreshed)), None)
     return None if found is None else (format_author(found.author), found)
 
 
@@ -297,7 +297,7 @@ def _text(unit: UnitId, data: bytes | None) -> str | None:
 
 def _get_initial_text(conflict: UnitConflict) -> str | None:
     """Return the initial text of the field: ours, else theirs; None for a place, and for binary data."""
-    if conflict.unit.kind is UnitKind.PLACE:
+    if conflict.unit.kind is UnitKind.POSITION:
         return None
     data = conflict.ours if conflict.ours is not None else conflict.theirs
     text = _text(conflict.unit, data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.proposals.view import VOID
+from docyard.proposals.view import VOID_REASONS
 from docyard.web.diff import format_element_id
 from docyard.web.templates import mark_trusted
 from docyard.wording import format_author, shorten_id
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from docyard.web.asked import PageRequest
-    from workspace.proposals.approvals import Void
-    from workspace.proposals.comments import PlacedThread
+    from docyard.web.page_request import PageRequest
+    from workspace.proposals.approvals import VoidReason
+    from workspace.proposals.comments import AnchoredThread
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.changes import CommitChanges
@@ -111,11 +111,15 @@ class Conversation(NamedTuple):
 
 
 def build_conversation(
-    asked: PageRequest, one: Proposal, changes: CommitChanges, void: Mapping[str, Void], first: int | None
+    asked: PageRequest,
+    one: Proposal,
+    changes: CommitChanges,
+    void: Mapping[str, VoidReason],
+    first: int | None,
 ) -> Conversation:
     """Return a page of what is said, from an entry on; the last one where none is named."""
-    numbers = {thread.comment.id: number for number, thread in enumerate(one.words.threads)}
-    events = [event for event in asked.workspace.proposing().said(one) if _is_shown(event, numbers)]
+    numbers = {thread.comment.id: number for number, thread in enumerate(one.content.threads)}
+    events = [event for event in asked.workspace.proposing().list_events(one) if _is_shown(event, numbers)]
     last = max(0, len(events) - PAGE)
     first = last if first is None else min(max(0, first), max(0, len(events) - 1))
     page = events[first : first + PAGE]
@@ -126,7 +130,7 @@ def build_conversation(
 
 
 def build_thread_views(
-    asked: PageRequest, one: Proposal, changes: CommitChanges, placed: Sequence[PlacedThread]
+    asked: PageRequest, one: Proposal, changes: CommitChanges, placed: Sequence[AnchoredThread]
 ) -> list[ThreadView]:
     """Return the views of threads."""
     sections = {
@@ -137,9 +141,9 @@ def build_thread_views(
 
 
 def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
-    if isinstance(event.words, Commented):
+    if isinstance(event.body, Commented):
         return event.id in threads
-    return isinstance(event.words, (Reviewed, Submitted, Refreshed, Closed, Reopened, Edited))
+    return isinstance(event.body, (Reviewed, Submitted, Refreshed, Closed, Reopened, Edited))
 
 
 def _threads(
@@ -153,16 +157,16 @@ def _threads(
 
 
 def _entry(
-    asked: PageRequest, event: Event, thread: ThreadView | None, void: Void | None
+    asked: PageRequest, event: Event, thread: ThreadView | None, void: VoidReason | None
 ) -> ConversationEntry:
     entry = ConversationEntry(event.id, format_author(event.author), event.time, thread=thread)
-    match event.words:
+    match event.body:
         case Reviewed() as words:
             return entry._replace(
                 sentence=f"{_VERDICTS[words.verdict]}, as of {shorten_id(words.commit)}",
                 text=render_text(asked, words.text) if words.text else None,
                 verdict=words.verdict.value,
-                void=VOID[void] if void is not None else "",
+                void=VOID_REASONS[void] if void is not None else "",
             )
         case Submitted() as words:
             return entry._replace(sentence=f"asked for a review of {shorten_id(words.commit)}")
@@ -191,11 +195,11 @@ def _remark(asked: PageRequest, comment: Comment, path: str) -> CommentView:
 def _thread(
     asked: PageRequest,
     one: Proposal,
-    placed: PlacedThread,
+    placed: AnchoredThread,
     sections: set[tuple[str, str]],
     paths: frozenset[str],
 ) -> ThreadView:
-    comment, place = placed.thread.comment, placed.thread.comment.place
+    comment, place = placed.thread.comment, placed.thread.comment.target
     about = place.path if place is not None else ""
     remark = _remark(asked, comment, about)
     replies = tuple(_remark(asked, reply, about) for reply in placed.thread.replies)
@@ -203,10 +207,10 @@ def _thread(
         return ThreadView(remark, replies, "", "", "", "")
     path, slug = place.path, place.slug
     now = ""
-    if placed.standing is not None:
-        path, slug = placed.standing.path, placed.standing.slug
-        now = _NOW[placed.standing.now.value]
-    is_gone = placed.standing is not None and placed.standing.now.value == "gone"
+    if placed.anchor is not None:
+        path, slug = placed.anchor.path, placed.anchor.slug
+        now = _NOW[placed.anchor.status.value]
+    is_gone = placed.anchor is not None and placed.anchor.status.value == "gone"
     if slug is not None and (path, slug) in sections:
         url = asked.urls.proposal(one.id, "changes", path=path) + "#" + format_element_id(path, slug)
     elif path in paths:

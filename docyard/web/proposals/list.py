@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from workspace.proposals.proposal import Proposal
 
 PAGE = 50
@@ -85,11 +85,11 @@ def _entry(asked: PageRequest, one: Proposal) -> ProposalEntry:
         documents: int | None = len(asked.workspace.reviewing().paths(one))
     except WorkspaceError:  # such as a commit that a shallow clone does not have
         documents = None
-    asking = [format_author(bound.review.author) for bound in one.reviews if bound.asks_for_changes]
+    asking = [format_author(bound.review.author) for bound in one.reviews if bound.requests_changes]
     approving = [format_author(review.author) for review in one.approvals]
     return ProposalEntry(
         one,
-        format_author(one.words.author),
+        format_author(one.content.author),
         count_comments(one),
         documents,
         tuple(dict.fromkeys(approving)),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
+from docyard.web.endpoints import answer_get, answer_post
 from docyard.web.proposals.actions import handle_action, redirect_back
 from docyard.web.proposals.changes import render_changes_page
 from docyard.web.proposals.conflicts import render_conflicts_page
 from docyard.web.proposals.list import render_proposals_page
 from docyard.web.proposals.view import render_proposal_page
-from docyard.web.request import answer_get, answer_post
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute

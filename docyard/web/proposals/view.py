@@ -12,7 +12,7 @@ from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_text
 from docyard.wording import format_author
 from workspace.history.commits import describe_commit
-from workspace.proposals.actions.merge_gate import find_merge_obstacle
+from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import MOST as LOOKED_AT
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.asked import PageRequest
+    from docyard.web.page_request import PageRequest
     from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
@@ -46,7 +46,7 @@ class MergeStatus(NamedTuple):
 
 def render_proposal_page(asked: PageRequest) -> Response:
     """Return the page of a proposal. Raises ProposalNotFound."""
-    one = asked.workspace.proposing().one(asked.path["id"])
+    one = asked.workspace.proposing().find(asked.path["id"])
     if one.id != asked.path["id"]:
         return asked.redirect(asked.urls.proposal(one.id))
     view = load_view(asked, one)
@@ -55,7 +55,7 @@ def render_proposal_page(asked: PageRequest) -> Response:
         asked,
         one,
         view.changes,
-        view.lacking.void,
+        view.merge_requirements.void_reasons,
         int(first) if first.isascii() and first.isdigit() and len(first) < 7 else None,
     )
     return asked.page(
@@ -63,15 +63,15 @@ def render_proposal_page(asked: PageRequest) -> Response:
         **build_head(asked, one),
         view=view,
         talk=talk,
-        glance=build_diff(view.changes, most=_GLANCE, longest=_GLANCED),
-        unreviewed=build_diff(view.lacking.unreviewed, id_prefix="unreviewed-")
-        if view.lacking.unreviewed is not None
+        glance=build_diff(view.changes, max_sections=_GLANCE, max_change_chars=_GLANCED),
+        unreviewed=build_diff(view.merge_requirements.unreviewed, id_prefix="unreviewed-")
+        if view.merge_requirements.unreviewed is not None
         else None,
         ref=view.changes.tip,
         merging=build_merge_status(asked, view),
         merged_by=_merged_by(asked, one),
         conflicted=_paths(view.preview.conflicts),
-        description=render_text(asked, one.words.description) if one.words.description else None,
+        description=render_text(asked, one.content.description) if one.content.description else None,
         most_commits=_MOST_COMMITS,
         looked_at=LOOKED_AT,
         most_overlaps=_MOST_OVERLAPS,
@@ -87,7 +87,7 @@ def load_view(asked: PageRequest, one: Proposal) -> ProposalView:
         one,
         reviewing.changes(one),
         preview,
-        proposing.lacking(one, preview),
+        proposing.find_merge_blockers(one, preview),
         reviewing.overlaps(one, asked.proposals) if one.is_open else (),
         reviewing.commits(one),
         (),
@@ -98,13 +98,13 @@ def build_head(asked: PageRequest, one: Proposal) -> Mapping[str, Any]:
     """Return what all pages of a proposal begin with, and what their forms carry."""
     return {
         "one": one,
-        "author": format_author(one.words.author),
+        "author": format_author(one.content.author),
         "who": format_author,
         "state_tags": STATE_TAGS,
         "new_key": new_key,
         "seen_words": digest_text(one),
-        "pull_request": find_link(asked.workspace.proposing().said(one)),
-        "is_own": asked.caller.person is not None and one.words.author.is_same(asked.actor.speaker),
+        "pull_request": find_link(asked.workspace.proposing().list_events(one)),
+        "is_own": asked.caller.person is not None and one.content.author.is_same(asked.actor.event_author),
         "may_decide": asked.may_write and one.is_open,
     }
 
@@ -116,7 +116,7 @@ def new_key() -> str:
 
 def digest_text(one: Proposal) -> str:
     """Return what tells whether a title and description are still those that somebody began to edit."""
-    named = f"{one.words.title}\n{one.words.description}"
+    named = f"{one.content.title}\n{one.content.description}"
     return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -135,10 +135,10 @@ STATE_TAGS = {
 def build_merge_status(asked: PageRequest, view: ProposalView) -> MergeStatus:
     """Return what stands between the caller and the merge."""
     person = asked.caller.person
-    missing = [block.message for block in view.lacking.blocks if not block.only_clients]
+    missing = [block.message for block in view.merge_requirements.blockers if not block.only_clients]
     needs_token = ""
-    if not missing and view.lacking.judgement is not None:
-        block = find_merge_obstacle(view.lacking.judgement, person, is_client=False)
+    if not missing and view.merge_requirements.evaluation is not None:
+        block = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
         if block is not None:
             needs_token = describe_needed_token(view) or "a person's token"
     is_ready = view.proposal.is_open and asked.may_write and not missing and not needs_token
@@ -147,7 +147,7 @@ def build_merge_status(asked: PageRequest, view: ProposalView) -> MergeStatus:
 
 def _merged_by(asked: PageRequest, one: Proposal) -> CommitInfo | None:
     """Return what the merge commit records; None if there is none, or this clone lacks it."""
-    commit = one.landing.commit if one.landing is not None else None
+    commit = one.merge_record.commit if one.merge_record is not None else None
     if commit is None or not asked.workspace.exists(commit):
         return None
     return describe_commit(asked.workspace.git.commit(commit))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.acceptance.gate_world import LAX, NONE
+from tests.acceptance.gate.world import LAX, NONE
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed
 
 if TYPE_CHECKING:
-    from tests.acceptance.gate import Walk
+    from tests.acceptance.gate.random_walk import Walk
 
 
 def opens(walk: Walk, by: str, merges: str) -> None:
@@ -33,7 +33,7 @@ def amends(walk: Walk, by: str, merges: str) -> None:
 def forges(walk: Walk, by: str, merges: str) -> None:
     """An approval in a person's name: without a seal, with one of zeros, with each that was ever given."""
     id, log = _written(walk), EventLog(walk.workspace.git)
-    said = [event.words for proposal in walk.all() for event in log.read().of(proposal.id).events]
+    said = [event.body for proposal in walk.all() for event in log.read().events_of(proposal.id).events]
     seals = [words.seal for words in said if isinstance(words, Reviewed)]
     author = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
     for seal in dict.fromkeys([None, "0" * 96, *seals]):

@@ -26,7 +26,7 @@ from workspace.git.remotes.credentials import Access
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.snapshot.snapshot import Snapshot
@@ -96,11 +96,11 @@ class Clones:
             self.clones.append(Clone(repo, workspace, self._tools(workspace), person))
 
     def _tools(self, workspace: Workspace) -> Callable[..., Answer]:
-        toolbox, sight = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), SeenTexts()
+        toolbox, seen_texts = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **given: object) -> Answer:
             fields = {name: value for name, value in given.items() if value is not None}
-            return toolbox.call(tool, fields, client="an agent", sight=sight)
+            return toolbox.call(tool, fields, client="an agent", seen_texts=seen_texts)
 
         return call
 
@@ -252,7 +252,7 @@ class Clones:
 
         Ids are random, and times have seconds: a walk of the same seed would differ in any other order.
         """
-        found = [one for one in clone.workspace.proposing().all() if one.is_open]
+        found = [one for one in clone.workspace.proposing().list_all() if one.is_open]
         return sorted(found, key=lambda one: self._met.get(one.id, 0))
 
     def some(self, clone: Clone) -> str:
@@ -269,7 +269,7 @@ class Clones:
         id = id or self.some(clone)
         proposing = clone.workspace.proposing()
         try:
-            proposal = proposing.one(id)
+            proposal = proposing.find(id)
             if proposal.state is ProposalState.DRAFT:
                 proposing.submit(id, clone.person)
             proposal = proposing.review(id, clone.person, ReviewDecision.APPROVE).proposal

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.gate_attempts import ATTEMPTS
-from tests.acceptance.gate_world import LAX, NONE, PEOPLE, RULES, STRICT, World
+from tests.acceptance.gate.attempts import ATTEMPTS
+from tests.acceptance.gate.world import LAX, NONE, PEOPLE, RULES, STRICT, World
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Person
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, KnownBy, Opened, ReviewDecision, Reviewed
 from workspace.workspace import Workspace
@@ -173,7 +173,7 @@ class Walk(World):
         proposal = self.one(id)
         if proposal is None or proposal.tip is None:
             return
-        branch, who = f"refs/heads/{proposal.words.branch}", f"{by} <{by}@example.org>"
+        branch, who = f"refs/heads/{proposal.content.branch}", f"{by} <{by}@example.org>"
         author, time, words = self.repo.git("log", "-1", "--format=%an <%ae>%n%at%n%B", branch).split("\n", 2)
         if not amends:
             author, words = who, "Hand"
@@ -196,11 +196,11 @@ class Walk(World):
             return
         by = self.chance.choice(PEOPLE)
         token = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
-        events = EventLog(self.workspace.git).read().of(other.id).events
-        seals = [one.words.seal for one in events if isinstance(one.words, Reviewed)]
+        events = EventLog(self.workspace.git).read().events_of(other.id).events
+        seals = [one.body.seal for one in events if isinstance(one.body, Reviewed)]
         seal = self.chance.choice([None, "0" * 96, *seals])
         approval = Reviewed(ReviewDecision.APPROVE, "", proposal.tip, seal)
-        opened = Opened("To main", "", "main", self.chance.choice(["main", other.words.branch]), None)
+        opened = Opened("To main", "", "main", self.chance.choice(["main", other.content.branch]), None)
         words = approval if self.chance.random() < 0.75 else opened
         try:
             EventLog(self.workspace.git).append(proposal.id, [words], token, tool="forger", client="forger")

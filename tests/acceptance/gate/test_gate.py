@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from index.storage.keys import load_user_key
-from tests.acceptance.gate import Walk
-from tests.acceptance.gate_attempts import ATTEMPTS
+from tests.acceptance.gate.attempts import ATTEMPTS
+from tests.acceptance.gate.random_walk import Walk
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_user_key.cache_clear()
 
 
-def walk_through(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:
+def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:
     """First what must work, then each way around the gate that is known, and then whatever chance brings."""
     walk = Walk(folder, environment, seed)
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": "Listed."}
@@ -45,17 +45,17 @@ def walk_through(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps
 
 @pytest.mark.promise
 @pytest.mark.gate
-def test_nothing_that_is_protected_changes_without_review(
+def test_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    walk_through(tmp_path, monkeypatch, 20240229, 30)
+    run_walk(tmp_path, monkeypatch, 20240229, 30)
 
 
 @pytest.mark.gate
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_nor_in_a_long_time(
+def test_long_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seed: int
 ) -> None:
-    walk = walk_through(tmp_path, monkeypatch, seed, 300)
+    walk = run_walk(tmp_path, monkeypatch, seed, 300)
     assert min(walk.model.seen["became"], walk.model.seen["landed"]) > 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from index.storage.keys import load_user_key
-from tests.acceptance.gate_clones import Clones
+from tests.acceptance.gate.clones import Clones
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_user_key.cache_clear()
 
 
-def walk(folder: Path, seed: int, steps: int) -> Clones:
+def run_walk(folder: Path, seed: int, steps: int) -> Clones:
     clones = Clones(folder, seed)
     for _ in range(steps):
         clones.step()
@@ -28,17 +28,17 @@ def walk(folder: Path, seed: int, steps: int) -> Clones:
 
 @pytest.mark.promise
 @pytest.mark.gate
-def test_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(tmp_path: Path) -> None:
-    walk(tmp_path, 9, 50)
+def test_random_walk_of_three_clones_adds_no_unreviewed_word_to_protected_paths(tmp_path: Path) -> None:
+    run_walk(tmp_path, 9, 50)
 
 
 @pytest.mark.gate
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_long_random_walk_of_three_clones_brings_nothing_unseen_under_a_rule(
+def test_long_random_walk_of_three_clones_adds_no_unreviewed_word_to_protected_paths(
     tmp_path: Path, seed: int
 ) -> None:
-    counts = walk(tmp_path, seed, 1_250).counts
+    counts = run_walk(tmp_path, seed, 1_250).counts
     # Ways around the gate were tried, and much came through it. Ids differ from run to run, and so do counts.
     refused = ("NEEDS_REFRESH", "sync PROTECTED ours", "sync PROTECTED theirs")
     assert sum(counts[outcome] for outcome in refused) > 5

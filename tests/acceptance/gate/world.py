@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
 from index.service import SearchIndex
-from tests.acceptance.gate_model import Model
+from tests.acceptance.gate.model import Model
 from tests.repositories import Repo, normal
 from tools.registry import Toolbox
 from tools.tool import Answer
@@ -65,10 +65,10 @@ class World:
         workspace = Workspace.open(self.repo.path, durable=False)
         index = SearchIndex(workspace)
         workspace.inbound = index
-        toolbox, sight = Toolbox(workspace, index, TOOLSETS, False), SeenTexts()
+        toolbox, seen_texts = Toolbox(workspace, index, TOOLSETS, False), SeenTexts()
 
         def call(tool: str, /, **given: object) -> Answer:
-            return toolbox.call(tool, given, client="an agent", sight=sight)
+            return toolbox.call(tool, given, client="an agent", seen_texts=seen_texts)
 
         return call
 
@@ -93,7 +93,7 @@ class World:
         return code
 
     def all(self) -> tuple[Proposal, ...]:
-        return self.workspace.proposing().all()
+        return self.workspace.proposing().list_all()
 
     def one(self, id: str) -> Proposal | None:
         return next((one for one in self.all() if one.id == id), None)

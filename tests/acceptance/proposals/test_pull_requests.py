@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.relay import get_forge_title
+from docyard.forges.relay import format_forge_name
 from tests.docyard.forges.conftest import MAINLY_ONE
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD
@@ -42,7 +42,7 @@ def run(here: Joined, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     return run
 
 
-def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> None:
+def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(here: Joined, run: Run) -> None:
     page = here.page()
     proposal = here.open("Say more of it")
     here.append(proposal.id, "More.", page)
@@ -50,7 +50,7 @@ def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> Non
     assert opened["new"] is True
     number = opened["number"]
     there = here.local.state.one(number)
-    assert (there.head, there.target, there.title) == (proposal.words.branch, "main", "Say more of it")
+    assert (there.head, there.target, there.title) == (proposal.content.branch, "main", "Say more of it")
     assert "More." in there.body
     assert f"docyard proposal {proposal.id}" in there.body
 
@@ -60,7 +60,9 @@ def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> Non
     # GitLab has no text beside a verdict: it is a comment there.
     assert (followed["reviews"], followed["comments"]) == (1, 2 if here.local.kind == "gitlab" else 1)
     assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
-    said = {str(event.author.name): str(event.words) for event in here.proposing.said(here.now(proposal))}
+    said = {
+        str(event.author.name): str(event.body) for event in here.proposing.list_events(here.now(proposal))
+    }
     assert "Say *why*." in said["ana"]
     assert "I like it." in said["ben"]
 
@@ -87,7 +89,7 @@ def test_opened_updated_reviewed_and_merged_there(here: Joined, run: Run) -> Non
     assert "ana" in here.there.git("log", "--format=%an", "docyard/discussion")
 
 
-def test_merged_here_is_merged_there(here: Joined, run: Run) -> None:
+def test_merge_in_clone_merges_pull_request(here: Joined, run: Run) -> None:
     proposal, number = here.requested()
     run("proposals", "merge", proposal.id)
     run("sync")
@@ -96,9 +98,7 @@ def test_merged_here_is_merged_there(here: Joined, run: Run) -> None:
     here.check_sound()
 
 
-def test_squashed_or_closed_there_is_closed_here_and_closed_here_is_closed_there(
-    here: Joined, run: Run
-) -> None:
+def test_closing_on_either_side_closes_the_other(here: Joined, run: Run) -> None:
     squashed, first = here.requested()
     given_up, second = here.requested()
     unwanted, third = here.requested()
@@ -112,16 +112,16 @@ def test_squashed_or_closed_there_is_closed_here_and_closed_here_is_closed_there
         given_up.id: ["closed"],
         unwanted.id: ["closed_there"],
     }
-    place = get_forge_title(here.local.kind)
+    place = format_forge_name(here.local.kind)
     merged = f"Merged on {place} as {commit[:12]}"
     for proposal, text in ((squashed, merged), (given_up, f"Closed on {place}")):
         now = here.now(proposal)
         assert now.state is ProposalState.CLOSED
-        assert text in str(here.proposing.said(now)[-1].words)
+        assert text in str(here.proposing.list_events(now)[-1].body)
     assert here.local.state.one(third).state == "closed"
 
 
-def test_a_conflict_there_is_told_and_a_refresh_settles_it(here: Joined, run: Run) -> None:
+def test_conflict_on_forge_is_reported_and_resolved_by_refresh(here: Joined, run: Run) -> None:
     proposal, number = here.requested()
     here.repo.commit({here.page_of(proposal): "# Page\n\n## Use\n\nUse it. Less.\n"})
     here.repo.git("push", "-q", "origin", "main")
@@ -134,7 +134,7 @@ def test_a_conflict_there_is_told_and_a_refresh_settles_it(here: Joined, run: Ru
 
 
 @pytest.mark.parametrize("here", ["github"], indirect=True)  # nothing of it differs by the kind
-def test_without_a_token_the_rest_is_done_and_it_is_said(
+def test_missing_token_is_reported_and_other_steps_run(
     here: Joined, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DOCYARD_FORGE_TOKEN")

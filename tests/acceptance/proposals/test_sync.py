@@ -50,13 +50,13 @@ def told(repo: Repo, *arguments: str) -> dict[str, Any]:
     return data
 
 
-def test_from_one_clone_to_another(here: Repo, there: Repo, tmp_path: Path) -> None:
+def test_sync_transfers_commits_between_clones(here: Repo, there: Repo, tmp_path: Path) -> None:
     there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
     ours = here.commit({"a.md": "# A\n"})
     pushed = docyard(here)
     assert pushed.returncode == 0
     assert "Pushed 1 commit to origin, a folder." in pushed.stdout
-    assert f"main is level with origin at {ours[:12]}." in pushed.stdout
+    assert f"main is up to date with origin at {ours[:12]}." in pushed.stdout
 
     other = Repo(tmp_path / "other")
     found = told(other)
@@ -66,7 +66,7 @@ def test_from_one_clone_to_another(here: Repo, there: Repo, tmp_path: Path) -> N
     assert other.status() == ""
 
 
-def test_only_a_fetch_tells_what_is_not_pushed(here: Repo) -> None:
+def test_fetch_only_reports_unpushed_commits(here: Repo) -> None:
     here.commit({"a.md": "# A\n"})
     done = docyard(here, "--fetch")
     assert done.returncode == 0
@@ -88,7 +88,7 @@ def conflicting(here: Repo, there: Repo, tmp_path: Path) -> Repo:
     return here
 
 
-def test_conflicts_say_what_to_type(conflicting: Repo) -> None:
+def test_conflict_error_contains_commands(conflicting: Repo) -> None:
     ours = conflicting.head()
     done = docyard(conflicting)
     assert done.returncode == 1
@@ -102,7 +102,7 @@ def test_conflicts_say_what_to_type(conflicting: Repo) -> None:
     assert conflicting.head() == ours
 
 
-def test_conflicts_are_decided_for_one_side(conflicting: Repo, there: Repo) -> None:
+def test_conflicts_are_resolved_for_one_side(conflicting: Repo, there: Repo) -> None:
     ours, theirs = conflicting.head(), there.git("rev-parse", "main").strip()
     done = docyard(conflicting, "--theirs", "README.md")
     assert done.returncode == 0, done.stderr
@@ -112,7 +112,7 @@ def test_conflicts_are_decided_for_one_side(conflicting: Repo, there: Repo) -> N
     assert (conflicting.status(), there.git("rev-parse", "main").strip()) == ("", conflicting.head())
 
 
-def test_conflicts_are_decided_by_a_file(conflicting: Repo, tmp_path: Path) -> None:
+def test_conflicts_are_resolved_by_file(conflicting: Repo, tmp_path: Path) -> None:
     data = told(conflicting)
     (conflict,) = data["conflicts"]
     assert conflict["file"] == "README.md"
@@ -125,7 +125,7 @@ def test_conflicts_are_decided_by_a_file(conflicting: Repo, tmp_path: Path) -> N
     assert (conflicting.path / "README.md").read_text() == "# Example\n\nBoth.\n"
 
 
-def test_new_content_passes_the_gate(here: Repo, there: Repo, tmp_path: Path) -> None:
+def test_new_content_in_resolution_is_checked_by_policy(here: Repo, there: Repo, tmp_path: Path) -> None:
     here.commit({"docyard.toml": '[[protect]]\npaths = ["README.md"]\n'})
     docyard(here)
     there.git("clone", "-q", str(there.path), str(tmp_path / "other"))
@@ -146,7 +146,7 @@ def test_new_content_passes_the_gate(here: Repo, there: Repo, tmp_path: Path) ->
     assert docyard(here, "--theirs", "README.md").returncode == 0
 
 
-def test_errors_say_what_to_type(here: Repo, tmp_path: Path) -> None:
+def test_errors_contain_commands(here: Repo, tmp_path: Path) -> None:
     for arguments, message, fix in (
         (("--remote", "orign"), "no remote 'orign'", "Did you mean 'origin'?"),
         (("--branch", "mian"), "no branch 'mian'", "Did you mean 'main'?"),
@@ -169,7 +169,7 @@ def test_errors_say_what_to_type(here: Repo, tmp_path: Path) -> None:
     assert not (here.path / "pwned").exists()
 
 
-def test_a_credential_file_that_others_can_read(here: Repo, tmp_path: Path) -> None:
+def test_credential_file_readable_by_others_is_refused(here: Repo, tmp_path: Path) -> None:
     here.git("remote", "set-url", "origin", "https://localhost:1/x")
     file = tmp_path / "secrets"
     file.write_text("https://ada:topsecret@localhost:1\n")
@@ -180,7 +180,7 @@ def test_a_credential_file_that_others_can_read(here: Repo, tmp_path: Path) -> N
     assert "topsecret" not in done.stderr
 
 
-def other_pushes(there: Repo, folder: Path, files: dict[str, str]) -> str:
+def push_from_other_clone(there: Repo, folder: Path, files: dict[str, str]) -> str:
     """A commit that another clone has pushed."""
     there.git("clone", "-q", str(there.path), str(folder))
     other = Repo(folder)
@@ -191,14 +191,14 @@ def other_pushes(there: Repo, folder: Path, files: dict[str, str]) -> str:
     return commit
 
 
-def test_a_server_fetches_and_tells_who_watches(here: Repo, there: Repo, tmp_path: Path) -> None:
+def test_server_fetches_and_notifies_subscribers(here: Repo, there: Repo, tmp_path: Path) -> None:
     here.commit({"docyard.toml": '[remote]\nevery = "1h"\npush = "commit"\n'})
     here.git("push", "-q")
     wire = patient(here.path, tmp_path / "home")
     document = "doc:///README.md"
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    theirs = other_pushes(there, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"})
+    theirs = push_from_other_clone(there, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"})
     new = {"doc_type": "document", "title": "Ours", "initial_content": "A."}
     wire.write(call_line(2, "create_document", new))
     while (message := wire.receive()).get("method") != "notifications/resources/updated":
@@ -212,7 +212,7 @@ def test_a_server_fetches_and_tells_who_watches(here: Repo, there: Repo, tmp_pat
     assert wire.ended() == (0, "")
 
 
-def test_a_server_that_is_told_not_to_sync(here: Repo, there: Repo, tmp_path: Path) -> None:
+def test_server_with_no_sync_does_not_fetch(here: Repo, there: Repo, tmp_path: Path) -> None:
     before = there.git("rev-parse", "main").strip()
     here.commit({"docyard.toml": '[remote]\nevery = 5\npush = "commit"\n'})
     wire = patient(here.path, tmp_path / "home", "--no-sync")

@@ -25,7 +25,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         yield server
 
 
-def check(server: Server, repo: Repo, *, here: str, gone: str) -> None:
+def assert_words_indexed(server: Server, repo: Repo, *, here: str, gone: str) -> None:
     """One word is found in the guide and read back, another is found no more, and all at HEAD."""
     found = server.call("search_docs", query=here)
     assert [hit["chunk_id"] for hit in found.data["hits"]] == ["guide.md#topic"]
@@ -37,29 +37,29 @@ def check(server: Server, repo: Repo, *, here: str, gone: str) -> None:
     assert here in server.call("view_document", file="guide.md", slug="topic").data["content"]
 
 
-def test_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
-    check(server, repo, here="walrus", gone="otter")
+def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
+    assert_words_indexed(server, repo, here="walrus", gone="otter")
     first = repo.head()
 
     repo.commit({"guide.md": PAGE.format("otter")})
-    check(server, repo, here="otter", gone="walrus")
+    assert_words_indexed(server, repo, here="otter", gone="walrus")
 
     repo.write({"guide.md": PAGE.format("badger")})
     repo.git("commit", "-q", "-a", "--amend", "-m", "Amended")
-    check(server, repo, here="badger", gone="otter")
+    assert_words_indexed(server, repo, here="badger", gone="otter")
 
     repo.git("reset", "-q", "--hard", first)
-    check(server, repo, here="walrus", gone="badger")
+    assert_words_indexed(server, repo, here="walrus", gone="badger")
 
     repo.git("switch", "-q", "-c", "topic")
     repo.commit({"guide.md": PAGE.format("lynx")})
-    check(server, repo, here="lynx", gone="walrus")
+    assert_words_indexed(server, repo, here="lynx", gone="walrus")
 
     repo.git("switch", "-q", "main")
-    check(server, repo, here="walrus", gone="lynx")
+    assert_words_indexed(server, repo, here="walrus", gone="lynx")
 
     repo.git("switch", "-q", "--detach", "topic")
-    check(server, repo, here="lynx", gone="walrus")
+    assert_words_indexed(server, repo, here="lynx", gone="walrus")
 
     repo.git("rm", "-q", "other.md")
     repo.git("commit", "-q", "-m", "Remove")
@@ -68,7 +68,7 @@ def test_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
     assert server.call("search_docs", query="heron").data["hits"] == []
 
 
-def test_a_write_goes_to_the_branch_that_is_checked_out_now(server: Server, repo: Repo) -> None:
+def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
     main = repo.head()
     repo.git("switch", "-q", "-c", "topic")
     written = server.call("tag_document", file="guide.md", tags=["new"])
@@ -87,7 +87,7 @@ def test_a_write_goes_to_the_branch_that_is_checked_out_now(server: Server, repo
     assert repo.fsck() == repo.status() == ""
 
 
-def test_a_named_branch_is_served_whatever_is_checked_out(repo: Repo, home: Path) -> None:
+def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home: Path) -> None:
     repo.git("branch", "served")
     with serving(repo.path, home, "--branch", "served") as server:
         repo.commit({"guide.md": PAGE.format("otter")})
@@ -98,26 +98,24 @@ def test_a_named_branch_is_served_whatever_is_checked_out(repo: Repo, home: Path
     assert repo.fsck() == repo.status() == ""
 
 
-def test_a_linked_work_tree_and_a_bare_repository_are_followed(
-    repo: Repo, tmp_path: Path, home: Path
-) -> None:
+def test_linked_work_tree_and_bare_repository_are_followed(repo: Repo, tmp_path: Path, home: Path) -> None:
     tree = linked(repo, tmp_path / "tree", "side")
     with serving(tree.path, home) as server:
         tree.commit({"guide.md": PAGE.format("otter")})
-        check(server, tree, here="otter", gone="walrus")
+        assert_words_indexed(server, tree, here="otter", gone="walrus")
     hub = bare(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
     with serving(hub.path, home) as server:
-        check(server, hub, here="walrus", gone="otter")
+        assert_words_indexed(server, hub, here="walrus", gone="otter")
         clone = Repo(tmp_path / "clone")
         hub.git("clone", "-q", ".", str(clone.path))
         for name in ("user.name", "user.email"):
             clone.git("config", name, "Ada")
         clone.commit({"guide.md": PAGE.format("otter")})
         clone.git("push", "-q", "origin", "main")
-        check(server, hub, here="otter", gone="walrus")
+        assert_words_indexed(server, hub, here="otter", gone="walrus")
 
 
-def test_a_cursor_of_an_older_commit_is_refused(server: Server, repo: Repo) -> None:
+def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
     page = server.call("search_docs", query="walrus heron", limit=1)
     assert page.data["next_cursor"]
     repo.commit({"new.md": "# New\n"})
@@ -125,7 +123,7 @@ def test_a_cursor_of_an_older_commit_is_refused(server: Server, repo: Repo) -> N
     assert (again.is_error, again.data["code"]) == (True, "CURSOR_STALE")
 
 
-def test_an_unborn_branch_gets_its_first_commit_from_a_tool(tmp_path: Path, home: Path) -> None:
+def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
     from tests.repositories import unborn
 
     repo = unborn(tmp_path / "new")

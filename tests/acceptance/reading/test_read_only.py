@@ -19,7 +19,7 @@ FILES = {
 }
 
 
-def digest(folder: Path) -> str:
+def compute_digest(folder: Path) -> str:
     """A hash over every file's path, mode, time and bytes, the index's own folder aside."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
@@ -36,10 +36,10 @@ def digest(folder: Path) -> str:
     [(), pytest.param(("--toolsets", "documents,tasks,search"), marks=pytest.mark.slow)],
     ids=["alone", "toolsets"],
 )
-def test_a_hundred_reads_change_nothing(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
+def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple[str, ...]) -> None:
     repo = normal(tmp_path / "docs", FILES)
     repo.status()
-    before = digest(repo.path)
+    before = compute_digest(repo.path)
     with serving(repo.path, home, "--read-only", *options) as server:
         tools = server.tools()
         assert {"search_docs", "get_doc", "list_documents", "view_document"} <= set(tools)
@@ -60,5 +60,5 @@ def test_a_hundred_reads_change_nothing(tmp_path: Path, home: Path, options: tup
             steps = " ".join(reply.data["next_step"] for reply in (found, *replies))
             assert not any(reply.is_error for reply in replies)
             assert not any(name in steps for name in WRITERS), "a next step names a tool that is not offered"
-    assert digest(repo.path) == before
+    assert compute_digest(repo.path) == before
     assert repo.status() == repo.fsck() == ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from tests.acceptance.reading_contract import (
+from tests.acceptance.reading.reading_contract import (
     CONTENTS,
     DESCRIPTIONS,
     ERROR,
@@ -81,7 +81,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         assert not server.call("list_sections", file_path="short.md").is_error
 
 
-def checked(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
+def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
     """The data of an answer that holds every field of a schema, and what every answer holds."""
     Draft202012Validator(every_field(schema)).validate(reply.data)
     assert json.loads(reply.text) == reply.data
@@ -96,7 +96,7 @@ def follow(server: Server, reply: Reply) -> Reply:
     return server.call(found[1], **json.loads(found[2]))
 
 
-def test_inputs_are_those_that_were_promised(server: Server) -> None:
+def test_input_schemas_match_contract(server: Server) -> None:
     tools = server.tools()
     for name, schema in INPUTS.items():
         offered = tools[name]["inputSchema"]
@@ -110,9 +110,11 @@ def test_inputs_are_those_that_were_promised(server: Server) -> None:
 
 @loop_over("fields", [{}, {"mode": "auto"}, {"mode": "full"}, {"mode": None}])
 @loop_over("file", ["short.md", "guide.rst", "app.py", "server.log", "bare.md"])
-def test_a_short_file_is_read_in_full(server: Server, repo: Repo, file: str, fields: dict[str, Any]) -> None:
+def test_short_file_is_returned_in_full(
+    server: Server, repo: Repo, file: str, fields: dict[str, Any]
+) -> None:
     reply = server.call("smart_read", file_path=file, **fields)
-    data = checked(reply, FULL, repo)
+    data = check_fields(reply, FULL, repo)
     content = FILES[file]
     assert data["content"] == content
     assert (data["path"], data["type"]) == (file, "full")
@@ -128,9 +130,9 @@ def test_a_short_file_is_read_in_full(server: Server, repo: Repo, file: str, fie
         *({"mode": "summary", "summary_style": style} for style in ("structured", "outline", "lead")),
     ],
 )
-def test_a_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
+def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
     reply = server.call("smart_read", file_path="long.md", **fields)
-    data = checked(reply, SUMMARY, repo)
+    data = check_fields(reply, SUMMARY, repo)
     assert data["style"] == fields.get("summary_style", "structured")
     assert data["original_tokens"] == data["original"]["size_tokens"] > 10_000
     assert data["summary_tokens"] < data["original_tokens"]
@@ -152,17 +154,17 @@ def test_a_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str,
     assert not follow(server, reply).is_error
 
 
-def test_a_long_file_is_read_in_full_part_by_part(server: Server, repo: Repo) -> None:
+def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
     reply = server.call("smart_read", file_path="long.md", mode="full")
-    parts = [checked(reply, FULL, repo)["content"]]
+    parts = [check_fields(reply, FULL, repo)["content"]]
     while reply.data.get("truncated"):
         reply = follow(server, reply)
-        parts.append(checked(reply, FULL, repo)["content"])
+        parts.append(check_fields(reply, FULL, repo)["content"])
     assert "".join(parts) == LONG
 
 
 @loop_over(
-    ("file", "wanted", "section", "lines"),
+    ("file", "section_heading", "section", "lines"),
     [
         ("short.md", "1-install", "1-install", (5, 12)),
         ("short.md", "1.1", "1-install/11-linux", (9, 12)),
@@ -173,11 +175,11 @@ def test_a_long_file_is_read_in_full_part_by_part(server: Server, repo: Repo) ->
         ("bare.md", "_preamble", "_preamble", (1, 1)),
     ],
 )
-def test_a_section_is_read(
-    server: Server, repo: Repo, file: str, wanted: str, section: str, lines: tuple[int, int] | None
+def test_section_is_returned(
+    server: Server, repo: Repo, file: str, section_heading: str, section: str, lines: tuple[int, int] | None
 ) -> None:
-    reply = server.call("read_section", file_path=file, section_heading=wanted)
-    data = checked(reply, SECTION, repo)
+    reply = server.call("read_section", file_path=file, section_heading=section_heading)
+    data = check_fields(reply, SECTION, repo)
     source = FILES[file]
     assert isinstance(source, str)
     assert data["section"].endswith(section)
@@ -189,14 +191,14 @@ def test_a_section_is_read(
 
 
 @loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
-def test_sections_are_listed(server: Server, repo: Repo, file: str) -> None:
+def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> None:
     reply = server.call("list_sections", file_path=file)
-    data = checked(reply, CONTENTS, repo)
+    data = check_fields(reply, CONTENTS, repo)
     assert data["count"] == len(data["sections"]) == len(data["outline"])
     assert data["sections"] == [entry["address"] for entry in data["outline"]]
     for address in (data["sections"][0], data["sections"][-1]):
         found = server.call("read_section", file_path=file, section_heading=address)
-        assert checked(found, SECTION, repo)["section"] == address
+        assert check_fields(found, SECTION, repo)["section"] == address
     assert not follow(server, reply).is_error
 
 
@@ -227,19 +229,19 @@ UNREADABLE = {
 
 @loop_over("tool", READERS)
 @loop_over(("file", "code", "word"), UNREADABLE.values(), ids=list(UNREADABLE))
-def test_what_cannot_be_read_is_said(
+def test_unreadable_file_returns_error(
     server: Server, repo: Repo, tool: str, file: str, code: str, word: str
 ) -> None:
     reply = server.call(tool, file_path=file, **READERS[tool])
-    refused(server, repo, tool, reply)
+    check_error(server, repo, tool, reply)
     assert code in ("", reply.data["code"])
     assert word in f"{reply.data['error']} {reply.data.get('fix')}"
 
 
-def refused(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
+def check_error(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
     """An error has the promised fields, names nothing of the machine, and its example works."""
     schema = SECTION_ERROR if tool == "read_section" else ERROR
-    data = checked(reply, schema, repo)
+    data = check_fields(reply, schema, repo)
     assert reply.is_error
     assert data["fix"]
     assert str(repo.path) not in reply.text
@@ -248,7 +250,7 @@ def refused(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
     assert not example.is_error, (data["example"], example.data)
 
 
-def test_ten_thousand_headings_come_in_pages(server: Server) -> None:
+def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:
     reply = server.call("list_sections", file_path="ten-thousand.md")
     assert (reply.data["count"], len(reply.data["sections"])) == (10_001, 500)
     assert follow(server, reply).data["sections"][0] == "heading-499"

@@ -30,7 +30,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         yield found
 
 
-def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> None:
+def test_text_at_tag_is_read_and_found(server: Server, repo: Repo) -> None:
     tagged = repo.git("rev-parse", "v1").strip()
     view = server.call("view_document", file="api.md", slug="usage", ref="v1")
     assert (view.data["content"], view.data["commit"]) == ("## Usage\n\nThe heron.\n", tagged)
@@ -44,7 +44,7 @@ def test_what_stood_at_a_tag_is_read_and_found(server: Server, repo: Repo) -> No
     assert [entry["path"] for entry in listed] == ["other.md", "reference.md"]
 
 
-def test_an_address_of_before_is_answered_with_the_one_of_now(server: Server, repo: Repo) -> None:
+def test_old_address_returns_current_address(server: Server, repo: Repo) -> None:
     expected = {"file": "reference.md", "slug": "usage", "commit": repo.head()}
     view = server.call("view_document", file="api.md", slug="usage")
     assert not view.is_error

@@ -16,7 +16,7 @@ from tests.acceptance.clients import LIST, Heard, connected, patient, watching
 from tests.acceptance.server import Era, surroundings
 from tests.repositories import Repo, normal
 from tests.stdio_client import line_of
-from tools.resources.list import PAGE, TEMPLATES
+from tools.resources.list import PAGE_SIZE, TEMPLATES
 
 pytestmark = [
     pytest.mark.anyio,
@@ -48,7 +48,7 @@ def text_of(part: object) -> tuple[str, dict[str, Any]]:
     return part.text, part.meta or {}
 
 
-async def test_documents_are_listed_and_read_exactly(repo: Repo, home: Path, era: Era) -> None:
+async def test_documents_are_listed_and_read_exactly_as_stored(repo: Repo, home: Path, era: Era) -> None:
     async with connected(home, era, options(repo)) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
@@ -75,7 +75,7 @@ async def test_documents_are_listed_and_read_exactly(repo: Repo, home: Path, era
         ]
 
 
-async def test_sections_refs_and_moved_addresses_are_read(repo: Repo, home: Path, era: Era) -> None:
+async def test_sections_refs_and_moved_addresses_are_readable(repo: Repo, home: Path, era: Era) -> None:
     first = repo.head()
     async with connected(home, era, options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
@@ -94,8 +94,8 @@ async def test_sections_refs_and_moved_addresses_are_read(repo: Repo, home: Path
         assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": moved}
 
 
-async def test_long_lists_and_long_documents_come_in_parts(tmp_path: Path, home: Path, era: Era) -> None:
-    files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE + 5)}
+async def test_long_lists_are_paged_and_long_documents_cut(tmp_path: Path, home: Path, era: Era) -> None:
+    files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
     repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
     async with connected(home, era, options(repo)) as client:
@@ -118,7 +118,7 @@ async def test_long_lists_and_long_documents_come_in_parts(tmp_path: Path, home:
 
 
 @pytest.mark.parametrize("artifact", [False, True], ids=["repository", "artifact"])
-async def test_what_cannot_be_read_is_an_error_that_helps(
+async def test_unreadable_uri_returns_error_with_fix(
     repo: Repo, home: Path, tmp_path: Path, era: Era, artifact: bool
 ) -> None:
     served = options(repo)
@@ -154,7 +154,7 @@ async def test_what_cannot_be_read_is_an_error_that_helps(
         await client.read_resource(DOCUMENT)
 
 
-async def test_changes_are_told_to_whoever_watches(repo: Repo, home: Path, era: Era) -> None:
+async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, era: Era) -> None:
     heard = Heard()
     async with connected(home, era, options(repo), heard) as client:
         async with watching(client, era, heard, [DOCUMENT, INSTALL, USE]) as watched:
@@ -174,7 +174,7 @@ async def test_changes_are_told_to_whoever_watches(repo: Repo, home: Path, era: 
         assert set(heard.events) <= {LIST}
 
 
-async def test_only_what_there_is_can_be_watched(repo: Repo, home: Path, era: Era) -> None:
+async def test_subscription_to_missing_resource_is_refused(repo: Repo, home: Path, era: Era) -> None:
     heard = Heard()
     async with connected(home, era, options(repo, "--read-only"), heard) as client:
         if era == "legacy":
@@ -191,7 +191,7 @@ async def test_only_what_there_is_can_be_watched(repo: Repo, home: Path, era: Er
             await heard.until(USE)
 
 
-async def test_a_server_without_subscriptions_is_told_nothing(repo: Repo, home: Path) -> None:
+async def test_client_without_subscription_gets_no_notification(repo: Repo, home: Path) -> None:
     heard = Heard()
     async with connected(home, "legacy", options(repo), heard) as client:
         await client.read_resource(DOCUMENT)
@@ -201,7 +201,7 @@ async def test_a_server_without_subscriptions_is_told_nothing(repo: Repo, home: 
         assert heard.events == []
 
 
-async def test_another_artifact_is_told_of(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
+async def test_replaced_artifact_is_announced(repo: Repo, home: Path, tmp_path: Path, era: Era) -> None:
     out = tmp_path / "out"
     first = repo.head()
     build(repo, home, out)
@@ -223,7 +223,7 @@ def build(repo: Repo, home: Path, out: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_bytes_that_are_no_text_are_refused(repo: Repo, home: Path) -> None:
+def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
     wire = patient(repo.path, home / "wire")
     wrong: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
     for number, uri in enumerate(wrong):
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_text_are_refused(repo: Repo, home: Path) -> None:
     assert wire.ended() == (0, "")
 
 
-def test_a_client_that_watches_and_hangs_up_ends_the_server(repo: Repo, home: Path) -> None:
+def test_server_ends_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
     wire = patient(repo.path, home / "watching")
     wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
     assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}

@@ -58,7 +58,7 @@ def test_type_is_null_without_front_matter(server: Server) -> None:
     assert server.call("view_document", file="api.md").data["type"] == "api_spec"
 
 
-def test_section_of_tasks_has_the_same_shape_without_tasks(server: Server) -> None:
+def test_task_section_has_same_fields_without_tasks(server: Server) -> None:
     listed = {entry["path"]: entry["sections"] for entry in server.call("list_documents").data["documents"]}
     assert listed["api.md"]["tasks"] == {"total": 2, "completed": 1}
     assert listed["empty.md"]["tasks"] == {"total": 0, "completed": 0}
@@ -72,7 +72,7 @@ def test_section_of_tasks_has_the_same_shape_without_tasks(server: Server) -> No
 
 
 @loop_over("slug", ["todo", "task", "endpoints/x", "nothing"])
-def test_add_task_to_a_missing_section_proposes_tasks(server: Server, slug: str) -> None:
+def test_add_task_to_missing_section_suggests_tasks(server: Server, slug: str) -> None:
     refused = edit(server, "add_task", file="api.md", slug=slug, title="New", dry_run=True)
     assert (refused.is_error, refused.data["code"]) == (True, "SECTION_NOT_FOUND")
     assert refused.data["fix"].startswith("Did you mean 'tasks'?")
@@ -80,7 +80,7 @@ def test_add_task_to_a_missing_section_proposes_tasks(server: Server, slug: str)
     assert not server.call("edit_document", **refused.data["example"]).is_error
 
 
-def test_add_task_where_no_section_is_for_tasks_proposes_to_add_one(server: Server) -> None:
+def test_add_task_without_task_section_suggests_add_section(server: Server) -> None:
     refused = edit(server, "add_task", file="plain.md", slug="tasks", title="New", dry_run=True)
     assert "add_section" in refused.data["fix"]
     example = refused.data["example"]
@@ -88,9 +88,7 @@ def test_add_task_where_no_section_is_for_tasks_proposes_to_add_one(server: Serv
     assert server.call("edit_document", **example).data["slug"] == "tasks"
 
 
-def test_move_to_a_file_that_does_not_exist_proposes_create_document(
-    tmp_path: Path, home: Path, era: Era
-) -> None:
+def test_move_to_missing_file_suggests_create_document(tmp_path: Path, home: Path, era: Era) -> None:
     repo = normal(tmp_path / "docs", FILES)
     with serving(repo.path, home, era=era) as server:
         move = {"file": "api.md", "slug": "endpoints/search", "to_file": "guides/new-thing.md"}
@@ -106,7 +104,7 @@ def test_move_to_a_file_that_does_not_exist_proposes_create_document(
         assert "'guides/setup.md'" in near.data["fix"]
 
 
-def test_array_of_arguments_is_answered_with_the_specification(repo: Repo, era: Era) -> None:
+def test_array_of_arguments_returns_usage(repo: Repo, era: Era) -> None:
     meta: dict[str, Any] = {} if era == "legacy" else {"_meta": STATELESS}
     server = ByHand(command_of(repo.path), handshake=era == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
@@ -129,7 +127,7 @@ def test_array_of_arguments_is_answered_with_the_specification(repo: Repo, era: 
     assert server.end() == ""
 
 
-def test_refused_overwrite_carries_the_text_and_not_the_specification(server: Server) -> None:
+def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
     refused = edit(server, "update_content", file="plain.md", slug="notes", content="New.", dry_run=True)
     assert refused.data["code"] == "READ_FIRST"
     assert refused.data["current"] == "## Notes\n\nWords.\n"
@@ -146,7 +144,7 @@ def test_refused_overwrite_carries_the_text_and_not_the_specification(server: Se
     assert (entry["code"], "usage" in entry, "current" in entry) == ("READ_FIRST", False, True)
 
 
-def test_text_in_a_diff_of_history_was_read(tmp_path: Path, home: Path, era: Era) -> None:
+def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, era: Era) -> None:
     lines = "".join(f"Line {number}.\n" for number in range(30))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
     repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
@@ -160,7 +158,7 @@ def test_text_in_a_diff_of_history_was_read(tmp_path: Path, home: Path, era: Era
         assert refused.data["code"] == "READ_FIRST"
 
 
-def test_text_in_a_diff_that_was_cut_was_not_read(tmp_path: Path, home: Path, era: Era) -> None:
+def test_text_in_truncated_diff_counts_as_unread(tmp_path: Path, home: Path, era: Era) -> None:
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
     with serving(repo.path, home, "--toolsets", "documents,history", era=era) as server:
@@ -171,9 +169,7 @@ def test_text_in_a_diff_that_was_cut_was_not_read(tmp_path: Path, home: Path, er
             assert refused.data["code"] == "READ_FIRST"
 
 
-def test_page_of_history_says_by_its_cursor_alone_whether_there_is_more(
-    tmp_path: Path, home: Path, era: Era
-) -> None:
+def test_history_page_reports_more_only_by_cursor(tmp_path: Path, home: Path, era: Era) -> None:
     repo = normal(tmp_path / "docs", FILES)
     for number in range(3):
         repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})

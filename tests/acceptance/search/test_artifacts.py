@@ -111,7 +111,7 @@ def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Serv
         )
 
 
-def whole(server: Server, query: dict[str, Any]) -> list[object]:
+def all_pages(server: Server, query: dict[str, Any]) -> list[object]:
     """All pages of a list, their hints and commits."""
     found: list[object] = []
     cursor: dict[str, str] = {}
@@ -124,18 +124,20 @@ def whole(server: Server, query: dict[str, Any]) -> list[object]:
 
 
 @pytest.mark.parametrize("number", [50, pytest.param(200, marks=pytest.mark.slow)])
-def test_the_same_lists_for_many_queries(servers: tuple[Server, Server, Server], number: int) -> None:
+def test_artifact_returns_same_results_as_repository(
+    servers: tuple[Server, Server, Server], number: int
+) -> None:
     live, sealed, plain = servers
     answered = 0
     for query in queries(number):
-        expected = whole(live, query)
-        assert whole(sealed, query) == expected, query
-        assert whole(plain, query) == expected, query
+        expected = all_pages(live, query)
+        assert all_pages(sealed, query) == expected, query
+        assert all_pages(plain, query) == expected, query
         answered += len(expected) > 2
     assert answered > number // 2
 
 
-def test_the_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
+def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
     live, sealed, plain = (server.tools() for server in servers)
     assert live == sealed == plain
     assert live["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
@@ -154,14 +156,14 @@ def test_the_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> N
         ("search_docs", {"query": ""}),
     ],
 )
-def test_the_same_answers(
+def test_artifact_returns_same_answers(
     servers: tuple[Server, Server, Server], tool: str, arguments: dict[str, Any]
 ) -> None:
     live, sealed, plain = (server.call(tool, **arguments) for server in servers)
     assert live == sealed == plain
 
 
-def test_a_cursor_of_the_repository_is_none_of_the_artifact_s(servers: tuple[Server, Server, Server]) -> None:
+def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Server, Server]) -> None:
     live, sealed, _ = servers
     cursor = live.call("search_docs", query="quagga", limit=1).data["next_cursor"]
     refused = sealed.call("search_docs", query="quagga", limit=1, cursor=cursor)
@@ -169,9 +171,7 @@ def test_a_cursor_of_the_repository_is_none_of_the_artifact_s(servers: tuple[Ser
     assert refused.data["code"] == "CURSOR_STALE"
 
 
-def test_an_artifact_cut_short_at_any_file_is_refused_with_its_name(
-    out: Path, key: Path, tmp_path: Path
-) -> None:
+def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_path: Path) -> None:
     names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
     assert len(names) == 5
     for number, name in enumerate(names):
@@ -186,7 +186,7 @@ def test_an_artifact_cut_short_at_any_file_is_refused_with_its_name(
         assert str(tmp_path) not in done.stderr
 
 
-def test_a_folder_that_is_none_and_an_index_of_a_repository_are_refused(repo: Repo, tmp_path: Path) -> None:
+def test_folder_that_is_not_an_artifact_is_refused(repo: Repo, tmp_path: Path) -> None:
     live = next((repo.path / ".git" / "docyard" / "index").iterdir())
     for folder in (tmp_path, tmp_path / "missing", repo.path, live):
         done = docyard(tmp_path, "serve", "--index", folder, "--read-only")
@@ -194,7 +194,7 @@ def test_a_folder_that_is_none_and_an_index_of_a_repository_are_refused(repo: Re
         assert done.stderr.startswith("error: ")
 
 
-def test_metadata_of_an_artifact_is_checked_whole(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
+def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
     assert docyard(home, "metadata", out).returncode == 0
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)

@@ -74,7 +74,7 @@ def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield server
 
 
-def test_an_artifact_holds_index_sources_metadata_and_checksums(out: Path) -> None:
+def test_artifact_contains_index_sources_metadata_and_checksums(out: Path) -> None:
     metadata = parse_metadata((out / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
     manifest = read(out, (out / "metadata.json").read_bytes())
@@ -83,7 +83,7 @@ def test_an_artifact_holds_index_sources_metadata_and_checksums(out: Path) -> No
         assert (out / name).stat().st_size == file_sum[0]
 
 
-def test_a_work_tree_is_built_at_head(out: Path, repo: Repo, server: Server) -> None:
+def test_build_of_work_tree_uses_head(out: Path, repo: Repo, server: Server) -> None:
     metadata = parse_metadata((out / "metadata.json").read_bytes())
     assert metadata.stats.source_commit == repo.head()
     hits = server.call("search_docs", query="quagga").data["hits"]
@@ -91,7 +91,7 @@ def test_a_work_tree_is_built_at_head(out: Path, repo: Repo, server: Server) -> 
     assert hits[0]["source_commit"] == repo.head()
 
 
-def test_the_description_and_the_schema_come_from_the_artifact(server: Server) -> None:
+def test_description_and_schema_come_from_artifact(server: Server) -> None:
     tool = server.tools()["search_docs"]
     assert tool["description"].startswith("Search the Acme handbook. Use this")
     assert tool["inputSchema"]["properties"]["language"] == {
@@ -101,7 +101,7 @@ def test_the_description_and_the_schema_come_from_the_artifact(server: Server) -
     }
 
 
-def test_the_reading_tools_work_without_a_repository(server: Server, repo: Repo) -> None:
+def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> None:
     hits = server.call("search_docs", query="exponential", language="go").data["hits"]
     assert [hit["chunk_id"] for hit in hits] == ["guides/retries.md#backoff"]
     chunk = server.call("get_doc", chunk_id=hits[0]["chunk_id"])
@@ -115,12 +115,12 @@ def test_the_reading_tools_work_without_a_repository(server: Server, repo: Repo)
     assert "edit_document" not in server.tools()
 
 
-def test_an_old_address_leads_on_in_an_artifact(server: Server) -> None:
+def test_old_address_in_artifact_returns_current_address(server: Server) -> None:
     reply = server.call("get_doc", chunk_id="old.md#backoff")
     assert reply.data["moved_to"] == {"chunk_id": "guides/retries.md#backoff", "commit": None}
 
 
-def test_a_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
+def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "guides").mkdir(parents=True)
     (folder / "guides/retries.md").write_text(RETRIES)
@@ -132,7 +132,7 @@ def test_a_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
         assert [hit["filepath"] for hit in found["hits"]] == ["guides/retries.md"]
 
 
-def test_a_ref_is_built(repo: Repo, tmp_path: Path, home: Path) -> None:
+def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) -> None:
     before = repo.git("rev-parse", "HEAD~1").strip()
     repo.git("tag", "v1", before)
     metadata = build(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
@@ -142,7 +142,7 @@ def test_a_ref_is_built(repo: Repo, tmp_path: Path, home: Path) -> None:
     assert list(Archive(out, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
-def rewritten(out: Path, copy: Path, **fields: Any) -> Path:
+def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
     """An artifact whose metadata.json says something else, as another builder may have written it."""
     shutil.copytree(out, copy)
     old = (copy / "metadata.json").read_bytes()
@@ -160,21 +160,19 @@ def rewritten(out: Path, copy: Path, **fields: Any) -> Path:
         ({"corpus_description": None}, "corpus_description"),
     ],
 )
-def test_what_the_server_does_not_know_is_refused_at_start(
+def test_unknown_metadata_is_refused_at_start(
     out: Path, tmp_path: Path, fields: dict[str, Any], said: str
 ) -> None:
-    copy = rewritten(out, tmp_path / "copy", **fields)
+    copy = rewrite_metadata(out, tmp_path / "copy", **fields)
     done = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
     assert (done.returncode, done.stdout) == (3, "")
     assert said in done.stderr
 
 
-def test_neither_an_embedding_nor_a_commit_that_nobody_has_hinders_a_server(
-    out: Path, tmp_path: Path
-) -> None:
+def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:
     model = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     stats = json.loads((out / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
-    copy = rewritten(out, tmp_path / "copy", embedding=model, stats=stats)
+    copy = rewrite_metadata(out, tmp_path / "copy", embedding=model, stats=stats)
     with serving_artifact(copy, tmp_path / "home") as server:
         found = server.call("search_docs", query="exponential").data
         assert [hit["chunk_id"] for hit in found["hits"]] == ["guides/retries.md#backoff"]

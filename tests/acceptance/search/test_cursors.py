@@ -50,7 +50,7 @@ def next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
         {"path": ""},
     ],
 )
-def test_a_cursor_that_is_of_something_else_is_refused(server: Server, other: dict[str, Any]) -> None:
+def test_cursor_of_other_search_is_refused(server: Server, other: dict[str, Any]) -> None:
     cursor = cursor_of(server)
     refused = next_page(server, cursor, **other)
     assert refused.is_error
@@ -61,26 +61,26 @@ def test_a_cursor_that_is_of_something_else_is_refused(server: Server, other: di
     assert not again.is_error
 
 
-def test_a_cursor_of_another_tool_is_refused(server: Server) -> None:
+def test_cursor_of_other_tool_is_refused(server: Server) -> None:
     of_a_list = server.call("list_documents", limit=2).data["next_cursor"]
     assert next_page(server, of_a_list).data["code"] == "INVALID_CURSOR"
     assert server.call("list_documents", cursor=cursor_of(server)).data["code"] == "INVALID_CURSOR"
 
 
-def test_a_cursor_of_another_user_is_refused(server: Server, repo: Repo, tmp_path: Path) -> None:
+def test_cursor_of_other_user_is_refused(server: Server, repo: Repo, tmp_path: Path) -> None:
     with serving(repo.path, tmp_path / "other") as other:
         refused = next_page(other, cursor_of(server))
     assert refused.data["code"] == "INVALID_CURSOR"
     assert "was not issued by this server" in refused.data["error"]
 
 
-def test_a_page_may_be_of_another_size_and_asked_for_twice(server: Server) -> None:
+def test_page_can_have_other_size_and_be_repeated(server: Server) -> None:
     cursor = cursor_of(server)
     once, twice = (next_page(server, cursor, limit=2).data["hits"] for _ in range(2))
     assert once == twice == next_page(server, cursor, limit=50).data["hits"][:2]
 
 
-def test_a_cursor_is_stale_only_while_another_commit_is_searched(server: Server, repo: Repo) -> None:
+def test_cursor_is_stale_only_for_other_commit(server: Server, repo: Repo) -> None:
     cursor, first = cursor_of(server), repo.head()
     page = next_page(server, cursor).data["hits"]
     repo.git("switch", "-q", "-c", "same")

@@ -32,7 +32,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         yield server
 
 
-def test_each_result_comes_once_or_the_cursor_is_stale(server: Server, repo: Repo) -> None:
+def test_each_result_is_returned_once_or_cursor_is_stale(server: Server, repo: Repo) -> None:
     chance = random.Random(7)
     moments = sorted(chance.sample(range(1, 230), COMMITS))  # by the number of pages asked for
     asked = committed = stale = 0

@@ -29,7 +29,7 @@ def run(repo: Repo, home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def ask(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
+def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     """Return what a tool answers to a call that succeeds."""
     reply = agent.call(tool, **arguments)
     assert not reply.is_error, reply.data
@@ -38,53 +38,53 @@ def ask(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def edit(agent: Server, **operation: Any) -> dict[str, Any]:
     """Return the result of one operation on a document."""
-    return ask(agent, "edit_document", **operation)
+    return call_tool(agent, "edit_document", **operation)
 
 
 def lines(repo: Repo, path: str) -> list[str]:
     return (repo.path / path).read_text().splitlines()
 
 
-def test_published_ids_are_the_addresses_of_a_real_client(tmp_path: Path, home: Path) -> None:
+def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", documentation())
     out = run(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in out
     assert f"{COUNT * 4} headings carry an anchor as {{ #id }}." in out
     assert f"{COUNT} headings carry it on the line below, as {{: #id }}." in out
     with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
-        read_titles(agent)
-        keep_ids(repo, agent)
-        keep_ids_in_a_proposal(repo, agent)
-        repair_what_the_first_version_wrote(repo, home, agent)
+        check_titles(agent)
+        check_ids_after_edits(repo, agent)
+        check_ids_in_proposal(repo, agent)
+        check_repair_of_old_anchors(repo, home, agent)
     assert repo.status() == ""
     assert repo.fsck() == ""
 
 
-def read_titles(agent: Server) -> None:
+def check_titles(agent: Server) -> None:
     """Every title is clean: in documents, in hits and their breadcrumbs."""
     for number in range(0, COUNT, 30):
-        seen = ask(agent, "view_document", file=path_of(number))
+        seen = call_tool(agent, "view_document", file=path_of(number))
         assert seen["title"].startswith(f"Page {number} of")
         assert "{" not in seen["title"]
         outline = json.dumps(seen, ensure_ascii=False)
         for heading in headings_of(number):
             assert heading.id in outline
     for words, published in (("First steps", "first-steps"), ("In MDX", "in-mdx"), ("Questions", "faq")):
-        hits = ask(agent, "search_docs", query=f"{words} number 7")["hits"]
+        hits = call_tool(agent, "search_docs", query=f"{words} number 7")["hits"]
         assert hits
         assert f"#{published}" in json.dumps(hits)
         for hit in hits:
             shown = {key: value for key, value in hit.items() if key not in ("snippet", "metadata")}
             assert "{" not in str(list(shown.values())).replace("a-set--a-b-", "")
-    by_earlier = ask(agent, "view_document", file=PAGE, slug="first-steps--first-steps-")
+    by_earlier = call_tool(agent, "view_document", file=PAGE, slug="first-steps--first-steps-")
     assert by_earlier["slug"] == "first-steps"
-    by_earlier = ask(
+    by_earlier = call_tool(
         agent, "view_document", file=PAGE, slug="first-steps--first-steps-/install-it--install-004-wide-"
     )
     assert by_earlier["slug"] == "install-004"
 
 
-def keep_ids(repo: Repo, agent: Server) -> None:
+def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     """Rename, rewrite, move and restore, by the id and by the address of version 0.1.0."""
     before = repo.head()
     renamed = edit(
@@ -98,7 +98,7 @@ def keep_ids(repo: Repo, agent: Server) -> None:
     assert "## Getting going { #first-steps }" in lines(repo, PAGE)
     edit(agent, operation="rename_section", file=PAGE, slug="options", new_title="Every option")
     assert "## Every option {: .reference #options data-x='1 2' }" in lines(repo, PAGE)
-    ask(agent, "view_document", file=PAGE, slug="faq")
+    call_tool(agent, "view_document", file=PAGE, slug="faq")
     edit(agent, operation="update_content", file=PAGE, slug="faq", content="Answers.")
     text = (repo.path / PAGE).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
@@ -109,46 +109,52 @@ def keep_ids(repo: Repo, agent: Server) -> None:
     assert "page-005.md#install-004)" in (repo.path / path_of(linking)).read_text()
     followed = agent.call("view_document", file=PAGE, slug="install-004")
     assert OTHER in followed.text
-    ask(agent, "view_document", file=PAGE)
-    ask(agent, "view_document", file=OTHER)
-    ask(agent, "restore_document", file=PAGE, ref=before)
-    ask(agent, "restore_document", file=OTHER, ref=before)
+    call_tool(agent, "view_document", file=PAGE)
+    call_tool(agent, "view_document", file=OTHER)
+    call_tool(agent, "restore_document", file=PAGE, ref=before)
+    call_tool(agent, "restore_document", file=OTHER, ref=before)
     assert (repo.path / PAGE).read_text() == text_of(4)
     assert (repo.path / OTHER).read_text() == text_of(5)
 
 
-def keep_ids_in_a_proposal(repo: Repo, agent: Server) -> None:
+def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     """A proposal is commented on by an earlier address, and merged with what changed on its target."""
     page = path_of(8)
-    proposal = ask(agent, "create_proposal", title="Better words", description="")["proposal"]
+    proposal = call_tool(agent, "create_proposal", title="Better words", description="")["proposal"]
     edit(agent, operation="rename_section", file=page, slug="größe", new_title="Measures", proposal=proposal)
-    ask(
+    call_tool(
         agent, "update_proposal", proposal=proposal, action="comment", file=page,
         slug="first-steps--first-steps-", text="Shorter?",
     )  # fmt: skip
-    ask(agent, "update_proposal", proposal=proposal, action="submit")
-    seen = ask(agent, "view_proposal", proposal=proposal)
+    call_tool(agent, "update_proposal", proposal=proposal, action="submit")
+    seen = call_tool(agent, "view_proposal", proposal=proposal)
     [comment] = seen["comments"]
     assert comment["text"] == "Shorter?"
     assert comment["slug"] == "first-steps"
     edit(agent, operation="append_content", file=page, slug="größe", content="More on main.")
     edit(agent, operation="rename_section", file=page, slug="first-steps", new_title="Begin")
-    ask(agent, "update_proposal", proposal=proposal, action="merge")
+    call_tool(agent, "update_proposal", proposal=proposal, action="merge")
     text = (repo.path / page).read_text()
     assert "## Measures { #größe }\n" in text
     assert "More on main." in text
     assert "## Begin { #first-steps }\n" in text
 
 
-def repair_what_the_first_version_wrote(repo: Repo, home: Path, agent: Server) -> None:
+def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
     """The derived anchor goes; who calls or links by it still arrives."""
     page = path_of(12)
     written = text_of(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
     folder = page.removeprefix("docs/")
     repo.commit({page: written, "docs/notes.md": f"# Notes\n\n[a]({folder}#first-steps--first-steps-)\n"})
-    assert ask(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"] == "first-steps"
+    assert (
+        call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
+        == "first-steps"
+    )
     assert "1 derived-anchor" in run(repo, home, "fix")
     assert (repo.path / page).read_text() == text_of(12)
-    assert ask(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"] == "first-steps"
+    assert (
+        call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
+        == "first-steps"
+    )
     run(repo, home, "validate", "docs/notes.md")
     run(repo, home, "fix", "--check")

@@ -60,7 +60,7 @@ def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[Reply]]:
     return "".join(reply.data["chunks"][0]["text"] for reply in replies), replies
 
 
-def test_breadcrumb_begins_with_title_of_document(server: Server) -> None:
+def test_breadcrumb_begins_with_document_title(server: Server) -> None:
     [hit] = server.call("search_docs", query="quagga").data["hits"]
     assert hit["breadcrumb"] == "Authentication > OAuth > Login"
     [hit] = server.call("search_docs", query="zebu").data["hits"]
@@ -72,7 +72,7 @@ def test_breadcrumb_begins_with_title_of_document(server: Server) -> None:
     assert breadcrumbs["guides/login.md#_preamble"] == "Authentication"
 
 
-def test_chunk_over_limit_is_read_to_its_end_with_search_alone(server: Server) -> None:
+def test_chunk_over_limit_is_readable_with_search_tools_only(server: Server) -> None:
     text, replies = read_to_end(server, "long.md#one")
     assert text == f"{LONG}\n"
     assert len(replies) > 2
@@ -85,21 +85,21 @@ def test_chunk_over_limit_is_read_to_its_end_with_search_alone(server: Server) -
     assert not server.call(tool, **arguments).is_error
 
 
-def test_limit_counts_tokens_and_not_characters(server: Server) -> None:
+def test_limit_counts_tokens(server: Server) -> None:
     text, replies = read_to_end(server, "chinese.md#长")
     assert text == FILES["chinese.md"][len("# 文\n\n") :]
     assert all(count_tokens(reply.text) <= 25_000 for reply in replies)
 
 
-def test_offset_behind_end_or_with_context_is_refused(server: Server) -> None:
+def test_offset_after_end_or_with_context_is_refused(server: Server) -> None:
     behind = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
     assert (behind.is_error, behind.data["code"]) == (True, "INVALID_ARGUMENTS")
-    assert "behind the end" in behind.text
+    assert "after the end" in behind.text
     both = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
     assert (both.is_error, both.data["field"]) == (True, "context")
 
 
-def test_neighbours_that_are_cut_are_read_on_one_by_one(server: Server) -> None:
+def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
     reply = server.call("get_doc", chunk_id="long.md#two", context=2)
     assert count_tokens(reply.text) <= 25_000
     assert [chunk.get("truncated", False) for chunk in reply.data["chunks"]] == [False, True, False]
@@ -134,7 +134,7 @@ def test_operator_sets_limit_of_texts_in_tokens(tmp_path: Path, home: Path, era:
         assert count_tokens(refused.data["current"]) <= 301
 
 
-def test_two_filters_that_empty_list_together_come_with_suggestions(server: Server) -> None:
+def test_combined_filters_without_results_return_suggestions(server: Server) -> None:
     for filters in ({"type": "api_spec", "tags": "sdk"}, {"type": "api_spec", "path": "guides"}):
         data = server.call("search_docs", query="okapi", **filters).data
         assert data["hits"] == []
@@ -145,7 +145,7 @@ def test_two_filters_that_empty_list_together_come_with_suggestions(server: Serv
                 assert server.call("search_docs", query="okapi", **{key: value}).data["hits"]
 
 
-def test_corpus_without_description_is_documentation_of_its_name(server: Server) -> None:
+def test_corpus_without_description_is_described_by_repository_name(server: Server) -> None:
     described = server.tools()["search_docs"]["description"]
     assert described.startswith("Search the documentation of docs. Use this to find relevant documentation,")
 

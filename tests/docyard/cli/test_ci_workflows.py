@@ -162,7 +162,7 @@ def test_it_is_written_once_and_nothing_is_committed(
     assert json.loads(capsys.readouterr().out) == {"workflow": path, "written": False}
     (repo.path / path).write_text("mine\n")
     assert main(["init", "--workflow", kind, "-C", str(repo.path)]) == 3
-    assert "was left as it is" in capsys.readouterr().err
+    assert "was not changed" in capsys.readouterr().err
     assert (repo.path / path).read_text() == "mine\n"
 
 
@@ -192,7 +192,7 @@ def test_a_link_does_not_lead_it_out_of_the_repository(tmp_path: Path, capsys: C
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
     assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
-    assert "leads out of the repository" in capsys.readouterr().err
+    assert "is outside the repository" in capsys.readouterr().err
     assert not list((tmp_path / "out").iterdir())
 
 

@@ -161,9 +161,9 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
 @loop_over(
     ("statement", "late"),
     [
-        ("import docyard.cli", LATE),
+        ("import docyard.cli.main", LATE),
         *((f"import docyard.commands.{name}", LATE) for name in COMMANDS),
-        ("import docyard.hosts", LATE),
+        ("import docyard.cli.hosts", LATE),
         (
             "import workspace.edits",
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
@@ -176,7 +176,7 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
                     "workspace.proposals.actions",
                     "workspace.proposals.review",
                     "workspace.merge",
-                    "workspace.diff",
+                    "workspace.diff.documents",
                 ),
             ),
         ),

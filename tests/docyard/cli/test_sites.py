@@ -72,8 +72,8 @@ def test_forms_in_the_documents_decide(tmp_path: Path) -> None:
     site = found(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
-    assert "1 heading carries it on the line below, as {: #id }." in site.notes
-    assert site.report()[:2] == [
+    assert "1 heading carries it on the next line, as {: #id }." in site.notes
+    assert site.describe()[:2] == [
         "The documents are published with MkDocs (mkdocs.yml).",
         "2 headings carry an anchor as { #id }.",
     ]
@@ -88,10 +88,10 @@ def test_unreadable_file_is_left_out(tmp_path: Path) -> None:
 def test_settings_of_each_site_are_valid() -> None:
     for dialect in Dialect:
         for form in AnchorForm:
-            written = SiteSettings(dialect=dialect, anchors=form).settings(SETTINGS)
+            written = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS)
             config = WorkspaceConfig.read(written.encode())
             assert (config.links.dialect, config.anchors) == (dialect, form)
-    assert SiteSettings().settings(SETTINGS) == SETTINGS
+    assert SiteSettings().fill_in_settings(SETTINGS) == SETTINGS
 
 
 def test_init_reports_and_writes_what_was_found(

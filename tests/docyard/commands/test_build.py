@@ -52,7 +52,7 @@ def test_a_work_tree_is_built_at_head(repo: Path, git: Git, out: Path, capsys: C
     found = built(capsys, repo, "--out", out)
     assert found["commit"] == told(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
     assert (found["documents"], found["indexed"], found["sealed"]) == (1, 1, False)
-    assert found["warnings"] == ["not committed, and so not built as the files are: guide.md, new.md"]
+    assert found["warnings"] == ["uncommitted changes are not in the artifact: guide.md, new.md"]
 
 
 def test_a_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: Capture) -> None:
@@ -110,14 +110,14 @@ def test_people_read_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("Built 1 documents, 2 sections, of commit ")
-    assert printed.out.endswith("; 1 were read, the others taken over.\n")
+    assert printed.out.endswith("; 1 were read, the others copied.\n")
     assert printed.err == ""
 
 
 def test_a_key_is_made_once_and_is_private(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
     key = tmp_path / "keys" / "site.key"
     assert build(repo, "--out", out, "--key", key) == 0
-    assert "A new key was made" in capsys.readouterr().err
+    assert "Created a new key" in capsys.readouterr().err
     data = key.read_bytes()
     assert len(data) == 32
     assert key.stat().st_mode & 0o077 == 0
@@ -128,7 +128,7 @@ def test_a_key_is_made_once_and_is_private(repo: Path, out: Path, tmp_path: Path
 
 def test_a_key_in_the_artifact_s_own_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--key", out / "site.key") == 2
-    assert "would be shipped" in error(capsys)
+    assert "would be published" in error(capsys)
     assert not out.exists()
 
 
@@ -242,7 +242,7 @@ def test_a_ref_that_is_none(repo: Path, out: Path, name: str, said: str, capsys:
 
 def test_a_folder_that_holds_something_else(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", repo) == 3
-    assert "not of an artifact" in error(capsys)
+    assert "files of no artifact" in error(capsys)
     out.write_text("A file.")
     assert build(repo, "--out", out) == 3
     assert "must be a folder" in error(capsys)

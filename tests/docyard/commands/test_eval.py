@@ -34,7 +34,7 @@ def test_a_table(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) ->
         ["by chunk", "1", *["1.0000"] * 5],
         ["by chunk, words", "1", *["1.0000"] * 5],
     ]
-    assert [line[0] for line in lines[5:]] == ["cases that found nothing", "search, p50", "search, p95"]
+    assert [line[0] for line in lines[5:]] == ["cases without hits", "search, p50", "search, p95"]
     assert captured.err == ""
 
 
@@ -58,7 +58,7 @@ def test_judgements(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*arguments, "--queries", str(tmp_path / "queries.jsonl")]) == 0
     assert capsys.readouterr().out.startswith("by page\t1\t1.0000")
     assert main(arguments) == 2
-    assert "name their --queries" in capsys.readouterr().err
+    assert "name their queries with --queries" in capsys.readouterr().err
 
 
 @pytest.mark.process
@@ -103,7 +103,7 @@ def test_a_gate(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(arguments) == 0
     cases.write_text("- {query: zeppelin, expected: guide.md}\n")
     assert main([*arguments, "--fail-under", "mrr=0"]) == 1
-    assert capsys.readouterr().err == "missed: ndcg@10 by page is 0.0000, and must be at least 0.9\n"
+    assert capsys.readouterr().err == "missed: ndcg@10 by page must be at least 0.9 (got 0.0000)\n"
 
 
 def test_the_first_cases_alone(repo: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> None:

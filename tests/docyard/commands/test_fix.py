@@ -47,7 +47,7 @@ def test_what_is_safe_is_mended_in_one_commit(
     )
     assert main(["validate", "-C", str(repo), "doc.md"]) == 0
     capsys.readouterr()
-    assert run(capsys, repo)[1] == "There is nothing to mend.\n"
+    assert run(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
 def test_anchors_touch_nothing_but_headings(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +59,7 @@ def test_anchors_touch_nothing_but_headings(repo: Path, git: Git, capsys: pytest
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 0
     capsys.readouterr()
     head = git("rev-parse", "HEAD")
-    assert run(capsys, repo, "--anchors") == (0, "There is nothing to mend.\n", "")
+    assert run(capsys, repo, "--anchors") == (0, "There is nothing to fix.\n", "")
     assert git("rev-parse", "HEAD") == head
 
 
@@ -102,7 +102,7 @@ def test_files_that_cannot_be_written_are_not_said_to_be_mended(repo: Path) -> N
     (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")
     (repo / "small.md").write_text(WRONG)
     limited = (
-        "import resource, sys; from docyard.cli import main; "
+        "import resource, sys; from docyard.cli.main import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
     )
     for names, said in (
@@ -126,15 +126,15 @@ def test_documents_that_are_not_committed_are_said_where_nothing_else_is(
     code, out, _ = run(capsys, repo)
     assert (code, out) == (
         0,
-        "There is nothing to mend in what is committed. Documents with changes that are not committed: 1; "
-        "`docyard fix --write` mends the files.\n",
+        "There is nothing to fix in the commit. Documents with uncommitted changes: 1; "
+        "`docyard fix --write` fixes the files.\n",
     )
-    assert run(capsys, repo, "guide.md")[1] == "There is nothing to mend.\n"
+    assert run(capsys, repo, "guide.md")[1] == "There is nothing to fix.\n"
     code, _, err = run(capsys, repo, "draft.md")
     assert code == 3
     assert "there is no document at 'draft.md' in what is committed" in err
     (repo / ".gitignore").write_text("draft.md\n")
-    assert run(capsys, repo)[1] == "There is nothing to mend.\n"
+    assert run(capsys, repo)[1] == "There is nothing to fix.\n"
 
 
 def test_links_follow_in_the_work_tree_too(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,8 +182,8 @@ def test_what_is_left_is_told_beside_the_diff(
     committed(repo, git, **{f"d{number}": "# T {#x}\n\n## X\n" for number in range(30)})
     code, _, err = run(capsys, repo, "--anchors", "--check")
     assert code == 1
-    assert "left: d0.md:3: 'x' names another place of the document already [missing-anchor]\n" in err
-    assert "left: 10 more, which --json lists" in err
+    assert "not fixed: d0.md:3: 'x' names another place of the document already [missing-anchor]\n" in err
+    assert "not fixed: 10 more, which --json lists" in err
 
 
 def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
@@ -194,7 +194,7 @@ def test_a_long_diff_is_cut_and_hidden_characters_are_written_out(
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert out.count("\n") == 8
-    assert "The rest of the diff is not shown" in out
+    assert "The diff is cut" in out
     _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "0")
     assert out.count("\n") == 1
 
@@ -246,7 +246,7 @@ def test_a_repository_without_a_commit_has_nothing_to_mend(
     folder = tmp_path / "new"
     folder.mkdir()
     git("init", "--quiet", cwd=folder)
-    assert run(capsys, folder) == (0, "There is nothing to mend.\n", "")
+    assert run(capsys, folder) == (0, "There is nothing to fix.\n", "")
     (folder / "doc.md").write_text("- [] one\n")
     assert run(capsys, folder, "--check")[0] == 1
 

@@ -26,7 +26,7 @@ def test_a_folder_without_a_repository_gets_one(
     folder = tmp_path / "new" / "specs"
     assert main(["init", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "Made a Git repository." in out
+    assert "Created a Git repository." in out
     assert (folder / "docyard.toml").read_text() == SETTINGS
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("log", "--format=%an <%ae> %s %D", cwd=folder) == (

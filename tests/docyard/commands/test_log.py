@@ -10,8 +10,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from docyard.cli.commits import RecentCommits
 from docyard.cli.main import docyard, main
+from docyard.cli.recent_commits import RecentCommits
 from tests.docyard.commands.conftest import Commit, Screen
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -105,7 +105,7 @@ def test_every_way_to_name_it(
     assert captured.err == there
 
 
-def test_what_was_removed_begins_with_its_removal(
+def test_history_of_a_removed_section_begins_with_its_removal(
     repo: Path, ids: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / "docs").mkdir(exist_ok=True)
@@ -147,7 +147,7 @@ def test_a_limit_says_that_there_is_more(repo: Path, ids: list[str], capsys: Cap
         assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
         captured = capsys.readouterr()
         assert len({line[:8] for line in captured.out.splitlines()}) == 2
-        assert captured.err == "The last 2; --limit 0 shows all.\n"
+        assert captured.err == "The last 2 commits; --limit 0 shows all.\n"
 
 
 def test_without_a_limit_every_page_is_read(tmp_path: Path, capsys: Capture) -> None:

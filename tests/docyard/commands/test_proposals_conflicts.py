@@ -45,8 +45,8 @@ def proposed(repo: Path, git: Git) -> str:
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
     assert main(["proposals", "create", "Steps", "-C", str(repo)]) == 0
-    [one] = Workspace.open(repo, read_only=True).proposing().all()
-    for branch, text in ((one.words.branch, OURS), ("main", THEIRS)):
+    [one] = Workspace.open(repo, read_only=True).proposing().list_all()
+    for branch, text in ((one.content.branch, OURS), ("main", THEIRS)):
         git("switch", "--quiet", branch)
         (repo / "plan.md").write_text(text)
         git("commit", "--quiet", "--all", "--message", branch)
@@ -221,8 +221,8 @@ def test_the_command_that_is_shown_decides_all_and_keeps_what_was_decided(
     said = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
     shown = next(line for line in said.splitlines() if f"refresh {proposed} --" in line and "--ours" in line)
     run(*shlex.split(shown)[2:])
-    [one] = Workspace.open(repo, read_only=True).proposing().all()
-    assert "Their step." in git("show", f"{one.words.branch}:plan.md")
+    [one] = Workspace.open(repo, read_only=True).proposing().list_all()
+    assert "Their step." in git("show", f"{one.content.branch}:plan.md")
 
 
 def test_a_file_of_decisions_holds_for_the_commits_that_it_names(

@@ -10,7 +10,7 @@ from docyard.cli.proposals.changes import Paper, StyledText
 from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.workspace import Workspace
 
@@ -25,7 +25,7 @@ def proposed(repo: Path, git: Git) -> str:
     workspace = Workspace.open(repo, durable=False)
     actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
     made = workspace.proposing().open(TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True)
-    git("switch", "--quiet", made.words.branch)
+    git("switch", "--quiet", made.content.branch)
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(
         text.replace("with jitter", "that \x1b[2J\u202e doubles, " + "doubly " * 20)

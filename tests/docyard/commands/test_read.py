@@ -135,7 +135,7 @@ def test_json_that_is_cut_says_so(guide: Path, git: Git, capfdbinary: Capture) -
     assert main(["read", "long.md", "--json", "-C", str(guide)]) == 0
     captured = capfdbinary.readouterr()
     assert json.loads(captured.out)["truncated"] is True
-    assert captured.err == b"'content' is cut; --raw prints all of it.\n"
+    assert captured.err == b"'content' is truncated; --raw prints all of it.\n"
 
 
 def test_json_is_what_the_tool_answers(guide: Path, git: Git, capfdbinary: Capture) -> None:

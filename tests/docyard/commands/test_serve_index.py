@@ -79,7 +79,7 @@ def test_without_the_key_it_says_what_it_does(out: Path, key: Path, served: Serv
         (["--index", "OUT", "--read-only", "--branch", "main"], "--index and --branch"),
         (["--index", "OUT", "--read-only", "--no-fsync"], "--index and --no-fsync"),
         (["--key", "site.key"], "--key belongs to --index"),
-        (["--index", "OUT", "--read-only", "--toolsets", "nope"], "no toolset 'nope'"),
+        (["--index", "OUT", "--read-only", "--toolsets", "nope"], "unknown toolset 'nope'"),
     ],
 )
 def test_options_that_exclude_each_other(
@@ -109,7 +109,7 @@ def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 def test_a_folder_that_is_no_artifact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
-        assert "there is no metadata.json" in refused(capsys, "--index", str(folder))
+        assert "metadata.json is missing" in refused(capsys, "--index", str(folder))
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_token_is_made_for_the_person_of_git_s_settings(repo: Path, capsys: Ca
 def test_a_second_token_of_one_address_is_said_to_be_the_same_person_s(repo: Path, capsys: Capture) -> None:
     add(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
-    assert "They have ann too; all of them together give one approval." in capsys.readouterr().out
+    assert "This person also has ann; together they count as one approval." in capsys.readouterr().out
     assert main(["tokens", "add", "ben", "--name", "Ben", "--email", "ben@x.org", "-C", str(repo)]) == 0
     assert "together" not in capsys.readouterr().out
 
@@ -157,10 +157,10 @@ def test_files_that_hold_no_secret_are_refused(repo: Path, tmp_path: Path) -> No
     readable.chmod(0o640)
     cases = {
         tmp_path / "missing": "cannot be read",
-        tmp_path: "is no file",
-        readable: "others can read or write it",
+        tmp_path: "must be a regular file",
+        readable: "by other users",
         private(tmp_path / "empty", "\n"): "is empty",
-        private(tmp_path / "large", "x" * 5_000): "holds more than a token",
+        private(tmp_path / "large", "x" * 5_000): "contains more than a token",
     }
     for file, reason in cases.items():
         with pytest.raises(CannotError, match=reason) as caught:
@@ -199,6 +199,6 @@ def test_at_a_terminal_it_is_asked_for_and_not_shown(
             while more := terminal.read(1_000):
                 shown += more
     assert asked.wait(60) == 0
-    assert b"counts here from now on" in shown
+    assert b"is trusted from now on" in shown
     assert secret.encode() not in shown
     assert Tokens(clone / ".git").person(secret) == ANN

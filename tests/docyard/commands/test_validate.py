@@ -57,8 +57,8 @@ def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture
         "  3:6  warning: white space ends the heading's line  [trailing-space]\n"
         "      Take it out.\n"
         "\n"
-        "1 error, 2 warnings in 2 files. Looked at 3 documents of the work tree.\n"
-        "Some of it can be mended: `docyard fix --check` shows how.\n"
+        "1 error, 2 warnings in 2 files. Checked 3 documents of the work tree.\n"
+        "Some findings can be fixed: `docyard fix --check` shows how.\n"
     )
 
 
@@ -72,7 +72,7 @@ def test_missing_anchors_are_told_of_when_they_are_asked_for(repo: Path, capsys:
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 1
     printed = capsys.readouterr().out
     assert "guide.md\n  10:1  warning: the heading has no anchor" in printed
-    assert printed.endswith("`docyard fix --anchors` writes the anchors that are missing.\n")
+    assert printed.endswith("`docyard fix --anchors` writes the missing anchors.\n")
 
 
 def test_the_work_tree_the_index_and_commits_are_read_apart(repo: Path, git: Git, capsys: Capture) -> None:
@@ -107,8 +107,8 @@ def test_a_path_without_a_document_is_an_error(repo: Path, capsys: Capture, path
     assert main(["validate", "-C", str(repo), path]) == 3
     assert capsys.readouterr().err == (
         f"error: there is no document at '{path}' in the work tree\n"
-        "  fix: Name a .md file or a folder that holds some; `root` and `exclude` in docyard.toml say which "
-        "count, and what Git ignores does not.\n"
+        "  fix: Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
+        "`exclude` in docyard.toml include.\n"
     )
 
 
@@ -150,7 +150,7 @@ def test_an_output_that_is_full_is_said(repo: Path, arguments: tuple[str, ...]) 
         command = (*warm.python(), "-m", "docyard", *arguments, "-C", str(repo))
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
-    assert re.fullmatch(r"error: not all could be written: .*\n  fix: .*\.\n", done.stderr)
+    assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", done.stderr)
 
 
 def test_a_folder_without_a_repository_is_validated_too(tmp_path: Path, capsys: Capture) -> None:
@@ -169,14 +169,14 @@ def test_what_to_type_next_fits_what_was_read(repo: Path, git: Git, tmp_path: Pa
         assert main(["validate", "-C", str(repo), *source, "--rule", "broken-link"]) == 1
         command = " ".join(["docyard fix --check", *source])
         said = capsys.readouterr().out.splitlines()[-1]
-        assert said == f"`{command}` shows which of the links can be mended."
+        assert said == f"`{command}` shows which links can be fixed."
         assert main([*command.split()[1:], "-C", str(repo)]) == 0
         capsys.readouterr()
     folder = tmp_path / "plain"
     folder.mkdir()
     write(folder, a="[x](gone.md)\n\n- [] one\n")
     assert main(["validate", "-C", str(folder)]) == 1
-    assert capsys.readouterr().out.endswith("Looked at 1 document of the folder.\n")
+    assert capsys.readouterr().out.endswith("Checked 1 document of the folder.\n")
 
 
 def test_before_the_first_commit_there_is_nothing_to_compare_with(
@@ -288,7 +288,7 @@ def test_several_processes_find_what_one_does(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_rules_with_their_levels() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "validate.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "validate.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (error|warning|note|off) \|$", page, re.MULTILINE)
     assert listed == [(rule.name, (rule.severity or "off")) for rule in RULES]
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)

@@ -14,7 +14,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.commands.doctor import check_all
-from docyard.doctor.environment import check_libraries, check_surroundings
+from docyard.doctor.environment import check_environment, check_libraries
 from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.installation import Installation, Installer, parse_requirements
 from tests.docyard.conftest import Git
@@ -265,13 +265,13 @@ def old_lock_of_a_work_tree(repo: Path, git: Git) -> None:
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
 SICK: list[tuple[Callable[[Path, Git], None], str]] = [
-    (no_identity, "warning | repository | Git knows no name for you"),
+    (no_identity, "warning | repository | Git's user.name and user.email are not set"),
     (detached, "warning | repository | HEAD is detached"),
     (merging, "error | repository | a merge is in progress"),
     (old_lock, "error | repository | the lock index.lock in the Git folder is 60 minutes old"),
-    (changed, "warning | repository | 1 document has changes that are not committed"),
-    (staged, "warning | repository | 1 document has changes that are not committed"),
-    (removed, "warning | repository | 1 document has changes that are not committed"),
+    (changed, "warning | repository | 1 document has uncommitted changes"),
+    (staged, "warning | repository | 1 document has uncommitted changes"),
+    (removed, "warning | repository | 1 document has uncommitted changes"),
     (
         commit_file("docyard.toml", b"rooot = 'x'"),
         "error | repository | docyard.toml: there is no setting 'rooot'",
@@ -282,49 +282,52 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
         commit_file(".docyard/templates/memo/type.toml", b"title = 'Memo'"),
         "error | repository | the document type 'memo'",
     ),
-    (signing, "warning | repository | the repository asks for signed commits"),
-    (sparse, "error | repository | this is a sparse checkout"),
+    (signing, "warning | repository | the repository requires signed commits"),
+    (sparse, "error | repository | the work tree is a sparse checkout"),
     (split, "error | repository | Git's index is split"),
     (broken_git_index, "error | repository | Git's index cannot be read"),
     (filtered, "warning | repository | 1 document has a filter or an encoding"),
     (lost_blob, "error | repository | the contents of 1 document are missing or broken"),
-    (empty_head, "error | repository | HEAD is torn"),
+    (empty_head, "error | repository | HEAD is damaged"),
     (
         commit_file("docyard.toml", b"root = 'nope'"),
-        "warning | repository | docyard.toml says that documents",
+        "warning | repository | root in docyard.toml is 'nope'",
     ),
-    (died, "error | repository | a docyard died in the middle of a commit, and its locks"),
+    (died, "error | repository | a docyard process died during a commit, and its locks"),
     (
         folder_as_lock,
         "error | index | the index's own folder cannot be used: lock in it cannot be written",
     ),
-    (twice_checked_out, "error | repository | 2 work trees stand on the branch"),
+    (twice_checked_out, "error | repository | 2 work trees have the branch checked out"),
     (unmerged, "error | repository | files are unmerged"),
     (skipped, "warning | repository | 1 document is marked in Git's index"),
     (shallow, "note | repository | this is a shallow clone"),
-    (replaced, "note | repository | objects are replaced here"),
-    (replaced_and_packed, "note | repository | objects are replaced here"),
+    (replaced, "note | repository | objects are replaced"),
+    (replaced_and_packed, "note | repository | objects are replaced"),
     (borrowed, "note | repository | objects are borrowed"),
-    (many_loose_objects, "note | repository | about 7,680 objects are not packed yet; it is time | git gc"),
-    (many_packs, "note | repository | 51 packs slow down every read; it is time | git gc"),
-    (hooked, "note | repository | hooks are installed, and docyard's commits do not run them: pre-commit"),
+    (many_loose_objects, "note | repository | about 7,680 objects are not packed | git gc"),
+    (many_packs, "note | repository | 51 packs slow down every read | git gc"),
+    (hooked, "note | repository | hooks are installed, but docyard's commits do not run them: pre-commit"),
     (
         programs,
         "note | repository | settings in the repository name programs, which Git would run "
-        "and docyard does not: "
+        "but docyard does not: "
         "core.fsmonitor, filter.lfs.clean |",
     ),
     (
         monitored,
         "note | repository | settings in the repository name programs, which Git would run "
-        "and docyard does not: "
+        "but docyard does not: "
         "alias.st |",
     ),
-    (included, "note | repository | settings in the repository lead to other files or folders: include.path"),
+    (
+        included,
+        "note | repository | settings in the repository refer to other files or folders: include.path",
+    ),
     (commit_file("large.md", LFS), "note | repository | 1 path is a pointer of Git LFS"),
-    (empty_object, "error | repository | 1 object is empty or cut short"),
-    (torn_branch, "error | repository | the branch other is torn"),
-    (lost_tree, "error | repository | the commit that is served is not whole"),
+    (empty_object, "error | repository | 1 object is empty or truncated"),
+    (torn_branch, "error | repository | the branch other is damaged"),
+    (lost_tree, "error | repository | the served commit is incomplete"),
     (
         old_lock_of_a_work_tree,
         "error | repository | the lock worktrees/second/index.lock in the Git folder is 3 days",
@@ -354,7 +357,9 @@ def test_links_and_submodules_are_not_documents(repo: Path, git: Git) -> None:
     (repo / "link.md").symlink_to("guide.md")
     git("add", ".")
     git("commit", "--quiet", "--message", "Link")
-    assert "note | repository | 1 path is named like documents, but links or submodules" in words(repo)
+    assert "note | repository | 1 path is named like documents, but symbolic links or submodules" in words(
+        repo
+    )
 
 
 def test_files_that_no_answer_can_name_are_listed(repo: Path, git: Git) -> None:
@@ -362,12 +367,14 @@ def test_files_that_no_answer_can_name_are_listed(repo: Path, git: Git) -> None:
     (repo / os.fsdecode(b"\xff.md")).write_text("x")
     git("add", ".")
     git("commit", "--quiet", "--message", "Odd names")
-    assert "no answer can name 2 files, so not read: a\\nb.md, \\udcff.md" in words(repo)
+    assert "2 files have a name with invalid characters, and cannot be read: a\\nb.md, \\udcff.md" in words(
+        repo
+    )
 
 
 def test_what_stands_in_the_way_of_a_commit(repo: Path) -> None:
     (repo / ".git" / "docyard").write_text("")
-    assert "docyard in the repository's Git folder is no folder" in words(repo)
+    assert "docyard in the repository's Git folder is not a folder" in words(repo)
 
 
 def test_a_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> None:
@@ -380,7 +387,7 @@ def test_private_folders_without_a_lock_are_only_mentioned(repo: Path, git: Git)
     died(repo, git)
     (repo / ".git" / "index.lock").unlink()
     assert problems(repo) == []
-    assert "note | repository | a docyard died in the middle of a commit and left a private folder" in words(
+    assert "note | repository | a docyard process died during a commit and left one private folder" in words(
         repo
     )
 
@@ -428,5 +435,5 @@ def test_missing_extra_is_a_note_with_the_command_of_the_installer() -> None:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the system refuses root nothing")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    found = [finding.message for finding in check_surroundings(tmp_path, None)]
+    found = [finding.message for finding in check_environment(tmp_path, None)]
     assert any("cannot be written" in message for message in found)

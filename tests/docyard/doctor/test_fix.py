@@ -15,7 +15,7 @@ import pytest
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.repositories import all_but_objects
-from tests.workspace.test_leftovers import DYING
+from tests.workspace.publishing.test_leftovers import DYING
 from workspace.publishing import locks
 
 Capture = pytest.CaptureFixture[str]
@@ -93,7 +93,7 @@ def test_a_commit_that_was_cut_short_is_recovered(
     base = git("rev-parse", "HEAD")
     died = subprocess.run(
         (sys.executable, "-c", DYING, str(repo), base, call, str(number)),
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         check=False,
     )
     assert died.returncode == 9
@@ -112,7 +112,7 @@ def test_a_private_folder_with_a_lock_is_removed(repo: Path, capsys: Capture) ->
     (pending / "claim").touch()
     (repo / ".git" / "index.lock").hardlink_to(pending / "claim")
     code, told = fix(repo, capsys)
-    assert (code, told["fixed"]) == (0, ["recovered from a crash: no commit had been cut short"])
+    assert (code, told["fixed"]) == (0, ["recovered from a crash: no commit was incomplete"])
     assert not (repo / ".git" / "index.lock").exists()
     assert not pending.exists()
 
@@ -127,7 +127,7 @@ def test_a_text_is_written_again_from_the_work_tree(
     code, told = fix(repo, capsys)
     assert told["fixed"] == [
         "set 1 broken object aside in docyard/broken-objects of the Git folder",
-        "wrote the contents of 1 document again, from the work tree",
+        "wrote the contents of 1 document again from the work tree",
     ]
     assert git("cat-file", "blob", "HEAD:more.md") == "# More\n\nText."
     assert git("fsck", "--strict", "--no-dangling", "--no-progress") == ""
@@ -189,7 +189,7 @@ def test_a_torn_branch_is_restored_from_its_reflog(
     code, told = fix(repo, capsys)
     assert code == 0
     assert told["fixed"] == [
-        f"restored the branch {branch} to {second[:12]}; its torn file is in docyard/broken-refs"
+        f"restored the branch {branch} to {second[:12]}; its damaged file is in docyard/broken-refs"
     ]
     assert git("rev-parse", branch) == second
     assert git("status", "--porcelain") == ""

@@ -59,8 +59,8 @@ def test_a_damaged_index_is_told_and_mended(repo: Path, told: Told) -> None:
     assert told("index", "status", code=1)["state"] == "damaged"
     [finding] = findings(repo)
     assert (finding.severity, finding.message[:20]) == (Severity.ERROR, "the index is damaged")
-    assert finding.mend is not None
-    assert finding.mend() == "built the index anew"
+    assert finding.apply_fix is not None
+    assert finding.apply_fix() == "rebuilt the index"
     assert told("index", "status")["state"] == "current"
     assert findings(repo) == []
 
@@ -73,14 +73,14 @@ def test_leftovers_are_told_and_swept(repo: Path, told: Told) -> None:
     with hold_lock(home(repo) / "lock", 0):
         found = told("index", "status")
         assert (found["writing"], found["leftovers"]) == (True, 0)
-        assert [finding.message for finding in findings(repo)] == ["some process is writing the index now"]
+        assert [finding.message for finding in findings(repo)] == ["a process is writing the index"]
     [finding] = findings(repo)
     assert finding.severity is Severity.NOTE
     assert "left 2 files" in finding.message
-    assert finding.mend is not None
-    assert finding.mend() is not None
+    assert finding.apply_fix is not None
+    assert finding.apply_fix() is not None
     assert told("index", "status")["leftovers"] == 0
-    assert finding.mend() is None
+    assert finding.apply_fix() is None
 
 
 def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
@@ -92,10 +92,10 @@ def test_indexes_of_deleted_branches_are_removed_unless_somebody_writes_them(
     told("index", "rebuild")
     git("branch", "--delete", "--quiet", "old")
     [finding] = findings(repo)
-    assert finding.mend is not None
+    assert finding.apply_fix is not None
     with hold_lock(folder / "lock", 0):
-        assert finding.mend() is None
-    assert finding.mend() == "removed 1 index folder that nothing uses"
+        assert finding.apply_fix() is None
+    assert finding.apply_fix() == "removed 1 unused index folder"
     assert not folder.exists()
     assert told("index", "status")["state"] == "current"
 
@@ -125,4 +125,4 @@ def test_an_index_folder_that_cannot_be_used_does_not_stop_the_search(repo: Path
     assert told("search", "backoff")["hits"]
     [finding] = findings(repo)
     assert finding.severity is Severity.ERROR
-    assert "searches are answered from elsewhere" in finding.message
+    assert "searches use another index" in finding.message

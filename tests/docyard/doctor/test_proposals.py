@@ -36,10 +36,10 @@ def test_words_that_cannot_be_read_and_branches_without_words_are_named(
     assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
     assert "proposal" not in words(repo)
     git("branch", "proposals/k7m2q9xa-unsaid")
-    assert "warning | 1 branch is named like a proposal's, and nothing is said of it: proposals/k7m2q9xa" in (
+    assert "warning | 1 branch is named like a proposal's, but without events: proposals/k7m2q9xa" in (
         words(repo)
     )
-    assert "docyard sync fetches the words; " in words(repo)
+    assert "docyard sync fetches the events; " in words(repo)
     assert "git branch -D proposals/k7m2q9xa-unsaid" in words(repo)
     git("branch", "-D", "proposals/k7m2q9xa-unsaid")
     git("switch", "-q", "docyard/discussion")
@@ -48,14 +48,14 @@ def test_words_that_cannot_be_read_and_branches_without_words_are_named(
     git("add", ".")
     git("commit", "-q", "-m", "Odd")
     git("switch", "-q", "main")
-    assert "warning | words of 1 proposal cannot be read, and are left out: " in words(repo)
+    assert "warning | events of 1 proposal cannot be read, and are ignored: " in words(repo)
 
 
 def test_what_keeps_a_branch_from_its_remote_is_named(repo: Path, git: Git, tmp_path: Path) -> None:
     (repo / "docyard.toml").write_text('[remote]\nname = "origin"\n')
     git("add", ".")
     git("commit", "-q", "-m", "Settings")
-    assert "error | docyard.toml asks for an exchange with a remote, and " in words(repo)
+    assert "error | docyard.toml enables synchronisation with a remote, but " in words(repo)
     git("clone", "-q", "--bare", str(repo), str(tmp_path / "origin.git"))
     git("remote", "add", "origin", str(tmp_path / "origin.git"))
     git("fetch", "-q", "origin")
@@ -64,6 +64,4 @@ def test_what_keeps_a_branch_from_its_remote_is_named(repo: Path, git: Git, tmp_
     assert "note | 1 commit was not pushed to 'origin' yet, since " in words(repo)
     other = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
     git("update-ref", "refs/remotes/origin/main", other)
-    assert "warning | the branch and that of 'origin' have each gone on | docyard sync joins them" in words(
-        repo
-    )
+    assert "warning | the branch and that of 'origin' have diverged | docyard sync merges them" in words(repo)

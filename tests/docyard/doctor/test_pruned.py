@@ -99,7 +99,7 @@ def test_lost_commit_without_a_copy_is_made_again_of_the_index_and_the_work_tree
     code, fixed, left = fix(repo, capsys)
     assert (code, left) == (0, "")
     [words] = fixed
-    assert words.endswith(f"in place of {tip[:12]}; could not bring back: commit {tip[:12]}")
+    assert words.endswith(f"in place of {tip[:12]}; could not restore: commit {tip[:12]}")
     shape = "%P %T%n%an <%ae>%n%s%n%(trailers:key=Docyard-Rebuilt,valueonly)"
     found = repo.git("log", "-1", f"--format={shape}").split("\n")
     assert found[:4] == [f"{parent} {tree}", "Ada <ada@example.org>", subject, tip]
@@ -127,7 +127,7 @@ def test_lost_branch_that_nothing_can_rebuild_is_named_and_stays(scene: Scene, c
     forget_copies(repo)
     code, fixed, left = fix(repo, capsys)
     assert (code, fixed) == (1, [])
-    assert f"the branch {DISCUSSION} is not whole: the commit {before[DISCUSSION][:12]} is missing" in left
+    assert f"the branch {DISCUSSION} is incomplete: the commit {before[DISCUSSION][:12]} is missing" in left
     assert "git unpack-objects" in left
     assert f"git update-ref refs/heads/{DISCUSSION} {earlier[:12]}" in left
     assert branches(repo) == before
@@ -147,5 +147,5 @@ def test_what_is_lost_beside_what_is_rebuilt_is_named(scene: Scene, capsys: Capt
             copy.write_bytes(b"".join(files))
     code, fixed, left = fix(repo, capsys)
     assert code == 1
-    assert f"could not bring back: blob {blob[:12]} (guide.md)" in fixed[0]
-    assert f"the branch {branch} is not whole: the blob {blob[:12]} is missing" in left
+    assert f"could not restore: blob {blob[:12]} (guide.md)" in fixed[0]
+    assert f"the branch {branch} is incomplete: the blob {blob[:12]} is missing" in left

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.eval.cases import Case
-from docyard.eval.run import CaseResults, CommitChanged, ask_all, resolve_expected
+from docyard.eval.run import CaseResults, CommitChanged, resolve_expected, run_cases
 from index.service import SearchIndex
 from tests.docyard.conftest import Git
 from workspace.workspace import Workspace
@@ -29,7 +29,7 @@ def opened(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
 
 def asked(opened: tuple[SearchIndex, Workspace], *cases: Case) -> CaseResults:
     index, workspace = opened
-    return ask_all(index, workspace.snapshot(index.follow()), cases, top=50)
+    return run_cases(index, workspace.snapshot(index.follow()), cases, top=50)
 
 
 def test_lists_are_judged_by_page_and_by_section(opened: tuple[SearchIndex, Workspace]) -> None:
@@ -114,7 +114,7 @@ def test_a_branch_that_moves_in_between_ends_it(
     git("add", ".")
     git("commit", "--quiet", "--message", "Meanwhile")
     with pytest.raises(CommitChanged):
-        ask_all(index, snapshot, [Case("1", "jitter", {"guide.md": 1})], top=50)
+        run_cases(index, snapshot, [Case("1", "jitter", {"guide.md": 1})], top=50)
 
 
 def test_a_section_may_be_named_by_any_of_its_names(opened: tuple[SearchIndex, Workspace]) -> None:
@@ -132,7 +132,7 @@ def test_progress_is_told(opened: tuple[SearchIndex, Workspace]) -> None:
     index, workspace = opened
     told: list[tuple[int, int, str]] = []
     cases = [Case(str(number), "jitter", {"guide.md": 1}) for number in range(3)]
-    ask_all(
+    run_cases(
         index, workspace.snapshot(index.follow()), cases, top=10, progress=lambda *args: told.append(args)
     )
-    assert told == [(1, 3, "asking"), (2, 3, "asking"), (3, 3, "asking")]
+    assert told == [(1, 3, "Searching"), (2, 3, "Searching"), (3, 3, "Searching")]

@@ -120,10 +120,10 @@ def test_broken_judgements(tmp_path: Path) -> None:
         read_cases([tmp_path / "qrels"], tmp_path / "queries.tsv")
     assert caught.value.details["problems"] == [
         "qrels:2: 'a.md' is judged twice for 'q1', first on line 1",
-        "qrels:3: there must be 4 columns: query, iteration, document, grade",
-        "qrels:4: the grade 'high' is not a whole number",
-        "queries.tsv:2: there must be 2 columns, parted by a tab: id, text",
-        "queries.tsv:3: the id 'q1' stands twice, first on line 1",
+        "qrels:3: a line must have 4 columns: query, iteration, document, grade",
+        "qrels:4: the grade must be a whole number (got 'high')",
+        "queries.tsv:2: a line must have 2 columns, separated by a tab: id, text",
+        "queries.tsv:3: the id 'q1' is repeated, first on line 1",
         "qrels:6: there is no query 'q9' in queries.tsv",
     ]
 
@@ -134,28 +134,28 @@ def test_broken_judgements(tmp_path: Path) -> None:
         ({"query": " ", "expected": "a.md"}, "the query is empty"),
         ({"query": "", "expected": "a.md"}, "the query is empty"),
         ({"expected": "a.md"}, "there is no `query`"),
-        ({"query": 7, "expected": "a.md"}, "`query` is not text: put it into quotes"),
+        ({"query": 7, "expected": "a.md"}, "`query` must be text: put it into quotes"),
         ({"query": "a"}, "there is no `expected`"),
-        ({"query": "a", "expected": []}, "nothing is expected: name an address with a grade above 0"),
+        ({"query": "a", "expected": []}, "`expected` must have an address with a grade above 0"),
         (
             {"query": "a", "expected": {"a.md": 0}},
-            "nothing is expected: name an address with a grade above 0",
+            "`expected` must have an address with a grade above 0",
         ),
-        ({"query": "a", "expected": ["a.md", 3]}, "`expected` holds something else than addresses"),
-        ({"query": "a", "expected": ["a.md", "a.md"]}, "`expected` names an address twice"),
+        ({"query": "a", "expected": ["a.md", 3]}, "`expected` must contain only addresses"),
+        ({"query": "a", "expected": ["a.md", "a.md"]}, "`expected` must not repeat an address"),
         ({"query": "a", "expected": "a.md", "expected_ids": "a.md"}, "'a.md' is expected twice"),
-        ({"query": "a", "expected": ""}, "`expected` holds an empty address"),
+        ({"query": "a", "expected": ""}, "`expected` must not contain an empty address"),
         (
             {"query": "a", "expected": {"a.md": 1.5}},
-            "`expected` grades 'a.md' by something else than a whole number",
+            "`expected` must grade 'a.md' with a whole number",
         ),
         (
             {"query": "a", "expected": {"a.md": True}},
-            "`expected` grades 'a.md' by something else than a whole number",
+            "`expected` must grade 'a.md' with a whole number",
         ),
         (
             {"query": "a", "expected": 3},
-            "`expected` is neither an address, nor a list of them, nor a mapping of addresses to grades",
+            "`expected` must be an address, a list of addresses, or a mapping of addresses to grades",
         ),
         (
             {"query": "a", "expected": "a.md", "categry": "x"},
@@ -163,7 +163,7 @@ def test_broken_judgements(tmp_path: Path) -> None:
         ),
         (
             {"query": "a", "expected": "a.md", "filters": {"tags": ["x"]}},
-            "`filters` is not a mapping of a key to a text, such as {type: runbook}",
+            "`filters` must be a mapping of keys to texts, such as {type: runbook}",
         ),
     ],
 )
@@ -178,26 +178,34 @@ def test_a_case_that_is_wrong(tmp_path: Path, form: str, case: dict[str, object]
 @loop_over(
     ("name", "text", "expected"),
     [
-        ("c.jsonl", '{"query": "a",}\n', "c.jsonl:1: this is not JSON: "),
-        ("c.jsonl", '\n["a"]\n', "c.jsonl:2: this is not an object: write {…}"),
+        ("c.jsonl", '{"query": "a",}\n', "c.jsonl:1: the line must be JSON: "),
+        ("c.jsonl", '\n["a"]\n', "c.jsonl:2: the line must be a JSON object: write {…}"),
         (
             "c.jsonl",
             '{"query": "a", "query": "b"}\n',
-            "c.jsonl:1: this cannot be read: 'query' stands there twice",
+            "c.jsonl:1: the case cannot be read: the key 'query' is repeated",
         ),
-        ("c.jsonl", "[" * 100_000, "c.jsonl:1: this cannot be read: "),
-        ("c.jsonl", b"{}\n\xff\n", "c.jsonl:2: this is not UTF-8"),
+        ("c.jsonl", "[" * 100_000, "c.jsonl:1: the case cannot be read: "),
+        ("c.jsonl", b"{}\n\xff\n", "c.jsonl:2: the line must be UTF-8"),
         ("c.jsonl", "", "c.jsonl:1: there is no case"),
         ("c.yaml", "", "c.yaml:1: this is not a list of cases"),
         ("c.yaml", "query: a\n", "c.yaml:1: this is not a list of cases"),
         ("c.yaml", "cases: 3\n", "c.yaml:1: this is not a list of cases"),
-        ("c.yaml", "- query: a\n  expected: 'x\n", "c.yaml:3: this is not YAML: "),
-        ("c.yaml", "- a\n", "c.yaml:1: this is not a case"),
-        ("c.yaml", "- query: a\n  query: b\n", "c.yaml:1: this cannot be read: 'query' stands there twice"),
-        ("c.yaml", "- query: 2024-13-45\n", "c.yaml:1: this cannot be read: month must be in 1..12"),
-        ("c.yaml", "- !!python/name:os.system {}\n", "c.yaml:1: this cannot be read: could not determine"),
-        ("c.yaml", "- " + "[" * 5_000, "c.yaml:1: this is not YAML: it is nested too deeply"),
-        ("c.yaml", "\0", "c.yaml:1: this is not YAML: "),
+        ("c.yaml", "- query: a\n  expected: 'x\n", "c.yaml:3: the file must be YAML: "),
+        ("c.yaml", "- a\n", "c.yaml:1: a case must be a mapping"),
+        (
+            "c.yaml",
+            "- query: a\n  query: b\n",
+            "c.yaml:1: the case cannot be read: the key 'query' is repeated",
+        ),
+        ("c.yaml", "- query: 2024-13-45\n", "c.yaml:1: the case cannot be read: month must be in 1..12"),
+        (
+            "c.yaml",
+            "- !!python/name:os.system {}\n",
+            "c.yaml:1: the case cannot be read: could not determine",
+        ),
+        ("c.yaml", "- " + "[" * 5_000, "c.yaml:1: the file must be YAML: the nesting is too deep"),
+        ("c.yaml", "\0", "c.yaml:1: the file must be YAML: "),
     ],
 )
 def test_a_file_that_is_broken(tmp_path: Path, name: str, text: str | bytes, expected: str) -> None:
@@ -218,7 +226,7 @@ def test_cases_of_one_id_in_two_files(tmp_path: Path) -> None:
         (tmp_path / name).write_text("\n- {query: x, expected: y.md}\n")
     with pytest.raises(InvalidCases) as caught:
         read_cases([tmp_path / "a.yaml", tmp_path / "b.yaml"])
-    assert caught.value.details["problems"] == ["b.yaml:2: 'x' stands in a.yaml:2 too: give each an `id`"]
+    assert caught.value.details["problems"] == ["b.yaml:2: 'x' is also in a.yaml:2: give each an `id`"]
 
 
 def test_a_message_names_no_folder(tmp_path: Path) -> None:

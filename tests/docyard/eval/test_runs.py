@@ -119,8 +119,8 @@ def test_only_cases_that_ask_the_same_are_compared() -> None:
     before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
     now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
     difference = compare_runs(before, now)
-    assert [pair.now.id for pair in difference.gained()] == ["a"]
-    assert [pair.now.id for pair in difference.lost()] == ["b"]
+    assert [pair.current.id for pair in difference.gained()] == ["a"]
+    assert [pair.current.id for pair in difference.lost()] == ["b"]
     assert difference.change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
     assert difference.change("chunk", None, "mrr") is None
     assert difference.change("page", "x", "mrr") is None
@@ -130,8 +130,8 @@ def test_those_that_gained_most_come_first() -> None:
     before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
     now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
     difference = compare_runs(before, now)
-    assert [pair.now.id for pair in difference.gained()] == ["b", "a"]
-    assert [pair.now.id for pair in difference.lost()] == ["d", "c"]
+    assert [pair.current.id for pair in difference.gained()] == ["b", "a"]
+    assert [pair.current.id for pair in difference.lost()] == ["d", "c"]
 
 
 def test_the_report() -> None:
@@ -169,7 +169,7 @@ def test_every_line_of_cells_fits_its_headings() -> None:
     difference = compare_runs(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
     lines = format_measure_cells(run(outcome("a", 1, chunk=3)), difference)
     assert {len(line) for line in lines} == {len(HEADINGS)}
-    assert format_time_cells(run(outcome("a", 1, ms=None))) == [["cases that found nothing", "0"]]
+    assert format_time_cells(run(outcome("a", 1, ms=None))) == [["cases without hits", "0"]]
 
 
 def test_a_run_is_kept_and_read_again(tmp_path: Path) -> None:
@@ -228,6 +228,9 @@ def test_what_is_no_gate(text: str) -> None:
 
 def test_a_gate_is_missed_or_passed() -> None:
     half = run(outcome("a", 2))
-    assert Gate("page", "mrr", 0.5).missed(half) is None
-    assert Gate("page", "mrr", 0.51).missed(half) == "mrr by page is 0.5000, and must be at least 0.51"
-    assert Gate("chunk", "mrr", 0).missed(half) == "mrr by chunk was not measured: no case names a section"
+    assert Gate("page", "mrr", 0.5).describe_miss(half) is None
+    assert Gate("page", "mrr", 0.51).describe_miss(half) == "mrr by page must be at least 0.51 (got 0.5000)"
+    assert (
+        Gate("chunk", "mrr", 0).describe_miss(half)
+        == "mrr by chunk was not measured: no case expects a section"
+    )

@@ -10,7 +10,7 @@ import pygit2
 import pytest
 
 from docyard.forges.choice import create_forge
-from docyard.forges.place import ForgeAccess, resolve_forge_place
+from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import TransportLimits
 from tests import repositories
@@ -43,7 +43,7 @@ class Setting:
         """Another adapter of the same repository."""
         address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
         return create_forge(
-            resolve_forge_place(address, self.local.kind, ForgeAccess(self.local.url, token)), patience
+            resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), patience
         )
 
     def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:
@@ -76,7 +76,7 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         setting = Setting(local, bare, None)  # type: ignore[arg-type]
         setting.forge = setting.adapter()
         yield setting
-        setting.forge.end()
+        setting.forge.close_connections()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from docyard.forges.choice import open_forge
-from docyard.forges.place import ForgeAccess
+from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
@@ -55,7 +55,9 @@ class Joined(Scene):
         """A submitted proposal on a page of its own, and the number of its pull request."""
         proposal = self.proposed("More.", self.page())
         self.push(proposal)
-        request = self.forge.open(NewPullRequest(proposal.words.title, "Why.", proposal.words.branch, "main"))
+        request = self.forge.open(
+            NewPullRequest(proposal.content.title, "Why.", proposal.content.branch, "main")
+        )
         return proposal, request.number
 
     def submitted(self, proposal: Proposal) -> OpenedPullRequest:
@@ -71,17 +73,17 @@ class Joined(Scene):
         return self.workspace.reviewing().changes(self.now(proposal)).documents[0].path
 
     def push(self, proposal: Proposal) -> None:
-        self.repo.git("push", "-q", "origin", proposal.words.branch)
+        self.repo.git("push", "-q", "origin", proposal.content.branch)
 
     def pull(self) -> None:
         self.repo.git("pull", "-q", "--ff-only")
 
     def now(self, proposal: Proposal) -> Proposal:
-        return self.proposing.one(proposal.id)
+        return self.proposing.find(proposal.id)
 
     def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
         """Look at one proposal's pull request."""
-        found = self.round(branches=[proposal.words.branch], pushed=pushed)
+        found = self.round(branches=[proposal.content.branch], pushed=pushed)
         assert found.error is None, found.error
         (one,) = found.pull_requests
         return one
@@ -95,7 +97,7 @@ class Joined(Scene):
 
     def end(self) -> None:
         if self._forge is not None:
-            self._forge.end()
+            self._forge.close_connections()
 
 
 @contextmanager

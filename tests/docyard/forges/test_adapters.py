@@ -80,7 +80,7 @@ def test_two_at_once_make_one(setting: Setting) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(opening, others)) == ["conflict"] * 3 + ["opened"]
     for other in others:
-        other.end()
+        other.close_connections()
 
 
 def test_one_without_commits_is_refused_with_the_reason(setting: Setting) -> None:
@@ -210,7 +210,7 @@ def test_a_token_that_only_reads_is_denied_and_says_what_to_do(setting: Setting)
     with pytest.raises(ForgeDenied, match="does not allow this: Resource not accessible") as denied:
         reader.comment(one.number, "May I?")
     assert "DOCYARD_FORGE_TOKEN" in denied.value.fix
-    reader.end()
+    reader.close_connections()
 
 
 def test_a_foreign_or_expired_token_is_denied_and_never_shown(setting: Setting) -> None:
@@ -219,7 +219,7 @@ def test_a_foreign_or_expired_token_is_denied_and_never_shown(setting: Setting) 
         foreign.find("docyard/any", "main")
     assert denied.value.details["status"] == 401
     assert "expired-9f31ab77" not in f"{denied.value!r} {denied.value.fix} {denied.value.details}"
-    foreign.end()
+    foreign.close_connections()
 
 
 def test_every_error_says_what_to_do_next(setting: Setting) -> None:

@@ -15,7 +15,7 @@ from docyard.forges.pull_requests import (
 )
 from tests import repositories
 from tests.loops import loop_over
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
@@ -34,10 +34,10 @@ Files = dict[str, str | bytes]
 def proposed(repo: repositories.Repo, description: str, files: Files) -> tuple[Workspace, Proposal]:
     workspace = Workspace.open(repo.path, durable=False)
     made = workspace.proposing().open("Say it anew", description, ACTOR)
-    repo.git("switch", "-q", made.words.branch)
+    repo.git("switch", "-q", made.content.branch)
     repo.commit(files)
     repo.git("switch", "-q", "main")
-    return workspace, workspace.proposing().one(made.id)
+    return workspace, workspace.proposing().find(made.id)
 
 
 def body_of(workspace: Workspace, proposal: Proposal) -> str:

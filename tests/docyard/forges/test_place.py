@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docyard.forges.errors import NoForgeToken, NotAForge
-from docyard.forges.place import ForgeAccess, resolve_forge_place
+from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.errors import InvalidConfig
@@ -32,7 +32,7 @@ ACCESS = ForgeAccess(token="tok-1", tokens={"github.com": "tok-hub"})
 def test_the_api_is_told_from_the_remote(
     url: str, kind: str | None, api: str, segments: tuple[str, ...]
 ) -> None:
-    place = resolve_forge_place(parse_remote_url(url), kind, ACCESS)
+    place = resolve_forge_repository(parse_remote_url(url), kind, ACCESS)
     assert (place.api, place.segments, place.token) == (api, segments, "tok-1")
     assert "tok-1" not in repr(place)
 
@@ -54,18 +54,20 @@ def test_the_api_is_told_from_the_remote(
 )
 def test_what_is_no_forge_is_refused_with_what_to_do(url: str, kind: str | None) -> None:
     with pytest.raises(NotAForge) as error:
-        resolve_forge_place(parse_remote_url(url), kind, ACCESS)
+        resolve_forge_repository(parse_remote_url(url), kind, ACCESS)
     assert error.value.fix
 
 
 def test_the_usual_token_of_a_forge_goes_to_its_host_alone() -> None:
     access = ForgeAccess(tokens={"github.com": "tok-hub"})
-    assert resolve_forge_place(parse_remote_url("https://github.com/a/b"), None, access).token == "tok-hub"
+    assert (
+        resolve_forge_repository(parse_remote_url("https://github.com/a/b"), None, access).token == "tok-hub"
+    )
     with pytest.raises(NoForgeToken) as error:
-        resolve_forge_place(parse_remote_url("https://gitlab.com/a/b"), None, access)
+        resolve_forge_repository(parse_remote_url("https://gitlab.com/a/b"), None, access)
     assert "DOCYARD_FORGE_TOKEN" in error.value.fix
     with pytest.raises(NoForgeToken):
-        resolve_forge_place(
+        resolve_forge_repository(
             parse_remote_url("https://github.com/a/b"), "github", access_to("https://git.example")
         )
 
@@ -77,7 +79,7 @@ def access_to(url: str, token: str | None = None) -> ForgeAccess:
 @loop_over("token", ["", "a b\nX-Evil: 1", "töken"])
 def test_a_token_that_is_none_is_not_sent(token: str) -> None:
     with pytest.raises(NoForgeToken):
-        resolve_forge_place(parse_remote_url("https://github.com/a/b"), None, ForgeAccess(token=token))
+        resolve_forge_repository(parse_remote_url("https://github.com/a/b"), None, ForgeAccess(token=token))
 
 
 @loop_over(
@@ -96,7 +98,7 @@ def test_a_token_that_is_none_is_not_sent(token: str) -> None:
 def test_who_starts_the_process_may_name_the_forge(
     url: str, remote: str, api: str, segments: tuple[str, ...]
 ) -> None:
-    place = resolve_forge_place(parse_remote_url(remote), "gitea", access_to(url, "tok-1"))
+    place = resolve_forge_repository(parse_remote_url(remote), "gitea", access_to(url, "tok-1"))
     assert (place.api, place.segments) == (api, segments)
 
 
@@ -115,7 +117,7 @@ def test_who_starts_the_process_may_name_the_forge(
 )
 def test_a_named_forge_that_no_token_may_be_sent_to_is_refused(url: str) -> None:
     with pytest.raises(NotAForge, match="DOCYARD_FORGE_URL"):
-        resolve_forge_place(parse_remote_url("https://github.com/a/b"), "gitea", access_to(url, "tok-1"))
+        resolve_forge_repository(parse_remote_url("https://github.com/a/b"), "gitea", access_to(url, "tok-1"))
 
 
 def test_settings_name_a_kind_and_nothing_else() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from docyard.forges import pull_request_sync, relay
 from docyard.forges.errors import ForgeLimited
-from docyard.forges.place import ForgeAccess
+from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import ForgeReview
 from docyard.forges.pull_request_sync import PullRequestOutcome, format_round, round_to_data
 from docyard.forges.pull_requests import format_marker
@@ -26,7 +26,7 @@ from workspace.config.tables import RemoteSettings
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import (
     Author,
     Commented,
@@ -36,7 +36,7 @@ from workspace.proposals.events import (
     decode_event,
     encode_event,
 )
-from workspace.proposals.proposal import Bond, Proposal, ProposalState
+from workspace.proposals.proposal import CommitRelation, Proposal, ProposalState
 from workspace.writing.idempotency import InvalidKey
 
 
@@ -62,11 +62,11 @@ def test_a_server_follows_after_each_fetch_and_tells_of_a_failure(here: Joined) 
     settings = RemoteSettings(every=3600)
     here.local.faults.append(Fault(status=401, times=1))
     syncing._exchange(settings, fetch=True)
-    failure = here.workspace.standing().failure
+    failure = here.workspace.sync_status().failure
     assert failure is not None
     assert failure.error.code == "FORGE_DENIED"
     syncing._exchange(settings, fetch=True)
-    assert here.workspace.standing().failure is None
+    assert here.workspace.sync_status().failure is None
     assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
 
 
@@ -77,16 +77,16 @@ def test_what_has_not_changed_costs_one_call(here: Joined) -> None:
     here.local.asked.clear()
     found = here.round()
     mine = [one for one in found.pull_requests if one.proposal == proposal.id]
-    assert [one.wrote for one in mine] == [False]
+    assert [one.wrote_events for one in mine] == [False]
     assert drafts.id not in {one.proposal for one in found.pull_requests}
     assert all(asked.path.endswith("/pulls") for asked in here.local.asked)
-    assert len([asked for asked in here.local.asked if proposal.words.branch in str(asked.query)]) == 1
+    assert len([asked for asked in here.local.asked if proposal.content.branch in str(asked.query)]) == 1
 
 
 def test_many_are_listed_by_one_call_and_looked_at_when_they_change(
     here: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull_request_sync, "LISTED_FROM", 2)
+    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_FOR_LIST", 2)
     first, number = here.requested()
     second, other = here.requested()
     alone = here.proposed("More.", here.page())
@@ -99,7 +99,7 @@ def test_many_are_listed_by_one_call_and_looked_at_when_they_change(
         return next(one for one in here.round().pull_requests if one.proposal == proposal.id)
 
     here.local.asked.clear()
-    assert told(first).wrote is False
+    assert told(first).wrote_events is False
     assert calls() == ["pulls"]  # also for the one that nobody opened a pull request of
     here.local.state.review(number, "ana", "approved")
     here.local.asked.clear()
@@ -128,15 +128,15 @@ def test_an_approval_is_shown_and_satisfies_no_rule(here: Joined) -> None:
     (bound,) = now.reviews
     author = bound.review.author
     assert (author.name, author.known_by, author.label) == ("ana", KnownBy.CLIENT, "GitHub")
-    assert (bound.review.verdict, bound.review.text, bound.bond) == (
+    assert (bound.review.verdict, bound.review.text, bound.relation) == (
         ReviewDecision.APPROVE,
         "Good.",
-        Bond.CURRENT,
+        CommitRelation.CURRENT,
     )
     assert now.state is ProposalState.APPROVED
-    lacking = here.proposing.lacking(now, here.workspace.reviewing().preview(now))
-    assert not lacking.demands[0].is_met
-    assert {void.value for void in lacking.void.values()} == {"no_token"}
+    lacking = here.proposing.find_merge_blockers(now, here.workspace.reviewing().preview(now))
+    assert not lacking.requirements[0].is_met
+    assert {void.value for void in lacking.void_reasons.values()} == {"no_token"}
     with pytest.raises(MergeBlocked, match="1 approval"):
         here.proposing.merge(proposal.id, here.person("cleo"))
     with pytest.raises(NeedsPerson):
@@ -162,11 +162,11 @@ def test_what_was_taken_in_is_not_taken_in_again(here: Joined) -> None:
     here.local.state.comment(number, "ben", "And *when*?\n\nSoon.")
     first = here.follow(proposal)
     assert (first.reviews, first.comments) == (1, 1)
-    assert first.wrote
+    assert first.wrote_events
     for follower in (here.follower, type(here.follower)(here.workspace)):
-        again = follower.follow(here.forge, "origin", branches=[proposal.words.branch]).pull_requests
-        assert [(one.reviews, one.comments, one.wrote) for one in again] == [(0, 0, False)]
-    (thread,) = here.now(proposal).words.threads
+        again = follower.follow(here.forge, "origin", branches=[proposal.content.branch]).pull_requests
+        assert [(one.reviews, one.comments, one.wrote_events) for one in again] == [(0, 0, False)]
+    (thread,) = here.now(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
     assert thread.comment.author.name == "ben"
 
@@ -180,8 +180,8 @@ def test_a_request_that_a_submission_has_answered_meanwhile_is_only_told(here: J
     assert here.follow(proposal).reviews == 1
     now = here.now(proposal)
     assert now.state is ProposalState.OPEN
-    assert now.words.reviews[0].verdict is ReviewDecision.COMMENT
-    assert "Say why." in now.words.reviews[0].text
+    assert now.content.reviews[0].verdict is ReviewDecision.COMMENT
+    assert "Say why." in now.content.reviews[0].text
 
 
 def test_a_dismissal_says_how_a_request_is_answered(here: Joined) -> None:
@@ -193,7 +193,7 @@ def test_a_dismissal_says_how_a_request_is_answered(here: Joined) -> None:
     here.follow(proposal)
     now = here.now(proposal)
     assert now.state is ProposalState.CHANGES_REQUESTED
-    (thread,) = now.words.threads
+    (thread,) = now.content.threads
     assert "dismissed on GitHub" in thread.comment.text
     here.rewrite(proposal)
     assert here.proposing.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN
@@ -205,7 +205,7 @@ def test_an_approval_of_an_older_commit_does_not_hold(here: Joined) -> None:
     here.rewrite(proposal)
     here.follow(proposal)
     now = here.now(proposal)
-    assert now.reviews[0].bond is Bond.EDITED
+    assert now.reviews[0].relation is CommitRelation.EDITED
     assert now.state is ProposalState.OPEN
 
 
@@ -219,7 +219,7 @@ def test_merged_there_by_a_merge_is_told_from_the_commits(here: Joined) -> None:
     assert (found.state, found.done, found.waits) == ("merged", (), None)
     now = here.now(proposal)
     assert now.state is ProposalState.MERGED
-    assert now.words.closed is None
+    assert now.content.closed_by is None
 
 
 def test_squashed_there_is_closed_with_words_that_name_the_commit(here: Joined) -> None:
@@ -230,8 +230,8 @@ def test_squashed_there_is_closed_with_words_that_name_the_commit(here: Joined) 
     assert here.follow(proposal).done == ("closed",)
     now = here.now(proposal)
     assert now.state is ProposalState.CLOSED
-    (closing,) = [event for event in here.proposing.said(now) if event.words.kind == "closed"]
-    assert f"Merged on GitHub as {commit[:12]}" in closing.words.text  # type: ignore[union-attr]
+    (closing,) = [event for event in here.proposing.list_events(now) if event.body.kind == "closed"]
+    assert f"Merged on GitHub as {commit[:12]}" in closing.body.text  # type: ignore[union-attr]
     assert here.follow(proposal).done == ()
 
 
@@ -282,7 +282,7 @@ def test_whoever_may_comment_and_not_close_says_nothing_in_each_round(here: Join
     here.proposing.close(proposal.id, ADA, "Not now.")
     here.local.faults.append(Fault(status=403, method="PATCH", times=2))
     for _ in range(2):
-        assert here.round(branches=[proposal.words.branch]).error is not None
+        assert here.round(branches=[proposal.content.branch]).error is not None
     assert here.local.state.one(number).comments == []
     assert here.follow(proposal).done == ("closed_there",)
     assert len(here.local.state.one(number).comments) == 1
@@ -294,7 +294,7 @@ def test_one_that_cannot_be_followed_does_not_keep_others_from_it(here: Joined) 
     for each in (other, number):
         here.local.state.review(each, "ana", "approved")
     here.local.faults.append(Fault(status=403, path=f"/pulls/{number}/reviews"))
-    found = here.round(branches=[first.words.branch, second.words.branch])
+    found = here.round(branches=[first.content.branch, second.content.branch])
     assert found.error is not None
     assert found.error.code == "FORGE_DENIED"
     assert [one.proposal for one in found.pull_requests] == [first.id]
@@ -306,7 +306,7 @@ def test_the_answer_of_another_pull_request_is_not_believed(here: Joined) -> Non
     _, other = here.requested()
     body = github_api._pull_request(here.local, here.local.state.one(other), "pull-request")
     here.local.faults.append(Fault(status=200, body=body, path=f"/pulls/{number}$"))
-    found = here.round(branches=[proposal.words.branch])
+    found = here.round(branches=[proposal.content.branch])
     assert found.error is not None
     assert "it is of another pull request" in found.error.message
     assert found.pull_requests == ()
@@ -319,26 +319,26 @@ def test_a_client_that_is_called_like_a_forge_is_none(here: Joined) -> None:
     assert here.follow(proposal).done == ("closed_there",)
     words = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     here.proposing.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), words)
-    assert relay.find_link(here.proposing.said(proposal)) is None
+    assert relay.find_link(here.proposing.list_events(proposal)) is None
 
 
 def test_link_of_a_pull_request_is_a_field_or_in_the_words_of_an_old_comment(here: Joined) -> None:
     proposal, number = here.requested()
     request = here.forge.get(number)
     here.proposing.relay(proposal.id, [relay.build_opened_event("github", request, proposal)])
-    opened, link = here.proposing.said(proposal)[-1], request.url
-    assert isinstance(opened.words, Commented)
-    assert opened.words.pull_request == link
+    opened, link = here.proposing.list_events(proposal)[-1], request.url
+    assert isinstance(opened.body, Commented)
+    assert opened.body.pull_request == link
     assert relay.find_link([opened]) == link
-    old = replace(opened.words, pull_request=None)
-    assert relay.find_link([opened._replace(words=old)]) == link
-    reworded = replace(opened.words, text="It was opened.")
-    assert relay.find_link([opened._replace(words=reworded)]) == link
+    old = replace(opened.body, pull_request=None)
+    assert relay.find_link([opened._replace(body=old)]) == link
+    reworded = replace(opened.body, text="It was opened.")
+    assert relay.find_link([opened._replace(body=reworded)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
-        assert relay.find_link([opened._replace(words=replace(old, text=text))]) is None
+        assert relay.find_link([opened._replace(body=replace(old, text=text))]) is None
     with pytest.raises(Unreadable):
         encode_event(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
-    for words in (old, opened.words):
+    for words in (old, opened.body):
         file, data = encode_event(proposal.id, words, opened.author, opened.time)
         assert relay.find_link([decode_event(proposal.id, file, data)]) == link
 
@@ -356,7 +356,7 @@ def test_a_verdict_without_a_commit_is_on_what_was_submitted_before_it(here: Joi
     proposal, number = here.requested()
     here.rewrite(proposal)
     again = here.proposing.submit(proposal.id, AGENT).proposal
-    said = here.proposing.said(again)
+    said = here.proposing.list_events(again)
     between, after = said[1].time, said[-1].time
     request = here.forge.get(number)
     for time, commit in ((between, proposal.tip), (after, again.tip)):
@@ -373,7 +373,7 @@ def test_closed_here_is_closed_there_with_a_word_that_does_not_come_back(here: J
     assert there.state == "closed"
     assert "Closed where it was proposed." in there.comments[-1].text
     assert here.follow(proposal).comments == 0
-    assert here.now(proposal).words.threads == ()
+    assert here.now(proposal).content.threads == ()
 
 
 def test_merged_here_is_left_to_the_forge_until_it_has_the_commits(here: Joined) -> None:
@@ -404,7 +404,7 @@ def test_a_conflict_there_is_reported(here: Joined) -> None:
     here.repo.git("push", "-q", "origin", "main")
     found = here.follow(proposal)
     assert found.waits == "conflict"
-    lines = format_round(here.round(branches=[proposal.words.branch]))
+    lines = format_round(here.round(branches=[proposal.content.branch]))
     assert lines == [
         f"Proposal {proposal.id} is in conflict with its target on GitHub.",
         f"  next: docyard proposals refresh {proposal.id}",
@@ -445,10 +445,10 @@ def test_a_forge_that_fails_is_told_and_harms_nothing(here: Joined, fault: Limit
     here.local.state.review(number, "ana", "approved")
     fails = Fault(status=fault.status, headers=fault.headers, times=3, path="reviews")
     here.local.faults.append(fails)
-    found = here.round(branches=[proposal.words.branch])
+    found = here.round(branches=[proposal.content.branch])
     assert found.error is not None
     assert found.error.code == fault.code
-    assert here.now(proposal).words.reviews == ()
+    assert here.now(proposal).content.reviews == ()
     data = round_to_data(found)
     assert data is not None
     assert data["error"]["code"] == fault.code  # type: ignore[index]

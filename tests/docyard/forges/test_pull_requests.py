@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from docyard.forges.announcements import build_announcer
 from docyard.forges.errors import ForgeDenied
-from docyard.forges.place import ForgeAccess
+from docyard.forges.forge_repository import ForgeAccess
+from docyard.forges.pull_request_report import build_announcer
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
@@ -20,10 +20,10 @@ from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
 from workspace.git.remotes.credentials import Access
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal
-from workspace.sync.push import send
+from workspace.sync.push import push_proposal
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
@@ -77,7 +77,7 @@ def submitted(cloned: Clone) -> Proposal:
 def proposed(clone: Clone, workspace: Workspace, title: str = "Say it anew") -> Proposal:
     """A proposal with one commit, submitted."""
     made = workspace.proposing().open(title, "Because @ana asked.", ACTOR)
-    clone.git("switch", "-q", made.words.branch)
+    clone.git("switch", "-q", made.content.branch)
     clone.commit({f"pages/{made.id}.md": f"# {title}\n\nWords.\n"})
     clone.git("switch", "-q", "main")
     return workspace.proposing().submit(made.id, ACTOR).proposal
@@ -96,15 +96,15 @@ def test_its_branch_and_its_words_are_pushed_and_it_is_opened(
     done = opened(setting, workspace, one)
     found = done.pull_request
     assert done.is_new
-    assert done.unsent is None
-    assert (found.head_branch, found.head_sha, found.target) == (one.words.branch, one.tip, "main")
+    assert done.send_error is None
+    assert (found.head_branch, found.head_sha, found.target) == (one.content.branch, one.tip, "main")
     assert found.title == "Say it anew"
     assert found.body.startswith("Because @\u200bana asked.\n\n### `pages/")
     assert found.body.endswith(format_marker(one.id))
-    for branch in (one.words.branch, "docyard/discussion"):
+    for branch in (one.content.branch, "docyard/discussion"):
         assert setting.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
     assert setting.bare.git("rev-parse", "main") == main_there
-    (thread,) = workspace.proposing().one(one.id).words.threads
+    (thread,) = workspace.proposing().find(one.id).content.threads
     assert thread.comment.text == f"Opened as pull request [1]({found.url})."
 
 
@@ -119,7 +119,7 @@ def test_done_again_it_is_brought_up_to_date_and_else_left_alone(
     assert (again.is_new, again.pull_request.number) == (False, number)
     assert {asked.method for asked in setting.local.asked} == {"GET"}
     workspace.proposing().edit(one.id, ACTOR, title="Say it better", description="Shorter.")
-    renamed = opened(setting, workspace, workspace.proposing().one(one.id)).pull_request
+    renamed = opened(setting, workspace, workspace.proposing().find(one.id)).pull_request
     assert (renamed.number, renamed.title) == (number, "Say it better")
     assert renamed.body.startswith("Shorter.\n\n### ")
     assert len(setting.local.state.pull_requests) == 1
@@ -132,7 +132,7 @@ def test_a_slower_call_does_not_bring_back_older_words(
     """It looked at the proposal before somebody else edited it, and is done after they are."""
     before = proposed(clone, workspace)
     workspace.proposing().edit(before.id, ACTOR, title="Say it better", description="Shorter.")
-    opened(setting, workspace, workspace.proposing().one(before.id))
+    opened(setting, workspace, workspace.proposing().find(before.id))
     late = opened(setting, workspace, before).pull_request
     for found in (late, setting.forge.get(late.number)):
         assert (found.title, found.body.partition("\n")[0]) == ("Say it better", "Shorter.")
@@ -156,7 +156,7 @@ def test_a_branch_that_was_deleted_there_comes_back(
 ) -> None:
     one = proposed(clone, workspace)
     opened(setting, workspace, one)
-    setting.local.state.delete_branch(one.words.branch)
+    setting.local.state.delete_branch(one.content.branch)
     assert opened(setting, workspace, one).pull_request.head_sha == one.tip
 
 
@@ -175,7 +175,7 @@ def test_words_that_the_remote_has_are_joined_first(
     other.git("push", "-q", "origin", "docyard/discussion")
     there = setting.bare.git("rev-parse", "docyard/discussion").strip()
     done = opened(setting, workspace, proposed(clone, workspace, "Another"))
-    assert done.unsent is None
+    assert done.send_error is None
     assert setting.bare.git("rev-parse", "docyard/discussion") == clone.git("rev-parse", "docyard/discussion")
     clone.git("merge-base", "--is-ancestor", there, "docyard/discussion")
 
@@ -186,16 +186,18 @@ def test_a_branch_with_commits_of_others_there_is_not_pushed_over(
 ) -> None:
     one = proposed(clone, workspace)
     opened(setting, workspace, one)
-    theirs = setting.commit(one.words.branch, "# Theirs\n", "theirs.md")
+    theirs = setting.commit(one.content.branch, "# Theirs\n", "theirs.md")
     assert opened(setting, workspace, one).pull_request.head_sha == theirs  # they went on from ours
-    clone.git("switch", "-q", one.words.branch)
+    clone.git("switch", "-q", one.content.branch)
     clone.commit({"ours.md": "# Ours\n"})
     clone.git("switch", "-q", "main")
-    announced = build_announcer(workspace, lambda: access(setting), Access)(workspace.proposing().one(one.id))
+    announced = build_announcer(workspace, lambda: access(setting), Access)(
+        workspace.proposing().find(one.id)
+    )
     assert announced is not None
     assert announced.error is not None
     assert "docyard sync --branch" in announced.error.fix
-    assert setting.bare.git("rev-parse", one.words.branch).strip() == theirs
+    assert setting.bare.git("rev-parse", one.content.branch).strip() == theirs
 
 
 @ON_ONE
@@ -203,12 +205,12 @@ def test_whoever_was_stopped_before_its_link_was_said_says_it_the_next_time(
     setting: Setting, clone: Clone, workspace: Workspace
 ) -> None:
     one = proposed(clone, workspace)
-    send(workspace, Access(), one.words.branch)
-    found = setting.opened(one.words.branch)
+    push_proposal(workspace, Access(), one.content.branch)
+    found = setting.opened(one.content.branch)
     for _ in range(2):
         done = opened(setting, workspace, one)
-        assert (done.is_new, done.unsent) == (False, None)
-    (thread,) = workspace.proposing().one(one.id).words.threads
+        assert (done.is_new, done.send_error) == (False, None)
+    (thread,) = workspace.proposing().find(one.id).content.threads
     assert thread.comment.text == f"Opened as pull request [{found.number}]({found.url})."
     assert setting.bare.git("rev-parse", "docyard/discussion") == clone.git("rev-parse", "docyard/discussion")
 
@@ -242,7 +244,7 @@ def test_a_token_that_may_only_read_is_denied(setting: Setting, clone: Clone, wo
     reader = setting.adapter(setting.local.reader)
     with pytest.raises(ForgeDenied):
         open_pull_request(workspace, proposed(clone, workspace), reader, Access())
-    reader.end()
+    reader.close_connections()
 
 
 def access(setting: Setting, token: str | None = PASSWORD) -> ForgeAccess:

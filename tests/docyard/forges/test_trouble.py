@@ -23,7 +23,7 @@ from docyard.forges.errors import (
     ForgeRefused,
     ForgeUnreachable,
 )
-from docyard.forges.place import ForgeAccess, resolve_forge_place
+from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _reason
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
@@ -122,7 +122,7 @@ def test_what_takes_too_long_or_is_too_large_is_unreachable(setting: Setting, ki
     with pytest.raises(ForgeUnreachable):
         forge.get(1)
     setting.local.faults.clear()
-    forge.end()
+    forge.close_connections()
 
 
 @pytest.mark.parametrize("started", ["github"], indirect=True)
@@ -133,7 +133,7 @@ def test_a_list_that_never_ends_is_ended(setting: Setting) -> None:
     setting.local.page_size = 1
     forge = setting.adapter(patience=STEADY._replace(pages=3))
     assert [said.text for said in forge.comments(one.number)] == ["0", "1", "2"]
-    forge.end()
+    forge.close_connections()
 
 
 def test_the_next_page_of_another_host_is_not_asked(setting: Setting) -> None:
@@ -175,7 +175,7 @@ def test_invalid_certificate_is_named_as_the_reason() -> None:
 
 def test_tls_that_is_not_there_is_unreachable() -> None:
     with dripping() as port:
-        place = resolve_forge_place(
+        place = resolve_forge_repository(
             parse_remote_url("https://127.0.0.1/ana/docs"),
             "github",
             ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
@@ -187,7 +187,8 @@ def test_tls_that_is_not_there_is_unreachable() -> None:
 def _adapter(port: int, patience: TransportLimits = QUICK) -> Forge:
     address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return create_forge(
-        resolve_forge_place(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)), patience
+        resolve_forge_repository(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),
+        patience,
     )
 
 

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from docyard.forges.exchanges import EventScope, ExchangeQueue, ExchangeResult, parse_event
-from docyard.forges.place import ForgeAccess
+from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeRound
 from docyard.forges.rounds import ForgeRounds
 from docyard.forges.webhooks import (
@@ -128,7 +128,7 @@ class Counting(ExchangeQueue):
         return self.found
 
 
-def synced(state: SyncState = SyncState.LEVEL) -> SyncResult:
+def synced(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
     return SyncResult(
         "origin", "a folder", "main", state, "c" * 40, "c" * 40, True, None, False, None, 0, None
     )
@@ -313,7 +313,7 @@ def test_what_happened_there_is_there_when_it_is_answered(here: Joined) -> None:
     written: list[bool] = []
     exchanges = ExchangeQueue(here.workspace, Access, rounds, lambda: written.append(True))
     with (hooks := Hooks(here, exchanges)).client:
-        answer = hooks.tell("pull_request", payload(hooks.kind, proposal.words.branch, number))
+        answer = hooks.tell("pull_request", payload(hooks.kind, proposal.content.branch, number))
         assert answer.status_code == 200, answer.text
         assert answer.json()["followed"]["pull_requests"][0]["reviews"] == 1
         assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED

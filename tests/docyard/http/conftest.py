@@ -90,7 +90,7 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 load=served.load,
                 warm=served.warm,
             )
-            site = Site(served.index, read_only, written=served.written)
+            site = Site(served.index, read_only, notify_write=served.notify_write)
             app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(pause=0))
             app = _bounded(app)
             first = stack.enter_context(TestClient(app, base_url=BASE))

@@ -6,7 +6,14 @@ import anyio
 import pytest
 
 from docyard.http import authentication
-from docyard.http.authentication import IDLE, LONGEST, MAX_DELAYED, FailedLoginThrottle, Sessions, TokenOwner
+from docyard.http.authentication import (
+    MAX_DELAYED,
+    MAX_IDLE_S,
+    MAX_SESSION_S,
+    FailedLoginThrottle,
+    Sessions,
+    TokenOwner,
+)
 
 
 class Clock:
@@ -20,20 +27,20 @@ class Clock:
 def test_a_session_lasts_as_long_as_it_is_used() -> None:
     clock = Clock()
     kept = Sessions(clock)
-    value = kept.begin(TokenOwner())
-    while clock.now <= LONGEST:
+    value = kept.start(TokenOwner())
+    while clock.now <= MAX_SESSION_S:
         assert kept.find(value) is not None
-        clock.now += IDLE
-    clock.now = LONGEST + 1  # a moment after it was used
+        clock.now += MAX_IDLE_S
+    clock.now = MAX_SESSION_S + 1  # a moment after it was used
     assert kept.find(value) is None
-    idle = kept.begin(TokenOwner())
-    clock.now += IDLE + 1
+    idle = kept.start(TokenOwner())
+    clock.now += MAX_IDLE_S + 1
     assert kept.find(idle) is None
 
 
 def test_one_that_was_ended_or_never_begun_is_none() -> None:
     kept = Sessions()
-    value = kept.begin(TokenOwner())
+    value = kept.start(TokenOwner())
     kept.end(value)
     for other in (value, "", "x", "é", value[:-1]):
         assert kept.find(other) is None
@@ -43,16 +50,16 @@ def test_one_that_was_ended_or_never_begun_is_none() -> None:
 def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
     kept = Sessions()
-    first, second, third = (kept.begin(TokenOwner()) for _ in range(3))
+    first, second, third = (kept.start(TokenOwner()) for _ in range(3))
     assert kept.find(first)
-    fourth = kept.begin(TokenOwner())
+    fourth = kept.start(TokenOwner())
     assert kept.find(second) is None
     assert all(kept.find(value) for value in (first, third, fourth))
 
 
 def test_forms_belong_to_one_session_of_one_server() -> None:
     kept = Sessions()
-    found = [kept.find(kept.begin(TokenOwner())) for _ in range(2)]
+    found = [kept.find(kept.start(TokenOwner())) for _ in range(2)]
     assert len({session.csrf for session in found if session}) == 2
     assert kept.csrf(b"x") == kept.csrf(b"x") != Sessions().csrf(b"x")
 

@@ -21,7 +21,7 @@ LONG = "x" * 43
 WRONG = {
     "no port": (["--http", "127.0.0.1"], "write 127.0.0.1:8000"),
     "a name": (["--http", "docs.example.org:80"], "--allow-host"),
-    "a URL": (["--http", "http://127.0.0.1:80"], "is no address of this machine"),
+    "a URL": (["--http", "http://127.0.0.1:80"], "must be an IP address"),
     "all addresses": (OPEN, "--allow-host NAME"),
     "all IPv6 addresses": (["--http", "[::]:0"], "--allow-host NAME"),
     "another machine's address": (["--http", "192.0.2.1:0"], "--allow-host NAME"),
@@ -29,18 +29,18 @@ WRONG = {
     "all addresses, a name, no token": ([*OPEN, "--allow-host", "a.example", "--no-token"], "--read-only"),
     "a proxy and no token": ([*LOCAL, "--allow-host", "a.example", "--no-token"], "--read-only"),
     "no token and a file of it": ([*LOCAL, "--no-token", "--token-file", "token"], "exclude each other"),
-    "any host": ([*LOCAL, "--allow-host", "*"], "is no NAME"),
-    "any host below": ([*LOCAL, "--allow-host", "*.example.org"], "is no NAME"),
+    "any host": ([*LOCAL, "--allow-host", "*"], "must be NAME"),
+    "any host below": ([*LOCAL, "--allow-host", "*.example.org"], "must be NAME"),
     "a host as URL": ([*LOCAL, "--allow-host", "https://a.example"], "without a scheme"),
-    "a host with a path": ([*LOCAL, "--allow-host", "a.example/docs"], "is no NAME"),
-    "an empty host": ([*LOCAL, "--allow-host", ""], "is no NAME"),
-    "a host with a user": ([*LOCAL, "--allow-host", "me@a.example"], "is no NAME"),
-    "a host's port": ([*LOCAL, "--allow-host", "a.example:99999"], "is no NAME"),
-    "--allow-host alone": (["--allow-host", "a.example"], "belongs to --http"),
-    "--no-token alone": (["--no-token"], "belongs to --http"),
-    "--token-file alone": (["--token-file", "token"], "belongs to --http"),
-    "--mermaid alone": (["--mermaid", "m.js"], "belongs to --http"),
-    "--math alone": (["--math"], "belongs to --http"),
+    "a host with a path": ([*LOCAL, "--allow-host", "a.example/docs"], "must be NAME"),
+    "an empty host": ([*LOCAL, "--allow-host", ""], "must be NAME"),
+    "a host with a user": ([*LOCAL, "--allow-host", "me@a.example"], "must be NAME"),
+    "a host's port": ([*LOCAL, "--allow-host", "a.example:99999"], "must be NAME"),
+    "--allow-host alone": (["--allow-host", "a.example"], "needs --http"),
+    "--no-token alone": (["--no-token"], "needs --http"),
+    "--token-file alone": (["--token-file", "token"], "needs --http"),
+    "--mermaid alone": (["--mermaid", "m.js"], "needs --http"),
+    "--math alone": (["--math"], "needs --http"),
 }
 
 
@@ -69,13 +69,13 @@ def test_options_that_do_not_go_together(
     ("text", "mode", "said"),
     [
         ("", 0o600, "is empty"),
-        ("few", 0o600, "is too short"),
-        ("x" * 31, 0o600, "is too short"),
+        ("few", 0o600, "must have at least 32 characters"),
+        ("x" * 31, 0o600, "must have at least 32 characters"),
         (f"{LONG} {LONG}", 0o600, "visible ASCII"),
         ("ä" * 40, 0o600, "visible ASCII"),
-        (LONG, 0o640, "others can read"),
-        (LONG, 0o604, "others can read"),
-        ("docyard_ana_" + "0" * 48, 0o600, "is a person's"),
+        (LONG, 0o640, "by other users"),
+        (LONG, 0o604, "by other users"),
+        ("docyard_ana_" + "0" * 48, 0o600, "contains a person's token"),
         (None, 0, "cannot be read"),
     ],
     ids=["empty", "short", "one too few", "two words", "letters", "group", "others", "a person's", "none"],
@@ -173,10 +173,10 @@ def test_which_names_are_admitted() -> None:
     found = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
-    admitted = found.admitted(8000)
+    admitted = found.allowed_hosts(8000)
     for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
         assert admitted.has_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
         assert not admitted.has_host(host)
     far = build_http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
-    assert not far.admitted(8000).has_host("localhost:8000")
+    assert not far.allowed_hosts(8000).has_host("localhost:8000")

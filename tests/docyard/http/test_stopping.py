@@ -15,8 +15,8 @@ SCOPE: Scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_FAREWELL", 0.01)
-    monkeypatch.setattr(server, "_LAST", 0.01)
+    monkeypatch.setattr(server, "_DRAIN_S", 0.01)
+    monkeypatch.setattr(server, "_DISCONNECT_S", 0.01)
 
 
 async def answered(kind: str) -> list[Message]:

@@ -22,7 +22,7 @@ SHORT = 0.05  # seconds, of which none may pass before something that has to com
 
 
 class Crowded(TimeoutH11Protocol):
-    most = 3
+    max_connections = 3
 
 
 @asynccontextmanager
@@ -62,10 +62,10 @@ def impatient(*parts: str) -> type[TimeoutH11Protocol]:
 @pytest.mark.parametrize(
     ("sent", "part", "status"),
     [
-        (b"", "head", b""),
-        (b"GET / HTTP/1.1\r\nHost: he", "head", b""),
-        (FORM + b"a", "body", b""),
-        (FORM.replace(b"/read", b"/"), "rest", b"200"),
+        (b"", "header_timeout", b""),
+        (b"GET / HTTP/1.1\r\nHost: he", "header_timeout", b""),
+        (FORM + b"a", "body_timeout", b""),
+        (FORM.replace(b"/read", b"/"), "drain_timeout", b"200"),
     ],
     ids=["nothing", "half a head", "half a body", "half a body after its answer"],
 )
@@ -86,7 +86,7 @@ async def test_a_byte_now_and_then_wins_no_time() -> None:
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    async with listening(impatient("head"), ServerState()) as port:
+    async with listening(impatient("header_timeout"), ServerState()) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         with anyio.fail_after(PATIENCE), pytest.raises(ConnectionError):
             await dribble(writer)
@@ -101,7 +101,7 @@ async def test_a_second_request_has_to_come_too() -> None:
             for _ in range(2):
                 writer.write(WHOLE)
                 await reader.readuntil(b"here")
-            protocol.head = SHORT
+            protocol.header_timeout = SHORT
             writer.write(WHOLE[:5])
             assert await reader.read() == b""
         writer.close()

@@ -37,7 +37,7 @@ class OddToolbox:
         *,
         client: str,
         progress: Any = None,
-        sight: Any = None,
+        seen_texts: Any = None,
         person: Any = None,
     ) -> Answer:
         match name:

@@ -16,7 +16,7 @@ from mcp_types import ToolListChangedNotification
 
 from tests import warm
 from tests.docyard.conftest import Git
-from tests.docyard.test_stdio import ODD_SERVER
+from tests.docyard.mcp_server.test_stdio import ODD_SERVER
 from tests.stdio_client import ENVELOPE, ByHand, Era, connect, environment, line_of, serving
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
@@ -80,7 +80,7 @@ def era(request: pytest.FixtureRequest) -> Era:
     return era
 
 
-async def test_a_new_value_is_announced_once(repo: Path, git: Git, era: Era) -> None:
+async def test_new_value_is_announced_once(repo: Path, git: Git, era: Era) -> None:
     async with listening(repo, era) as (connected, listener):
         assert connected.server_capabilities is not None
         assert connected.server_capabilities.tools is not None
@@ -97,7 +97,7 @@ async def test_a_new_value_is_announced_once(repo: Path, git: Git, era: Era) -> 
         assert listener.heard == 1
 
 
-async def test_a_commit_that_brings_no_value_is_not_announced(repo: Path, git: Git) -> None:
+async def test_commit_without_new_value_is_not_announced(repo: Path, git: Git) -> None:
     async with listening(repo, "legacy") as (connected, listener):
         await connected.call_tool("search_docs", {"query": "backoff"})
         await tags(connected)
@@ -111,14 +111,14 @@ async def test_a_commit_that_brings_no_value_is_not_announced(repo: Path, git: G
         assert listener.heard == 0
 
 
-async def test_the_first_index_is_announced(repo: Path, era: Era) -> None:
+async def test_first_index_is_announced(repo: Path, era: Era) -> None:
     async with listening(repo, era) as (connected, listener):
         if not await tags(connected):  # else it was ready before the first list
             await listener.until(1)
         assert await tags(connected) == ["backend"]
 
 
-async def test_another_process_s_values_are_told_and_announced(repo: Path, git: Git) -> None:
+async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> None:
     async with listening(repo, "auto") as (connected, listener):
         await connected.call_tool("search_docs", {"query": "backoff"})
         assert await tags(connected) == ["backend"]
@@ -136,7 +136,7 @@ async def test_another_process_s_values_are_told_and_announced(repo: Path, git: 
         assert await tags(connected) == ["backend", "other"]
 
 
-async def test_the_first_list_waits_for_the_values_of_a_declared_key(repo: Path, git: Git, era: Era) -> None:
+async def test_first_list_waits_for_values_of_declared_key(repo: Path, git: Git, era: Era) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.product]\ndescription = "The product."\n')
     (repo / "more.md").write_text("---\nproduct: rocket\n---\n# More\n")
     git("add", ".")
@@ -151,7 +151,7 @@ async def test_the_first_list_waits_for_the_values_of_a_declared_key(repo: Path,
         }
 
 
-def test_the_first_list_does_not_wait_for_a_long_index(tmp_path: Path) -> None:
+def test_first_list_does_not_wait_for_long_index(tmp_path: Path) -> None:
     (tmp_path / "awaits").touch()
     server = ByHand([sys.executable, ODD_SERVER, str(tmp_path)])
     server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})  # warming up takes a minute there
@@ -159,7 +159,7 @@ def test_the_first_list_does_not_wait_for_a_long_index(tmp_path: Path) -> None:
     assert server.end() == ""
 
 
-def test_a_client_that_listens_and_hangs_up_ends_the_server(repo: Path) -> None:
+def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     listen = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
     search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": ENVELOPE}
     server = ByHand(serving(repo), handshake=False)

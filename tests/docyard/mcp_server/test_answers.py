@@ -26,13 +26,13 @@ VALUES = st.recursive(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(VALUES)
-def test_both_ways_write_the_same(value: Any) -> None:
+def test_both_encoders_write_same_json(value: Any) -> None:
     assert repr(json.loads(format_compact_json(value))) == repr(json.loads(to_json(value)))
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(data=st.dictionaries(TEXTS, VALUES, max_size=4))
-def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> None:
+def test_result_contains_answer_as_text_and_data(data: dict[str, Any]) -> None:
     result = json.loads(to_json(build_result(Answer(data))))
     assert result["structuredContent"] == json.loads(result["content"][0]["text"]) == data
     assert result["isError"] is False
@@ -48,11 +48,11 @@ def test_a_result_holds_the_answer_as_text_and_as_data(data: dict[str, Any]) -> 
         (json.loads("[" * 200 + "]" * 200), "[" * 200 + "]" * 200),
     ],
 )
-def test_what_is_not_plain_is_written_too(value: object, written: str) -> None:
+def test_unusual_values_are_encoded(value: object, written: str) -> None:
     assert format_compact_json(value) == written
 
 
-def test_half_a_character_is_written_as_an_escape() -> None:
+def test_lone_surrogate_is_written_as_escape() -> None:
     result = build_result(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
     assert result["structuredContent"] == {"path": "a\\udcff", "in": [{"b\\ud800": "\\udfff"}]}
     assert json.loads(to_json(result))["content"][0]["text"] == result["content"][0]["text"]

@@ -10,7 +10,7 @@ from docyard.mcp_server.arrays import unwrap_array, wrap_array
 
 
 @pytest.mark.parametrize("array", [[], [{"operation": "add_task", "n": 10**30}], ["é"]])
-def test_array_is_the_same_on_the_other_side(array: list[object]) -> None:
+def test_wrapped_array_is_unwrapped_unchanged(array: list[object]) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": array}}
     wrapped = json.loads(wrap_array(json.dumps(message).encode()))
     arguments = wrapped["params"].pop("arguments")
@@ -31,10 +31,10 @@ def test_array_is_the_same_on_the_other_side(array: list[object]) -> None:
         b"",
     ],
 )
-def test_any_other_message_is_left_as_it_is(message: bytes) -> None:
+def test_other_message_is_unchanged(message: bytes) -> None:
     assert wrap_array(message) == message
 
 
 @pytest.mark.parametrize("arguments", [{}, {"docyard/array": "text"}, {"arguments": [1]}])
-def test_an_object_is_left_as_it_is(arguments: dict[str, object]) -> None:
+def test_object_is_unchanged(arguments: dict[str, object]) -> None:
     assert unwrap_array(arguments) is arguments

@@ -54,7 +54,7 @@ def request(identity: int, method: str, is_stateless: bool, **params: object) ->
     return line_of({"id": identity, "method": method, "params": fields})
 
 
-def mixed(is_stateless: bool) -> Iterator[bytes]:
+def mixed_lines(is_stateless: bool) -> Iterator[bytes]:
     """Lines of every kind without end: answered, refused, unknown, repeated ids, cancelled and dropped."""
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     for number in count(1):
@@ -69,15 +69,15 @@ def mixed(is_stateless: bool) -> Iterator[bytes]:
         yield line_of({"id": number, "method": "ping", "params": {"odd": "\ud800"}})
 
 
-def requests(is_stateless: bool) -> Iterator[bytes]:
+def request_lines(is_stateless: bool) -> Iterator[bytes]:
     """Requests alone, without end, each of which the SDK answers."""
-    for line in mixed(is_stateless):
+    for line in mixed_lines(is_stateless):
         if b'"id"' in line and line.endswith(b"}\n") and b"odd" not in line:
             yield line
 
 
 @contextmanager
-def by_hand(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]:
+def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[ByHand]:
     """A server that is killed when it does not answer, so that a test fails rather than waits."""
     server = ByHand(command, handshake=handshake)
     timer = threading.Timer(PATIENCE, server.process.kill)
@@ -175,14 +175,14 @@ def interrupt(client: Flood) -> None:
 @pytest.mark.parametrize(
     ("lines", "way"),
     [
-        (requests, close_input),
-        (mixed, terminate),
-        pytest.param(requests, interrupt, marks=pytest.mark.slow),
-        pytest.param(requests, terminate, marks=pytest.mark.slow),
-        pytest.param(mixed, close_input, marks=pytest.mark.slow),
+        (request_lines, close_input),
+        (mixed_lines, terminate),
+        pytest.param(request_lines, interrupt, marks=pytest.mark.slow),
+        pytest.param(request_lines, terminate, marks=pytest.mark.slow),
+        pytest.param(mixed_lines, close_input, marks=pytest.mark.slow),
     ],
 )
-def test_client_that_never_reads_is_bounded_and_given_up(
+def test_client_that_never_reads_is_disconnected_with_bounded_memory(
     repo: Path, is_stateless: bool, lines: Callable[[bool], Iterator[bytes]], way: Callable[[Flood], None]
 ) -> None:
     with flood(repo, is_stateless) as client:
@@ -200,7 +200,7 @@ def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, met
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     params: Message = search if method == "tools/call" else {}
     lines = (
-        mixed(is_stateless)
+        mixed_lines(is_stateless)
         if method == "mixed"
         else (request(number, method, is_stateless, **params) for number in count(1))
     )
@@ -216,7 +216,7 @@ def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, met
 @pytest.mark.process
 @linux
 @both_versions
-def test_notifications_without_end_are_read_in_bounded_memory(repo: Path, is_stateless: bool) -> None:
+def test_endless_notifications_use_bounded_memory(repo: Path, is_stateless: bool) -> None:
     lines = (line_of({"method": "notifications/odd", "params": {"number": number}}) for number in count())
     with flood(repo, is_stateless) as client:
         assert client.send(lines, 3_000, seconds=60, full_seconds=30) == 3_000
@@ -226,7 +226,7 @@ def test_notifications_without_end_are_read_in_bounded_memory(repo: Path, is_sta
 
 @linux
 @pytest.mark.slow
-def test_oversized_lines_without_end_are_bounded(repo: Path) -> None:
+def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
     lines = (b"x" * (LINE_LIMIT + 1_000_000) + b"\n" for _ in range(6))
     with flood(repo, False) as client:
         assert client.send(lines, 6, seconds=60, full_seconds=30) == 6
@@ -237,7 +237,7 @@ def test_oversized_lines_without_end_are_bounded(repo: Path) -> None:
 @pytest.mark.process
 @posix
 @both_versions
-def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bool) -> None:
+def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None:
     server = ByHand(serving(repo), handshake=not is_stateless)
     asked = list(range(1, 301))
 
@@ -261,8 +261,8 @@ def test_client_that_reads_slowly_gets_every_answer(repo: Path, is_stateless: bo
 
 @pytest.mark.process
 @both_versions
-def test_hundred_concurrent_requests_are_all_answered_to_a_reader(repo: Path, is_stateless: bool) -> None:
-    with by_hand(serving(repo), handshake=not is_stateless) as server:
+def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: bool) -> None:
+    with start_client(serving(repo), handshake=not is_stateless) as server:
         search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
         server.send(
             b"".join(
@@ -278,7 +278,7 @@ def test_hundred_concurrent_requests_are_all_answered_to_a_reader(repo: Path, is
 @both_versions
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """The SDK never answers them: without that, as many of them as the limit would stop the server."""
-    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         if is_stateless:
             server.ask(json.loads(request(0, "tools/list", True)))
         for number in range(1, REQUEST_LIMIT + 9):
@@ -292,8 +292,8 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 
 
 @pytest.mark.process
-def test_cancellation_directly_behind_the_limit_is_read(tmp_path: Path) -> None:
-    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
+    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, REQUEST_LIMIT + 1):
             server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -305,8 +305,8 @@ def test_cancellation_directly_behind_the_limit_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_listening_clients_do_not_use_up_the_limit(repo: Path) -> None:
-    with by_hand(serving(repo), handshake=False) as server:
+def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
+    with start_client(serving(repo), handshake=False) as server:
         for number in range(1, 2 * REQUEST_LIMIT + 1):
             wanted = {"toolsListChanged": True}
             server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
@@ -325,7 +325,7 @@ def wait_for(path: Path) -> None:
 
 @pytest.mark.process
 @posix
-def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Path) -> None:
+def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     for number in range(1, REQUEST_LIMIT + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
@@ -339,9 +339,9 @@ def test_write_that_runs_when_the_unread_client_closes_is_finished(tmp_path: Pat
 @pytest.mark.process
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Git, number: int) -> None:
+def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number: int) -> None:
     before = int(git("rev-list", "--count", "HEAD"))
-    with by_hand(serving(repo), handshake=True) as server:
+    with start_client(serving(repo), handshake=True) as server:
         for identity in range(1, REQUEST_LIMIT + 9):
             new = {"title": f"Note {identity}", "initial_content": "Text.", "doc_type": "document"}
             server.send(
@@ -364,8 +364,8 @@ def test_running_writes_at_a_signal_are_answered_to_a_reader(repo: Path, git: Gi
 @pytest.mark.process
 @posix
 @both_versions
-def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, is_stateless: bool) -> None:
-    with by_hand([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
+def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
+    with start_client([*warm.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         token = {"progressToken": 1}
         for identity in range(1, 13):
             line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
@@ -385,14 +385,14 @@ def test_running_calls_at_a_signal_end_and_others_are_not_begun(tmp_path: Path, 
 @pytest.mark.process
 @posix
 @pytest.mark.parametrize("way", [terminate, interrupt])
-def test_idle_server_ends_promptly_at_a_signal(repo: Path, way: Callable[[Flood], None]) -> None:
+def test_idle_server_ends_promptly_after_signal(repo: Path, way: Callable[[Flood], None]) -> None:
     with flood(repo, False) as client:
         assert client.end(way) < IDLE_END_LIMIT_S
 
 
 @pytest.mark.process
 @linux
-def test_second_signal_waits_for_no_reader(repo: Path) -> None:
+def test_second_signal_ends_server_without_reader(repo: Path) -> None:
     with flood(repo, False) as client:
         lines = (request(number, "tools/list", False) for number in count(1))
         client.send(lines, REQUEST_LIMIT, seconds=20, full_seconds=20)
@@ -425,7 +425,7 @@ def test_no_module_sends_requests_to_the_client() -> None:
 
 
 @pytest.mark.process
-def test_requests_of_a_file_are_answered_into_a_file(repo: Path, tmp_path: Path) -> None:
+def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> None:
     asked, answers = tmp_path / "asked", tmp_path / "answers"
     asked.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
     with asked.open("rb") as source, answers.open("wb") as target:
@@ -440,23 +440,23 @@ def test_requests_of_a_file_are_answered_into_a_file(repo: Path, tmp_path: Path)
 
 @pytest.mark.anyio
 async def test_large_requests_wait_for_each_other() -> None:
-    requests = OpenRequests()
-    await requests.add(1, LINE_LIMIT - 10)
-    await requests.add(2, 10)
+    request_lines = OpenRequests()
+    await request_lines.add(1, LINE_LIMIT - 10)
+    await request_lines.add(2, 10)
     with anyio.move_on_after(0.01) as scope:
-        await requests.add(3, 1)
+        await request_lines.add(3, 1)
     assert scope.cancelled_caught
-    await requests.remove(1)
+    await request_lines.remove(1)
     with anyio.fail_after(PATIENCE):
-        await requests.add(4, LINE_LIMIT - 10)
+        await request_lines.add(4, LINE_LIMIT - 10)
         for identity in (2, 4, "none"):
-            await requests.remove(identity)
-        await requests.settle()
-        await requests.add(5, 2 * LINE_LIMIT)  # alone, a request is never too large to begin
+            await request_lines.remove(identity)
+        await request_lines.wait_all_answered()
+        await request_lines.add(5, 2 * LINE_LIMIT)  # alone, a request is never too large to begin
 
 
 @pytest.mark.anyio
-async def test_lines_arrive_whole_and_unreadable_ones_are_answered(ends: tuple[int, int]) -> None:
+async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: tuple[int, int]) -> None:
     ours, theirs = ends
     answers, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
@@ -479,7 +479,7 @@ async def test_lines_arrive_whole_and_unreadable_ones_are_answered(ends: tuple[i
 @pytest.mark.anyio
 @pytest.mark.parametrize("key", ["id", "\\u0069d", "i\\u0064"])
 @pytest.mark.parametrize("value", ["null", "1.5"])
-async def test_request_with_invalid_id_is_answered(ends: tuple[int, int], key: str, value: str) -> None:
+async def test_request_with_invalid_id_returns_error(ends: tuple[int, int], key: str, value: str) -> None:
     ours, theirs = ends
     answers, answers_end = os.pipe()
     os.set_blocking(answers, False)
@@ -498,7 +498,7 @@ async def test_request_with_invalid_id_is_answered(ends: tuple[int, int], key: s
 
 @posix
 @pytest.mark.anyio
-async def test_closed_input_is_noticed_before_it_is_read(ends: tuple[int, int]) -> None:
+async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]) -> None:
     ours, theirs = ends
     answers, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
@@ -519,7 +519,7 @@ async def test_closed_input_is_noticed_before_it_is_read(ends: tuple[int, int]) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("size", [1, 4_096, 70_000, 500_000])
-async def test_cancelled_write_is_finished_before_the_next(ends: tuple[int, int], size: int) -> None:
+async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size: int) -> None:
     theirs, ours = ends
     output = OutputFile(ours, lambda: None)
     with anyio.move_on_after(0.02):
@@ -554,7 +554,7 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
 
 @pytest.mark.process
 @pytest.mark.anyio
-async def test_output_that_is_not_read_stalls(ends: tuple[int, int]) -> None:
+async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
     theirs, ours = ends
     output = OutputFile(ours, lambda: None)
     with anyio.fail_after(PATIENCE):

@@ -13,7 +13,7 @@ from tests.stdio_client import ENVELOPE, ByHand, serving
 pytestmark = pytest.mark.process
 
 
-def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:
+def test_late_reader_gets_each_response_once(repo: Path) -> None:
     """Its answers fill the pipe, and it must still be heard: it reads only when all is said."""
     server = ByHand(serving(repo))
     server.call(0, "search_docs", {"query": "backoff"})
@@ -41,7 +41,7 @@ def test_a_client_that_reads_late_gets_each_answer_once(repo: Path) -> None:
         {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": {"progressToken": []}},
     ],
 )
-def test_what_is_no_call_is_refused(repo: Path, params: dict[str, Any]) -> None:
+def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any]) -> None:
     server = ByHand(serving(repo))
     assert server.request(1, "tools/call", **params)["error"]["code"] == -32602
     assert server.call(2, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
@@ -49,7 +49,7 @@ def test_what_is_no_call_is_refused(repo: Path, params: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
-def test_the_envelope_is_checked_to_its_end(repo: Path, level: object, is_refused: bool) -> None:
+def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
     server = ByHand(serving(repo), handshake=False)
     meta = {**ENVELOPE, "io.modelcontextprotocol/logLevel": level}
     answer = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
@@ -67,7 +67,7 @@ def test_the_envelope_is_checked_to_its_end(repo: Path, level: object, is_refuse
         {"io.modelcontextprotocol/logLevel": "bogus"},
     ],
 )
-def test_an_envelope_unlike_the_last_one_is_checked(repo: Path, change: dict[str, Any]) -> None:
+def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> None:
     server = ByHand(serving(repo), handshake=False)
     plain: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     good = [server.request(number, "tools/call", **plain, _meta=ENVELOPE)["result"] for number in range(4)]
@@ -81,13 +81,13 @@ def test_an_envelope_unlike_the_last_one_is_checked(repo: Path, change: dict[str
     server.end()
 
 
-def test_a_call_before_the_handshake_is_refused(repo: Path) -> None:
+def test_call_before_handshake_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == -32602
     server.end()
 
 
-def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(repo: Path) -> None:
+def test_unknown_tool_returns_protocol_error(repo: Path) -> None:
     server = ByHand(serving(repo))
     error = server.call(1, "search_doc", {})["error"]
     assert (error["code"], error["data"]["nearest"][0]) == (-32602, "search_docs")

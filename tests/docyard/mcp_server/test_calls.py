@@ -46,7 +46,7 @@ class Reporter:
 @pytest.mark.parametrize(
     "error", [None, anyio.ClosedResourceError(), anyio.BrokenResourceError(), OSError(), ValueError()]
 )
-async def test_a_report_that_fails_does_not_fail_what_was_committed(
+async def test_failed_progress_report_does_not_fail_commit(
     error: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     toolbox, reporter = Committing(), Reporter(error)
@@ -86,7 +86,7 @@ class Waking(Reporter):
         raise anyio.ClosedResourceError
 
 
-async def test_a_report_after_one_that_failed_is_sent_too() -> None:
+async def test_progress_is_reported_after_failed_report() -> None:
     reporter = Waking()
     async with Workers(1) as workers:
         toolbox = cast(Toolbox, Patient(reporter.arrived))

@@ -25,7 +25,7 @@ def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | Oversize
 
 
 @given(st.lists(st.binary(max_size=40)), st.lists(st.integers(1, 30), min_size=1))
-def test_lines_do_not_depend_on_how_they_were_cut_into_chunks(lines: list[bytes], sizes: list[int]) -> None:
+def test_lines_do_not_depend_on_chunks(lines: list[bytes], sizes: list[int]) -> None:
     lines = [line.replace(b"\n", b"") for line in lines]
     stream = b"".join(line + b"\n" for line in lines)
     chunks, start = [], 0
@@ -36,13 +36,13 @@ def test_lines_do_not_depend_on_how_they_were_cut_into_chunks(lines: list[bytes]
     assert assemble(chunks) == lines
 
 
-def test_the_last_line_needs_no_line_break() -> None:
+def test_last_line_needs_no_line_break() -> None:
     assert assemble([b"a\nb"]) == [b"a", b"b"]
     assert assemble([b"a\n"]) == [b"a"]
 
 
 @given(st.integers(1, 300), st.integers(1, 50))
-def test_a_line_is_oversized_exactly_over_the_limit(length: int, chunk: int) -> None:
+def test_line_is_oversized_only_over_limit(length: int, chunk: int) -> None:
     text = b"x" * length
     chunks = [text[start : start + chunk] for start in range(0, length, chunk)]
     first, second = assemble([*chunks, b"\nnext\n"], limit=100)
@@ -50,7 +50,7 @@ def test_a_line_is_oversized_exactly_over_the_limit(length: int, chunk: int) -> 
     assert second == b"next"
 
 
-def test_an_endless_line_takes_no_more_memory_than_its_limit() -> None:
+def test_endless_line_uses_bounded_memory() -> None:
     assembler = LineAssembler(limit=1_000_000)
     for _ in range(100):
         assert list(assembler.feed(b"x" * 100_000)) == []
@@ -87,16 +87,16 @@ CASES = [
 
 
 @loop_over(("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_what_cannot_be_read_is_answered(line: bytes, identity: int | str | None, code: int) -> None:
+def test_invalid_line_returns_error(line: bytes, identity: int | str | None, code: int) -> None:
     refusal = build_refusal(line)
     assert refusal is not None
     assert (refusal.id, refusal.code) == (identity, code)
 
 
-def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
+def test_oversized_line_returns_error_with_size_and_limit() -> None:
     refusal = build_refusal(Oversized(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
     assert refusal == Refusal(
-        3, INVALID_REQUEST, "The message is 5,000 bytes long; the limit is 4,000. Send less in one call."
+        3, INVALID_REQUEST, "The message has 5,000 bytes; the limit is 4,000. Split it into several calls."
     )
 
 
@@ -108,18 +108,18 @@ def test_an_oversized_line_is_answered_with_its_size_and_limit() -> None:
         rb'{"jsonrpc":"2.0","id":1,"error":{"message":"\ud800"}}',
     ],
 )
-def test_nobody_waits_for_an_answer_to_a_notification_or_a_response(line: bytes) -> None:
+def test_invalid_notification_or_response_returns_no_error(line: bytes) -> None:
     assert build_refusal(line) is None
 
 
 @given(st.binary(max_size=200))
-def test_every_line_can_be_answered(line: bytes) -> None:
+def test_every_line_returns_encodable_error_or_none(line: bytes) -> None:
     refusal = build_refusal(line)
     assert refusal is None or json.dumps(refusal.id).encode()
 
 
 @given(st.text(max_size=30), st.one_of(st.integers(), st.text(st.characters(exclude_categories=["Cs"]))))
-def test_the_id_is_found_wherever_a_request_was_cut_off(text: str, identity: int | str) -> None:
+def test_id_of_truncated_request_is_found(text: str, identity: int | str) -> None:
     request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": identity, "method": "m"}
     line = json.dumps(request).encode()
     cut = line[: line.rindex(b'"method"')]

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.process
-def test_the_tools_are_listed_without_what_answers_calls(repo: Path) -> None:
+def test_list_of_tools_imports_no_modules_for_calls(repo: Path) -> None:
     code = f"""
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 import docyard.commands.serve, docyard.mcp_server.server
-from docyard.service import of_repository
+from docyard.service import build_repository_service
 from workspace.workspace import Workspace
-served = of_repository(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
+served = build_repository_service(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
 assert served.toolbox.definitions()
 late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets", "index.whoosh_engine.engine"}}
 late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}

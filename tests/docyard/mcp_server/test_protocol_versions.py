@@ -14,7 +14,7 @@ pytestmark = pytest.mark.process
 NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
-def test_a_request_of_the_stateless_era_after_a_handshake_is_refused(repo: Path) -> None:
+def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo))
     error = server.request(1, "tools/list", _meta=ENVELOPE)["error"]
     assert error["code"] == -32600
@@ -23,7 +23,7 @@ def test_a_request_of_the_stateless_era_after_a_handshake_is_refused(repo: Path)
     server.end()
 
 
-def test_a_notification_with_an_envelope_is_heard_in_either_era(repo: Path) -> None:
+def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> None:
     server = ByHand(serving(repo))
     odd = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": ENVELOPE}}
     server.send(json.dumps(odd).encode())
@@ -31,7 +31,7 @@ def test_a_notification_with_an_envelope_is_heard_in_either_era(repo: Path) -> N
     assert server.end() == ""
 
 
-def test_a_handshake_in_the_stateless_era_is_refused(repo: Path) -> None:
+def test_handshake_on_stateless_connection_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.request(1, "tools/list", _meta=ENVELOPE)["result"]["tools"]
     assert server.ask(INITIALIZE)["error"]["code"] == -32022
@@ -40,7 +40,7 @@ def test_a_handshake_in_the_stateless_era_is_refused(repo: Path) -> None:
     server.end()
 
 
-def test_a_handshake_with_an_envelope_is_a_handshake(repo: Path) -> None:
+def test_handshake_with_envelope_is_accepted(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     params = INITIALIZE["params"]
     assert isinstance(params, dict)
@@ -49,14 +49,14 @@ def test_a_handshake_with_an_envelope_is_a_handshake(repo: Path) -> None:
     server.end()
 
 
-def test_a_ping_may_come_first(repo: Path) -> None:
+def test_ping_before_handshake_is_accepted(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     assert server.request(1, "ping")["result"] == {}
     assert server.ask(INITIALIZE)["result"]["serverInfo"]["name"] == "docyard"
     server.end()
 
 
-def test_notifications_before_the_first_request_do_not_keep_the_server_from_the_handshake(repo: Path) -> None:
+def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     for number in range(2_000):
         odd = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
@@ -67,7 +67,7 @@ def test_notifications_before_the_first_request_do_not_keep_the_server_from_the_
     assert server.end() == ""
 
 
-def test_a_client_that_asks_nothing_is_let_go(repo: Path) -> None:
+def test_server_ends_when_silent_client_disconnects(repo: Path) -> None:
     server = ByHand(serving(repo), handshake=False)
     server.send(NOTIFICATION)
     assert server.end() == ""

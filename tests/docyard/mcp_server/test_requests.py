@@ -26,36 +26,38 @@ def toolbox(repo: Path) -> Toolbox:
     return Toolbox(workspace, SearchIndex(workspace), None, False)
 
 
-async def refused(toolbox: Toolbox, error: Exception) -> MCPError:
+async def raised_error(toolbox: Toolbox, error: Exception) -> MCPError:
     def fail(context: Context) -> None:
         raise error
 
     async with Workers(1) as workers:
         with pytest.raises(MCPError) as caught:
-            await Requests(toolbox, workers).answer(fail)
+            await Requests(toolbox, workers).run_with_context(fail)
     return caught.value
 
 
-async def test_an_answer_is_made_of_what_serves_now(toolbox: Toolbox) -> None:
+async def test_request_uses_current_workspace(toolbox: Toolbox) -> None:
     async with Workers(1) as workers:
-        paths = await Requests(toolbox, workers).answer(lambda context: list(context.snapshot().documents))
+        paths = await Requests(toolbox, workers).run_with_context(
+            lambda context: list(context.snapshot().documents)
+        )
     assert paths == ["guide.md"]
 
 
-async def test_an_expected_error_says_what_to_do(toolbox: Toolbox) -> None:
+async def test_expected_error_contains_fix(toolbox: Toolbox) -> None:
     expected = InvalidArguments(
         "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
     )
-    found = (await refused(toolbox, expected)).error
+    found = (await raised_error(toolbox, expected)).error
     assert found.code == -32602
     assert found.message == "'a\\u202eb' is wrong. Give 'c'."
     assert found.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
 
 
-async def test_a_bug_is_answered_with_a_reference_and_logged(
+async def test_bug_returns_reference_and_is_logged(
     toolbox: Toolbox, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = (await refused(toolbox, ZeroDivisionError(SECRET))).error
+    found = (await raised_error(toolbox, ZeroDivisionError(SECRET))).error
     assert found.code == -32603
     assert SECRET not in f"{found.message}{found.data}"
     assert found.data["reference"] in caplog.text

@@ -43,7 +43,7 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
     return found
 
 
-async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -> None:
+async def test_written_document_is_found(repo: Path, git: Git, era: Era) -> None:
     async with connect(serving_cold(repo), era) as connected:
         assert connected.protocol_version == VERSIONS[era]
         assert connected.server_info is not None
@@ -71,7 +71,7 @@ async def test_a_document_is_written_and_found(repo: Path, git: Git, era: Era) -
     assert git("fsck", "--strict") == ""
 
 
-async def test_the_list_of_tools_is_stable(repo: Path, era: Era) -> None:
+async def test_list_of_tools_is_stable(repo: Path, era: Era) -> None:
     async with connect(serving(repo), era) as connected:
         first = await connected.list_tools(cache_mode="bypass")
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
@@ -85,7 +85,7 @@ async def test_the_list_of_tools_is_stable(repo: Path, era: Era) -> None:
             assert all(isinstance(hint, bool) for hint in hints.values())
 
 
-async def test_an_unknown_tool_is_an_error_of_the_protocol(repo: Path, era: Era) -> None:
+async def test_unknown_tool_returns_protocol_error(repo: Path, era: Era) -> None:
     async with connect(serving(repo), era) as connected:
         with pytest.raises(MCPError) as caught:
             await connected.call_tool("create_documents", {})
@@ -93,7 +93,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(repo: Path, era: Era)
         assert "create_document" in caught.value.error.message
 
 
-async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
+async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, era: Era) -> None:
     before = git("rev-parse", "HEAD")
     command = serving(repo, "--read-only", "--toolsets", "documents,tasks,search")
     async with connect(command, era) as connected:
@@ -117,20 +117,18 @@ async def test_read_only_has_no_writers(repo: Path, git: Git, era: Era) -> None:
         ("x" * 500, "x" * 100),
     ],
 )
-async def test_the_clients_name_cannot_forge_a_trailer(
-    tmp_path: Path, era: Era, name: str, cleaned: str
-) -> None:
+async def test_client_name_cannot_forge_trailer(tmp_path: Path, era: Era, name: str, cleaned: str) -> None:
     async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era, name=name) as connected:
         assert data_of(await connected.call_tool("whoami", {})) == {"client": cleaned}
 
 
-async def test_the_clients_name_stands_in_the_commit(repo: Path, git: Git, era: Era) -> None:
+async def test_commit_contains_client_name(repo: Path, git: Git, era: Era) -> None:
     async with connect(serving(repo), era, name="Some Host") as connected:
         await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
 
-async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
+async def test_long_call_reports_progress(tmp_path: Path, era: Era) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -144,7 +142,7 @@ async def test_long_work_reports_progress(tmp_path: Path, era: Era) -> None:
     assert seen[-1] == (10, 10, "Counting")
 
 
-async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era: Era) -> None:
+async def test_bug_is_logged_and_returns_reference(tmp_path: Path, era: Era) -> None:
     log = tmp_path / "log"
     command = [*warm.python(), ODD_SERVER, str(tmp_path)]
     with log.open("w") as stream:
@@ -161,7 +159,7 @@ async def test_a_bug_is_logged_and_answered_with_an_apology(tmp_path: Path, era:
     assert "to standard output" in logged
 
 
-async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era) -> None:
+async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, era: Era) -> None:
     async with connect([*warm.python(), ODD_SERVER, str(tmp_path)], era) as connected:
         result = await connected.call_tool("surrogate", {})
         assert data_of(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
@@ -169,7 +167,7 @@ async def test_a_lone_surrogate_in_an_answer_is_escaped(tmp_path: Path, era: Era
         assert json.loads(result.content[0].text) == data_of(result)
 
 
-def test_a_request_with_an_id_that_is_none_is_refused(repo: Path) -> None:
+def test_request_with_invalid_id_is_refused(repo: Path) -> None:
     server = ByHand(serving(repo))
     odd: list[Any] = [None, 1.0, 1.5, True, [], {}]
     for number, identity in enumerate(odd):
@@ -181,7 +179,7 @@ def test_a_request_with_an_id_that_is_none_is_refused(repo: Path) -> None:
     assert server.end() == ""
 
 
-def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Path) -> None:
+def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     server = ByHand(serving(repo))
     answer = server.call(5, "search_docs", {"query": "\ud800"})
     assert (answer["id"], answer["error"]["code"]) == (5, -32700)
@@ -200,7 +198,7 @@ def test_a_line_that_cannot_be_read_is_answered_and_the_server_goes_on(repo: Pat
     assert server.process.returncode == 0
 
 
-def test_an_array_of_arguments_that_nests_deeply_is_answered(repo: Path) -> None:
+def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
     """The deepest one that can be read is too deep once it stands in an object."""
     server = ByHand(serving(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
@@ -212,7 +210,7 @@ def test_an_array_of_arguments_that_nests_deeply_is_answered(repo: Path) -> None
     assert server.process.returncode == 0
 
 
-def test_a_long_string_is_refused_by_the_tool_and_a_longer_line_by_the_server(repo: Path, git: Git) -> None:
+def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git: Git) -> None:
     before = git("rev-parse", "HEAD")
     server = ByHand(serving(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
@@ -227,7 +225,7 @@ def test_a_long_string_is_refused_by_the_tool_and_a_longer_line_by_the_server(re
     server.end()
 
 
-def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None:
+def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
@@ -238,7 +236,7 @@ def test_a_call_runs_to_its_end_when_the_client_hangs_up(tmp_path: Path) -> None
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Signals) -> None:
+def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
@@ -248,14 +246,14 @@ def test_a_signal_lets_a_call_run_to_its_end(tmp_path: Path, number: signal.Sign
     server.end()
 
 
-def test_warming_up_waits_for_the_first_list_and_ends_with_the_server(tmp_path: Path) -> None:
+def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.end() == ""  # it is waited for less long than warming up takes there
 
 
-def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
+def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
     server = ByHand([*warm.python(), ODD_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
@@ -265,7 +263,7 @@ def test_warming_up_never_begins_while_a_question_waits(tmp_path: Path) -> None:
     assert server.end() == ""
 
 
-def test_a_client_that_leaves_at_once_is_no_error(repo: Path) -> None:
+def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     done = subprocess.run(serving_cold(repo), input=b"", capture_output=True, env=environment(), timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -274,7 +272,7 @@ def test_a_client_that_leaves_at_once_is_no_error(repo: Path) -> None:
     ("options", "code"),
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
-def test_what_cannot_be_served_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
+def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
     done = subprocess.run(
         serving(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )

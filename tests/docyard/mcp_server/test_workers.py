@@ -13,7 +13,7 @@ from docyard.mcp_server.calls import Workers, WorkRejected
 pytestmark = pytest.mark.anyio
 
 
-async def test_no_more_are_at_work_than_there_may_be() -> None:
+async def test_at_most_size_workers_run() -> None:
     lock, at_work, most = threading.Lock(), 0, 0
     both = threading.Barrier(2, timeout=60)
 
@@ -43,29 +43,29 @@ class Slow:
         self.go_on.wait(60)
         self.is_done = True
 
-    async def wait_begun(self) -> None:
+    async def wait_started(self) -> None:
         while not self.begun.is_set():
             await anyio.sleep(0.001)
 
 
-async def test_what_was_begun_is_finished_and_what_was_not_never_begins() -> None:
+async def test_started_work_finishes_and_waiting_work_never_starts() -> None:
     slow, late = Slow(), Slow()
     async with Workers(1) as workers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(workers.run, slow)
             tasks.start_soon(workers.run, late)
-            await slow.wait_begun()
+            await slow.wait_started()
             tasks.cancel_scope.cancel()
             slow.go_on.set()
         assert slow.is_done
     assert not late.begun.is_set()
 
 
-async def test_work_that_waits_when_they_close_is_refused() -> None:
+async def test_waiting_work_is_rejected_on_close() -> None:
     slow = Slow()
     async with Workers(1) as workers, anyio.create_task_group() as tasks:
         tasks.start_soon(workers.run, slow)
-        await slow.wait_begun()
+        await slow.wait_started()
         workers.close()
         slow.go_on.set()
         with pytest.raises(WorkRejected):
@@ -73,11 +73,11 @@ async def test_work_that_waits_when_they_close_is_refused() -> None:
     assert slow.is_done
 
 
-async def test_work_of_a_task_that_asyncio_cancelled_is_waited_for() -> None:
+async def test_work_of_cancelled_asyncio_task_is_awaited() -> None:
     slow, late = Slow(), Slow()
     async with Workers(1) as workers:
         task = asyncio.create_task(workers.run(slow))
-        await slow.wait_begun()
+        await slow.wait_started()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -63,7 +63,7 @@ def test_a_path_that_cannot_be_is_refused(
 ) -> None:
     assert main([*command, path]) == 3
     told = capsys.readouterr().err
-    assert told.startswith("error: a path ")
+    assert told.startswith("error: the path ")
     assert len(told) < 400
 
 

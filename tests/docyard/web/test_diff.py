@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docyard.web.diff import (
-    MOST,
-    MOST_FILES,
-    MOST_SECTIONS,
+    MAX_CHANGE_CHARS,
+    MAX_FILES,
+    MAX_SECTIONS,
     DiffRow,
     build_diff,
     build_rows,
@@ -67,9 +67,9 @@ def test_both_texts_are_in_the_rows(old: list[str], new: list[str]) -> None:
 
 
 def test_a_long_change_is_cut_and_says_so() -> None:
-    found = build_rows("", "word " * MOST)
+    found = build_rows("", "word " * MAX_CHANGE_CHARS)
     assert found.more > 0
-    assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MOST
+    assert sum(len(piece.text) for row in found.rows for piece in row.new) <= MAX_CHANGE_CHARS
 
 
 def test_what_nobody_would_see_is_shown() -> None:
@@ -78,7 +78,7 @@ def test_what_nobody_would_see_is_shown() -> None:
 
 
 def test_pages_join_without_a_gap() -> None:
-    old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MOST_SECTIONS * 2 + 5))
+    old = "# T\n\n" + "".join(f"## S{n}\n\nOld.\n\n" for n in range(MAX_SECTIONS * 2 + 5))
     changes = changed(old, old.replace("Old.", "New words."))
     headings, offset, pages = [], 0, 0
     while True:
@@ -88,15 +88,15 @@ def test_pages_join_without_a_gap() -> None:
         if diff.next is None:
             break
         offset = diff.next
-    assert headings == [f"S{n}" for n in range(MOST_SECTIONS * 2 + 5)]
-    assert (pages, diff.total) == (3, MOST_SECTIONS * 2 + 5)
+    assert headings == [f"S{n}" for n in range(MAX_SECTIONS * 2 + 5)]
+    assert (pages, diff.total) == (3, MAX_SECTIONS * 2 + 5)
     assert build_diff(changes, offset=10_000).documents == ()
 
 
 def test_files_are_counted_and_filtered() -> None:
-    files = tuple(f"f{number:04}.png" for number in range(MOST_FILES + 3))
+    files = tuple(f"f{number:04}.png" for number in range(MAX_FILES + 3))
     diff = build_diff(changed("a\n", "b\n", files))
-    assert (len(diff.files), diff.more_files) == (MOST_FILES, 3)
+    assert (len(diff.files), diff.more_files) == (MAX_FILES, 3)
     only = build_diff(changed("a\n", "b\n", files), path="f0001.png")
     assert (only.documents, only.files) == ((), ("f0001.png",))
 

@@ -13,8 +13,8 @@ import pytest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from docyard.web.endpoints import run_in_thread
 from docyard.web.errors import get_status
-from docyard.web.request import run_in_thread
 from docyard.web.routes import build_routes
 from docyard.web.templates import STATIC, render_template
 from tests.docyard.web.serving import CSRF, Read, Served, serving
@@ -63,7 +63,7 @@ def test_the_page_to_sign_in_is_sound(is_wrong: bool) -> None:
     )
     _check(html)
     assert "<script>" not in html
-    assert ("not known" in html) == is_wrong
+    assert ("is invalid" in html) == is_wrong
 
 
 def _check(html: str) -> None:
@@ -185,7 +185,7 @@ def test_what_an_error_is_to_a_browser(code: str, status: int) -> None:
 
 def test_an_old_path_leads_where_it_moved_to(served: Served) -> None:
     page = served.get("/guides/setup.md", 404)
-    assert 'href="/doc/guides/start.md">guides/start.md, where it has moved to' in page
+    assert 'href="/doc/guides/start.md">guides/start.md (moved there)' in page
 
 
 def test_a_way_of_asking_that_there_is_not(served: Served) -> None:

@@ -24,8 +24,8 @@ _LONG = 30  # seconds
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """The repository is looked at more often than for people."""
-    monkeypatch.setattr(live, "_INTERVAL", 0.05)
-    monkeypatch.setattr(live, "_TICK", 0.02)
+    monkeypatch.setattr(live, "_CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(live, "_TICK_S", 0.02)
 
 
 async def _moved(events: AsyncIterator[str]) -> dict[str, str]:

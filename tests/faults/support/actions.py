@@ -8,10 +8,10 @@ from pathlib import Path
 
 from templates import builtin_types
 from tests import repositories
-from tests.faults.merging import diverge, merge
-from tests.faults.proposing import act, prepare
-from tests.faults.saying import say
-from tests.faults.syncing import apart, sync
+from tests.faults.support.merging import diverge, merge
+from tests.faults.support.proposing import act, prepare
+from tests.faults.support.saying import say
+from tests.faults.support.syncing import apart, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace

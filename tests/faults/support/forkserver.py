@@ -1,7 +1,7 @@
 """A process that has imported everything, and forks a child for each order: a few milliseconds each.
 
-`python -m tests.faults.forkserver` reads orders from its input and answers each with one line; the shim is
-loaded in it. `ForkServer` is the other end.
+`python -m tests.faults.support.forkserver` reads orders from its input and answers each with one line;
+the shim is loaded in it. `ForkServer` is the other end.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults import actions, shim
-from tests.faults.shim import Call, Fault
+from tests.faults.support import actions, shim
+from tests.faults.support.shim import Call, Fault
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _PATIENCE = 60
 
 
@@ -66,7 +66,7 @@ class ForkServer:
         self._number = 0
         self._log = folder / "log"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.forkserver"],
+            [sys.executable, "-m", "tests.faults.support.forkserver"],
             cwd=ROOT,
             env={
                 **os.environ,

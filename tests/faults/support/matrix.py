@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.forkserver import Ended, ForkServer
-from tests.faults.scene import Scene
-from tests.faults.shim import Call, Fault
+from tests.faults.support.forkserver import Ended, ForkServer
+from tests.faults.support.scene import Scene
+from tests.faults.support.shim import Call, Fault
 from tests.repositories import Repo
 
 Tell = Callable[[str], None]

@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
 from workspace.proposals.actions.actions import ProposalActions
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request, compute_digest
@@ -35,7 +35,7 @@ def prepare(path: Path, act: str) -> Repo:
     if act in ("refresh", "forward"):
         scene.write("Meanwhile.")
     if act == "merge":
-        scene.approve(scene.proposing.one(ID))
+        scene.approve(scene.proposing.find(ID))
         scene.write("Meanwhile.")
     return scene.repo
 
@@ -61,7 +61,7 @@ def _do(workspace: Workspace, proposing: ProposalActions, act: str, bea: Actor) 
         case "open":
             proposing.open("Say more", "Why.", AGENT, submit=True, request=KEY)
         case "write":
-            proposing.branch(ID).write(
+            proposing.open_branch(ID).write(
                 operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
             )
         case "propose":

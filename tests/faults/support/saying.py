@@ -28,4 +28,4 @@ def say(path: Path, arm: Callable[[], None], *, durable: bool = False) -> Mappin
         )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code}
-    return {"committed": not said.repeated, "commit": said.commit, "repeated": said.repeated}
+    return {"committed": not said.is_repeat, "commit": said.commit, "repeated": said.is_repeat}

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import repositories
-from tests.faults.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
-from tests.faults.forkserver import ForkServer
+from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.support.forkserver import ForkServer
 from tests.repositories import Repo
 
 STAGED, CHANGED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
@@ -57,7 +57,7 @@ class Scene:
         expected = self.new if committed else self.old
         if committed and (tree, parents) != (self.new_tree, [self.base]):
             raise Wrong("the branch is neither at the old commit nor at the new one after it")
-        self.check_surroundings(repo)
+        self.check_environment(repo)
         if self.bare:
             return committed
         own = {"person.md": CHANGED, "staged.md": STAGED, **UNTRACKED}
@@ -70,7 +70,7 @@ class Scene:
             check_reflog(repo.path / ".git" / "logs" / log, tip if logged else None)
         return committed
 
-    def check_surroundings(self, repo: Repo) -> None:
+    def check_environment(self, repo: Repo) -> None:
         """Raises Wrong unless the repository is sound, nothing is left, and a person's work is as it was."""
         _same("git fsck", repo.fsck(), "")
         check_nothing_left(repo.path / self.git_dir)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import repositories
-from tests.faults.merging import diverge
+from tests.faults.support.merging import diverge
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
 from workspace.git.remotes import process as remote_process
@@ -18,7 +18,7 @@ from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.store import GitStore
 from workspace.proposal_ids import BRANCH as DISCUSSION
-from workspace.proposals.actions.register import build_branch_name
+from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.sync.sync import sync as synchronise
@@ -68,7 +68,7 @@ def sync(
         return {"committed": False, "errors": [error.message], "fix": error.fix}
     except OSError as error:
         return {"committed": False, "errors": [type(error).__name__]}
-    errors = [one.error.message for one in found.beside if one.error is not None]
+    errors = [one.error.message for one in found.other_branches if one.error is not None]
     return {"committed": not errors, "state": found.state.value, "errors": errors}
 
 

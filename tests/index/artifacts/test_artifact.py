@@ -19,7 +19,7 @@ from index.storage.keys import KEY_BYTES
 from index.storage.location import METADATA
 from index.storage.metadata import InvalidMetadata
 from tests.index.artifacts.conftest import Build
-from tests.index.harm import put
+from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
 

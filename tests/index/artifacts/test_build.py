@@ -14,14 +14,14 @@ import pytest
 
 from index.artifacts.artifact import open_artifact
 from index.artifacts.build import LOCK, ArtifactBuild, ArtifactUnwritable, BuildBusy, OutOccupied, build
-from index.artifacts.contents import Choice, UnreadableFolder, contents_of_commit, contents_of_folder
+from index.artifacts.contents import Selection, UnreadableFolder, contents_of_commit, contents_of_folder
 from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import read, read_metadata_bytes
-from index.artifacts.objects import FEW, choose_packs
+from index.artifacts.objects import MAX_PACKS, choose_packs
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
 from tests.index.lists import QUERIES, List
-from tests.index.test_crashes import kill, refuse, run, stop_at
+from tests.index.storage.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
 from workspace.config.taxonomy import InvalidManifest
 from workspace.git.reader import GitReader
@@ -38,7 +38,7 @@ def out(tmp_path: Path) -> Path:
 def built(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
 ) -> ArtifactBuild:
-    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Choice())
+    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", Selection())
     return build(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
@@ -94,7 +94,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
     one = built(repo, tmp_path / "one")
-    two = build(contents_of_folder(copy, Choice()), tmp_path / "two", key=KEY)
+    two = build(contents_of_folder(copy, Selection()), tmp_path / "two", key=KEY)
     assert one.tree == two.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
     assert two.metadata.stats.source_commit is None
@@ -102,7 +102,7 @@ def test_a_folder_has_the_same_documents_and_no_commit(repo: Repo, tmp_path: Pat
 
 def test_progress_is_told_of_both_kinds_of_work(repo: Repo, out: Path) -> None:
     told: list[tuple[int, int, str]] = []
-    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Choice())
+    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", Selection())
     build(contents, out, progress=lambda *report: told.append(report), durable=False)
     assert {message for _, _, message in told} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= done <= total for done, total, _ in told)
@@ -191,11 +191,11 @@ def test_the_files_of_the_last_artifact_stay_for_one_build(repo: Repo, out: Path
 
 
 def test_packs_are_joined_when_there_are_many(repo: Repo, out: Path) -> None:
-    for number in range(FEW + 3):
+    for number in range(MAX_PACKS + 3):
         repo.commit({"guides/limits.md": f"# Limits\n\nAn okapi {number}.\n"})
         built(repo, out)
     packs = [name for name in open_artifact(out, KEY).manifest.files if name.endswith(".pack")]
-    assert len(packs) <= FEW + 1
+    assert len(packs) <= MAX_PACKS + 1
     assert of(out)["okapi wombat"]
 
 
@@ -203,8 +203,8 @@ def test_which_packs_stay() -> None:
     half, less = frozenset({"a", "b"}), frozenset({"c", "d", "e"})
     assert choose_packs({"half": half, "less": less}, {"a", "c"}) == ["half"]
     assert choose_packs({"none": frozenset()}, {"a"}) == []
-    many = {f"{number:02}": frozenset({f"x{number}"}) for number in range(FEW)} | {"big": half}
-    assert choose_packs(many, {*half, *(f"x{number}" for number in range(FEW))}) == ["big"]
+    many = {f"{number:02}": frozenset({f"x{number}"}) for number in range(MAX_PACKS)} | {"big": half}
+    assert choose_packs(many, {*half, *(f"x{number}" for number in range(MAX_PACKS))}) == ["big"]
 
 
 def test_documents_that_moved_are_listed(repo: Repo, out: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_wrong_manifest_is_named_before_anything_is_written(repo: Repo, out: P
 
 
 def test_a_folder_that_changes_while_it_is_read_is_said(repo: Repo, out: Path, tmp_path: Path) -> None:
-    contents = contents_of_folder(repo.path, Choice())
+    contents = contents_of_folder(repo.path, Selection())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
         build(contents, out, key=KEY)

@@ -12,7 +12,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.artifacts.swap import Artifacts
 from index.service import SearchIndex
 from tests.index.artifacts.test_artifact import files, lists
-from tests.index.harm import put
+from tests.index.storage.damage import put
 from workspace.errors import WorkspaceError
 
 FLIPS = 200

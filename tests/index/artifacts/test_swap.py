@@ -17,7 +17,7 @@ from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
 from index.storage.location import METADATA
 from tests.index.artifacts.conftest import Build
-from tests.index.harm import put
+from tests.index.storage.damage import put
 from tools.registry import Toolbox
 from workspace.errors import WorkspaceError
 
@@ -110,18 +110,18 @@ def test_one_that_is_refused_is_told_of_once_and_the_old_one_goes_on(
     page = old.search("retries")
     assert page.hits
     assert page.stale
-    served._again = 0.0  # as when some seconds have passed
+    served._retry_time = 0.0  # as when some seconds have passed
     assert served.current() is old
     assert len(told) == 1
     build_out(NEWER)
-    served._again = 0.0
+    served._retry_time = 0.0
     wait_for(lambda: served.current() is not old)
     assert not served.current().search("retries").stale
 
 
 def test_an_artifact_that_is_removed_is_served_on(artifact: Path, key: bytes) -> None:
     served = Artifacts(artifact, key)
-    assert served.current().held
+    assert served.current().has_open_files
     shutil.rmtree(artifact)
     assert found(served.current(), "jitter")
     assert served.current().get("guides/retries.md").text()
@@ -153,7 +153,7 @@ def test_a_link_that_leads_to_another_artifact_swaps_it(
 
 def test_nothing_is_answered_from_files_that_were_changed(artifact: Path, key: bytes) -> None:
     served = Artifacts(artifact, key)
-    toolbox = Toolbox.following(served.current, served.latest, None)
+    toolbox = Toolbox.for_changing_index(served.current, served.latest, None)
     listed = toolbox.definitions()
     segment = next((artifact / "index").iterdir())
     data = segment.read_bytes()

@@ -96,7 +96,7 @@ def test_what_a_child_does_not_finish_is_done_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     if number == signal.SIGSTOP:
-        monkeypatch.setattr("index.building.worker._PATIENCE", 3.0)
+        monkeypatch.setattr("index.building.worker._TIMEOUT_S", 3.0)
     assert whole(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
 
 
@@ -121,7 +121,7 @@ def test_a_process_that_another_one_started_builds_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
-    monkeypatch.setattr(building, "ALONE", 1)
+    monkeypatch.setattr(building, "MIN_DOCUMENTS_FOR_CHILDREN", 1)
     assert len(build_in_processes(SOURCE, tmp_path).segments) == 1
 
 
@@ -142,9 +142,9 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
         "from tests.index.sources import Endless\n"
-        "from index.building.processes import build\n"
+        "from index.building.build import build_in_processes\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "build(Endless(300, folder=folder), folder / 'index', processes=2)"
+        "build_in_processes(Endless(300, folder=folder), folder / 'index', processes=2)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True

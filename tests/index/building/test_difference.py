@@ -101,7 +101,7 @@ def test_what_is_no_longer_selected_goes(repo: Repo, base: str) -> None:
 def test_over_a_third_of_many_is_built_anew(repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
     assert taken_in(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
-    monkeypatch.setattr(module, "_FEW", 2)
+    monkeypatch.setattr(module, "_MAX_INCREMENTAL", 2)
     assert between(repo, base) is None
 
 

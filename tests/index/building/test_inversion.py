@@ -66,7 +66,7 @@ def test_lists_are_what_the_sections_hold_in_whichever_batches(
     pages: list[IndexedDocument], size: int, limit: int, at_once: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inversion, "AT_ONCE", at_once)
+        patch.setattr(inversion, "MAX_PORTION", at_once)
         made = Inversion(size, limit)
         for page in pages:
             made.add(page)
@@ -165,5 +165,5 @@ def test_postings_keep_high_sections_and_terms() -> None:
 def test_more_sections_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.building.inversion.CAPACITY", 2)
     inversion = Inversion(batch=1)
-    with pytest.raises(OverflowError, match="at most 2 sections"):
+    with pytest.raises(OverflowError, match="limit 2"):
         inversion.add(page_of("# a\n\n## b\n\n## c"))

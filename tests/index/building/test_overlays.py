@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from index import overlays
-from index.overlays import CachedParts, add_rest, reuse_pages
+from index.overlays import CachedParts, add_remaining, reuse_pages
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from tests.index.pages import page, segment
@@ -38,7 +38,7 @@ def test_a_document_of_the_same_path_blob_and_manifests_is_taken() -> None:
     wanted = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
     taken = reuse_pages(wanted, nothing, [CachedParts([part], nothing)])
     assert live(taken.parts) == ["a.md"]
-    assert taken.rest == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    assert taken.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
 
 def test_what_manifests_say_otherwise_or_are_not_known_to_say_is_not_taken() -> None:
@@ -46,7 +46,7 @@ def test_what_manifests_say_otherwise_or_are_not_known_to_say_is_not_taken() -> 
     said = {"a.md": {"language": ("go",)}, "b.md": {}}
     taken = reuse_pages(BLOBS, nothing, [CachedParts([part], said.get)])
     assert live(taken.parts) == ["b.md"]
-    assert sorted(taken.rest) == ["a.md", "c.md"]
+    assert sorted(taken.remaining) == ["a.md", "c.md"]
 
 
 def test_each_is_taken_once_and_never_from_the_dead() -> None:
@@ -54,7 +54,7 @@ def test_each_is_taken_once_and_never_from_the_dead() -> None:
     second = SegmentReader.of(segment([PAGES["a.md"], PAGES["b.md"]]))
     taken = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
     assert [live([part]) for part in taken.parts] == [["b.md", "c.md"], ["a.md"]]
-    assert taken.rest == {}
+    assert taken.remaining == {}
 
 
 def test_a_little_of_a_large_segment_is_not_worth_keeping_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_small_parts_become_one_that_keeps_nothing_dead() -> None:
     part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     lost = UnreadableDocument("x.md", "1" * 40)
     rest: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], lost]
-    parts, unreadable = add_rest([part], rest)
+    parts, unreadable = add_remaining([part], rest)
     assert unreadable == {"x.md": "1" * 40}
     [joined] = parts
     assert not joined.dead_pages
@@ -81,10 +81,10 @@ def test_small_parts_become_one_that_keeps_nothing_dead() -> None:
 def test_large_parts_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "SMALL", 2)
     part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
-    parts, _ = add_rest([part], [PAGES["b.md"]])
+    parts, _ = add_remaining([part], [PAGES["b.md"]])
     assert parts[0] is part
     assert live(parts) == ["b.md", "c.md"]
 
 
 def test_nothing_is_made_of_nothing() -> None:
-    assert add_rest([], []) == ((), {})
+    assert add_remaining([], []) == ((), {})

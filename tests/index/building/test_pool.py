@@ -94,6 +94,6 @@ def _stopping(here: int, block: int) -> int:
 
 
 def test_what_stopped_processes_had_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("index.pool._PATIENCE", 3.0)
+    monkeypatch.setattr("index.pool._TIMEOUT_S", 3.0)
     assert sorted(process_map(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
     assert multiprocessing.active_children() == []

@@ -29,7 +29,7 @@ def test_wherever_they_are_read_the_rows_are_the_same(
     found, documents = LinkReader.of(snapshot), list(snapshot.documents.items())
     here = sorted(read_rows(found, documents), key=lambda row: row.path)
     assert len(here) == len(FILES)
-    monkeypatch.setattr(build, "ALONE", 1)
+    monkeypatch.setattr(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1)
     told: list[tuple[int, int]] = []
     elsewhere: list[DocumentRow] = list(
         read_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from index.link_graph.records import LONG, LinkRecord, LongRecords, Reference, make_name_test
+from index.link_graph.records import LONG_RECORD, LinkRecord, LongRecords, Reference, make_name_test
 from index.link_graph.store import LinkingDocument
 from workspace.links.link import LinkKind
 
@@ -24,7 +24,7 @@ def _again(path: str, blob: str) -> LinkRecord:
 
 
 def test_of_a_long_record_those_are_given_that_may_lead_there() -> None:
-    kept, record = LongRecords(), _record(LONG, is_open=True)
+    kept, record = LongRecords(), _record(LONG_RECORD, is_open=True)
     for path in ("a.md", "sub/README.md", "b.md", "other.md"):
         may_name = make_name_test(path)
         likely = tuple(item for item in record.references if may_name(item.destination))
@@ -34,7 +34,7 @@ def test_of_a_long_record_those_are_given_that_may_lead_there() -> None:
 
 
 def test_a_short_one_is_given_whole_and_not_kept() -> None:
-    kept, record = LongRecords(), _record(LONG - 1)
+    kept, record = LongRecords(), _record(LONG_RECORD - 1)
     assert kept.likely("", "a.md", _again, _found(record)) == record
     assert ("", "toc.md", "blob") not in kept
     gone = LinkingDocument("toc.md", "blob", None)
@@ -42,9 +42,9 @@ def test_a_short_one_is_given_whole_and_not_kept() -> None:
 
 
 def test_no_more_are_kept_than_there_is_room_for() -> None:
-    kept, record = LongRecords(2 * LONG), _record(LONG)
+    kept, record = LongRecords(2 * LONG_RECORD), _record(LONG_RECORD)
     for blob in ("one", "two", "one", "three"):
         kept.likely("", "a.md", _again, _found(record, blob))
     assert [("", "toc.md", blob) in kept for blob in ("one", "two", "three")] == [True, False, True]
-    kept.likely("", "a.md", _again, _found(_record(2 * LONG + 1), "four"))
+    kept.likely("", "a.md", _again, _found(_record(2 * LONG_RECORD + 1), "four"))
     assert ("", "toc.md", "four") not in kept

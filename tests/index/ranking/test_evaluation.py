@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.ranking.evaluation import (
-    BEST,
-    WHOLE,
+    MAX_FULL_SCORING,
+    PEAK_COUNT,
     Mask,
     WeightedTerm,
     evaluate,
@@ -21,7 +21,7 @@ from index.ranking.evaluation import (
 from tests.loops import loop_over
 
 Scored = list[tuple[int, int]]
-PRUNED = WHOLE + 1
+PRUNED = MAX_FULL_SCORING + 1
 """A segment of this size is not scored whole, however few of its sections have terms."""
 
 
@@ -95,7 +95,7 @@ def test_long_lists_are_pruned_without_loss(seed: int) -> None:
         share = chance.choice((None, 0.01, 0.5, 0.95))
         mask = None if share is None else np.array([chance.random() < share for _ in range(size)])
         expected = all_scored(terms, mask)
-        for k in (1, 10, 50, 51, BEST, BEST + 1, 500):
+        for k in (1, 10, 50, 51, PEAK_COUNT, PEAK_COUNT + 1, 500):
             assert evaluated(terms, k, mask, size=size) == expected[:k]
             assert evaluated(terms, k, mask, size=PRUNED) == expected[:k]
 

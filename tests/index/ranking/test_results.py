@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query
 from index.query import make_phrase_filter, required_terms
-from index.ranking.blocks import Statistics
 from index.ranking.cache import ArrayCache
 from index.ranking.results import top_results
+from index.ranking.segment_groups import Statistics
 from tests.examples import examples
 from tests.index.pages import PATHS, PATTERNS, TERMS, WORDS, Growing, page, random_page, random_query
 from tests.index.plain import Entry, entries_of, ranked
@@ -53,15 +53,15 @@ def given_by(
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score parts together, in some groups, or each by itself and with pruning, however small they are."""
     whole, lasting = request.param
-    for module in ("index.ranking.evaluation", "index.ranking.blocks"):
-        monkeypatch.setattr(f"{module}.WHOLE", whole)
-    monkeypatch.setattr("index.ranking.blocks.LARGE_SEGMENT", lasting)
+    for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
+        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", whole)
+    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", lasting)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
 def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a query of two terms for one of very many."""
-    monkeypatch.setattr("index.ranking.evaluation.MANY", request.param)
+    monkeypatch.setattr("index.ranking.evaluation.MAX_PRUNED_TERMS", request.param)
 
 
 @pytest.mark.property

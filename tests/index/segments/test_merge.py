@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from index.segments.generation import SegmentReader
-from index.segments.merge import FEW, LARGE, Size, choose_segments, compact, merge
+from index.segments.merge import LARGE, MAX_SMALL_SEGMENTS, Size, choose_segments, compact, merge
 from index.segments.segment import Segment
 from tests.index.pages import Growing, page, random_page, segment
 from tests.loops import loop_over
@@ -78,7 +78,7 @@ def test_sections_die_with_their_page() -> None:
 
 def test_few_segments_are_left_alone() -> None:
     assert choose_segments([]) == set()
-    assert choose_segments([Size(100_000, 0), *[Size(5, 0)] * FEW]) == set()
+    assert choose_segments([Size(100_000, 0), *[Size(5, 0)] * MAX_SMALL_SEGMENTS]) == set()
 
 
 def test_small_segments_are_swallowed_while_the_next_is_not_much_larger() -> None:
@@ -95,7 +95,7 @@ def test_more_than_a_few_small_segments_never_stay() -> None:
     small = [number for number, size in enumerate(sizes) if size.live <= LARGE]
     chosen = choose_segments(sizes)
     assert chosen < set(small)
-    assert len(small) - len(chosen) + 1 <= FEW
+    assert len(small) - len(chosen) + 1 <= MAX_SMALL_SEGMENTS
 
 
 @loop_over("commits", [300, 1000])
@@ -127,7 +127,12 @@ def test_compacting_drops_what_is_dead_and_keeps_the_rest() -> None:
 
 
 def test_compacting_gives_one_part_for_those_it_merged() -> None:
-    parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(FEW + 1)]
+    parts = [
+        SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")]))
+        for number in range(MAX_SMALL_SEGMENTS + 1)
+    ]
     [part] = compact(parts)
-    assert [part.segment.path(number) for number in range(part.pages)] == [f"{n}.md" for n in range(FEW + 1)]
+    assert [part.segment.path(number) for number in range(part.pages)] == [
+        f"{n}.md" for n in range(MAX_SMALL_SEGMENTS + 1)
+    ]
     assert part.dead_pages == frozenset()

@@ -30,14 +30,14 @@ def test_a_pool_gives_its_strings(strings: list[bytes]) -> None:
 def test_an_ascending_pool_is_searched(strings: set[bytes], wanted: bytes) -> None:
     ascending = sorted(strings)
     found = pool(ascending)
-    assert found.at_or_after(wanted) == sum(string < wanted for string in ascending)
+    assert found.count_before(wanted) == sum(string < wanted for string in ascending)
     assert found.find(wanted) == (ascending.index(wanted) if wanted in strings else None)
 
 
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
 def test_strings_that_begin_alike_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)
-    assert pool(ascending).starting(prefix) == [one for one in ascending if one.startswith(prefix)]
+    assert pool(ascending).find_prefix(prefix) == [one for one in ascending if one.startswith(prefix)]
 
 
 @given(st.lists(POOL, min_size=1, max_size=4), st.data())
@@ -74,7 +74,7 @@ def test_stored_strings_keep_their_order_and_any_character(texts: list[str]) -> 
 
 @loop_over("wrong", [[], [1], [0, 2], [0, 4]])
 def test_offsets_that_do_not_fit_are_refused(wrong: list[int]) -> None:
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match their bytes"):
         StringPool(np.zeros(3, np.uint8), np.array(wrong, np.uint32))
 
 

@@ -32,7 +32,7 @@ def test_a_blob_is_read_once_for_all_its_sections() -> None:
 
 def test_those_asked_for_last_are_kept_within_the_limit() -> None:
     blobs = Blobs(**{name: bytes(10_000) for name in "abc"})
-    texts = Texts(blobs.blob, remembered=25_000)
+    texts = Texts(blobs.blob, cache_size=25_000)
     for name in "abac":
         texts.data(name, 0, 1)
     assert blobs.read == ["a", "b", "c"]
@@ -43,7 +43,7 @@ def test_those_asked_for_last_are_kept_within_the_limit() -> None:
 
 def test_a_blob_larger_than_the_limit_is_kept_until_another_is_read() -> None:
     blobs = Blobs(a=b"x" * 1_000, b=b"y" * 1_000)
-    texts = Texts(blobs.blob, remembered=100)
+    texts = Texts(blobs.blob, cache_size=100)
     assert texts.data("a", 0, 3) == texts.data("a", 0, 3) == b"xxx"
     assert texts.data("b", 0, 1) + texts.data("a", 0, 1) == b"yx"
     assert blobs.read == ["a", "b", "a"]

@@ -15,11 +15,11 @@ import pytest
 
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.location import Location, make_private
+from index.storage.location import Location, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
-from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
+from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -229,7 +229,7 @@ def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.Complet
     mount = 'mount -t tmpfs -o "size=$1" tmpfs "$2" && shift 2 && exec "$@"'
     return subprocess.run(
         ["unshare", "-Urm", "sh", "-c", mount, "sh", str(size), str(folder), sys.executable, *script],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,
@@ -241,7 +241,7 @@ def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.Complet
 def test_a_full_disk_sends_the_index_elsewhere(repo: Repo, tmp_path: Path, own_key: Path, room: int) -> None:
     """From the Git directory to the user's cache: room for the lock alone, for half of it, and for all."""
     area = repo.path / ".git" / "docyard"
-    assert make_private(area)
+    assert make_private_folder(area)
     if not shutil.which("unshare") or small_disk(area, 8_192, ["-c", ""]).returncode:
         pytest.skip("no file system can be mounted here")
     repo.write({f"notes/n{n}.md": f"# New {n}\n\n" + "words of all kinds " * 50 for n in range(99)})

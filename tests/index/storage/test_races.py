@@ -93,7 +93,7 @@ def test_an_index_that_is_gone_since_it_was_followed_is_made_again(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.follow()
-    location = engine_of(index)._home.peek()
+    location = engine_of(index)._index_location.peek()
 
     def act() -> None:
         """Its folder is deleted, and another thread notices that."""

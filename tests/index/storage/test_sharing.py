@@ -18,8 +18,8 @@ from index.service import SearchIndex
 from index.storage import files
 from index.storage.locking import IndexBusy, hold_lock, is_locked
 from index.storage.metadata import read_metadata
-from tests.index.harm import put
 from tests.index.lists import built, home, is_true, orphans
+from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -47,7 +47,7 @@ def test_two_that_start_at_once_on_no_index_build_it_once(repo: Repo, own_key: P
             [sys.executable, "-c", START, str(repo.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
             text=True,
         )
         for _ in range(2)

@@ -11,7 +11,7 @@ import pytest
 from index.page import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse
-from index.ranking.results import MOST_VERIFIED
+from index.ranking.results import MAX_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.pages import PATHS, page, random_page, random_query
 from tests.index.plain import entries_of
@@ -157,7 +157,7 @@ def test_excluded_words_and_phrases(history: History) -> None:
 
 
 def test_phrases_are_looked_for_in_so_many_sections_only(history: History) -> None:
-    many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MOST_VERIFIED))
+    many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
     history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
     results = history.ask('"alpha beta"')
     assert (results.hits, results.more, results.partial) == ((), False, True)

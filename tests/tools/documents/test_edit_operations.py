@@ -74,7 +74,7 @@ def test_what_a_client_is_told_is_what_the_classes_declare() -> None:
 
 @loop_over("slug", ["tasks", "tasks[0]"])
 def test_a_name_alone_removes_and_moves_nothing(slug: str) -> None:
-    with pytest.raises(InvalidArguments, match="'operation' is missing"):
+    with pytest.raises(InvalidArguments, match="the given fields match no operation"):
         edit_operations.resolve_operation({"file": "api.md", "slug": slug})
 
 

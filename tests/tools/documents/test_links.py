@@ -72,7 +72,7 @@ def test_a_link_that_leads_nowhere_is_named(ask: Ask, linked: Repo) -> None:
     )
     line = 1 + linked.git("show", "HEAD:api.md").split("\n").index("[x](#endpoint)")
     assert answer.data["hints"] == [
-        f"link to '#endpoint' on line {line} leads nowhere: no section 'endpoint' in api.md; "
+        f"link to '#endpoint' on line {line} is broken: no section 'endpoint' in api.md; "
         "did you mean 'endpoints'?"
     ]
     created = ask(
@@ -82,5 +82,5 @@ def test_a_link_that_leads_nowhere_is_named(ask: Ask, linked: Repo) -> None:
         initial_content="[x](missing-entirely.md) [y](api.md)",
     )
     assert created.data["hints"] == [
-        "link to 'missing-entirely.md' on line 7 leads nowhere: there is no 'missing-entirely.md'"
+        "link to 'missing-entirely.md' on line 7 is broken: there is no 'missing-entirely.md'"
     ]

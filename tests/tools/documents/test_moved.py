@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import Ask, next_call
-from tools.moved import FoundPlace, find_for_reading, find_moved
+from tools.moved import Location, find_for_reading, find_moved
 from tools.registry import Toolbox
 
 OTHER = "# Other\n\nOther words.\n"
@@ -167,9 +167,9 @@ def test_a_file_that_is_no_document_is_left_to_who_reads_it(toolbox: Toolbox, re
     repo.commit({"src/main.py": "x = 1\n"})
     context = toolbox.context()
     snapshot = context.snapshot()
-    assert find_for_reading(context, snapshot, "src/main.py", "anything") == FoundPlace(
+    assert find_for_reading(context, snapshot, "src/main.py", "anything") == Location(
         "src/main.py", "anything", None
     )
-    assert find_for_reading(context, snapshot, "src", None) == FoundPlace("src", None, None)
+    assert find_for_reading(context, snapshot, "src", None) == Location("src", None, None)
     assert find_moved(context.workspace.moves, snapshot, "api.md", "endpoints") is None
-    assert FoundPlace("a.md", "b", None).address == "a.md#b"
+    assert Location("a.md", "b", None).address == "a.md#b"

@@ -87,7 +87,7 @@ def test_a_retry_gets_the_first_answer(
         assert not retried.is_error
         assert told(retried) == told(first)
         assert retried.data["repeated"] is True
-        assert "done twice" in retried.data["next_step"]
+        assert "was not repeated" in retried.data["next_step"]
     assert count(repo) == 2
     assert repo.status() == repo.fsck() == ""
 
@@ -129,7 +129,7 @@ def test_what_failed_in_a_batch_is_told_again_without_what_was_sent(ask: Ask, re
     failed, again = first.data["batch_results"][1], retried.data["batch_results"][1]
     assert again == {name: failed[name] for name in ("success", "error", "code", "fix", "usage")}
     assert retried.data["batch_results"][::2] == first.data["batch_results"][::2]
-    assert "1 that failed" in retried.data["next_step"]
+    assert "failed operations (1)" in retried.data["next_step"]
     assert "new key" in retried.data["next_step"]
     assert "Secret" not in repo.git("log", "-1", "--format=%B")
     assert count(repo) == 2

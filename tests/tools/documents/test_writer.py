@@ -52,7 +52,7 @@ def test_a_failure_in_mode_each_keeps_the_rest(ask: Ask, repo: Repo) -> None:
     assert {"success", "error", "code", "usage", "example"} <= second.keys()
     assert second["success"] is False
     assert count(repo) == 2
-    assert "1 that failed" in answer.data["next_step"]
+    assert "failed operations (1)" in answer.data["next_step"]
 
 
 def test_a_failure_in_mode_all_commits_nothing(ask: Ask, repo: Repo) -> None:

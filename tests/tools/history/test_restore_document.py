@@ -249,7 +249,7 @@ def test_of_several_the_next_step_is_about_one_that_changed_something(ask: Ask, 
     done = ask("restore_document", operations=[{"undo": changed}, {"undo": changed}])
     assert [entry.get("changed", True) for entry in done.data["batch_results"]] == [True, False]
     assert done.data["commit"] == repo.head()
-    assert f'take this back with restore_document {{"undo": "{repo.head()}"}}' in done.data["next_step"]
+    assert f'undo this with restore_document {{"undo": "{repo.head()}"}}' in done.data["next_step"]
 
 
 @pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])

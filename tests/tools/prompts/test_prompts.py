@@ -14,7 +14,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
 from tools.prompts import FAMILY, prompts_for
-from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, choose
+from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
 from tools.registry import Toolbox
 from tools.tool import Context
 from tools.toolsets import all_tools
@@ -86,7 +86,7 @@ def test_what_was_asked_is_in_the_message(toolbox: Toolbox, prompt: Prompt) -> N
 
 
 def test_a_document_under_review_is_attached(toolbox: Toolbox, repo: Repo) -> None:
-    prompt = choose(prompts_for(toolbox.context()), "review_document")
+    prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
     whole = written(prompt, toolbox.context(), {"path": "api.md"})
     assert whole.source is not None
     assert (whole.uri, whole.source.text) == ("doc:///api.md", API)
@@ -102,7 +102,7 @@ def test_a_document_under_review_is_attached(toolbox: Toolbox, repo: Repo) -> No
 def test_a_document_that_has_moved_is_reviewed_where_it_is(toolbox: Toolbox, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    prompt = choose(prompts_for(toolbox.context()), "review_document")
+    prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
     found = written(prompt, toolbox.context(), {"path": "api.md#endpoints"})
     assert found.uri == "doc:///interface.md#endpoints"
     assert "'interface.md#endpoints'" in found.text
@@ -112,7 +112,7 @@ def test_a_document_that_has_moved_is_reviewed_where_it_is(toolbox: Toolbox, rep
 def test_a_long_document_says_how_to_read_the_rest(repo: Repo, toolsets: str) -> None:
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = context_with(repo, toolsets)
-    text = written(choose(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
+    text = written(find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}).text
     assert "Only its beginning is attached" in text
 
 
@@ -124,7 +124,7 @@ def test_what_is_missing_misspelt_or_too_long_is_refused(toolbox: Toolbox, promp
         {},
         {needed.name: ""},
         {needed.name: " \n"},
-        {**good, needed.name: "x" * (needed.most + 1)},
+        {**good, needed.name: "x" * (needed.max_characters + 1)},
         {**good, needed.name: "a\x00b"},
         {**good, needed.name: "a\ud800b"},
         {**good, f"{needed.name}s": "x"},
@@ -154,7 +154,7 @@ def test_what_is_missing_misspelt_or_too_long_is_refused(toolbox: Toolbox, promp
 def test_what_there_is_not_is_refused(
     toolbox: Toolbox, tmp_path: Path, name: str, given: dict[str, str], code: str
 ) -> None:
-    prompt = choose(prompts_for(toolbox.context()), name)
+    prompt = find_prompt(prompts_for(toolbox.context()), name)
     with pytest.raises(WorkspaceError) as caught:
         written(prompt, toolbox.context(), given)
     assert caught.value.code == code
@@ -164,10 +164,10 @@ def test_what_there_is_not_is_refused(
 def test_an_unknown_prompt_names_the_nearest(toolbox: Toolbox) -> None:
     prompts = prompts_for(toolbox.context())
     with pytest.raises(UnknownPrompt) as caught:
-        choose(prompts, "review_documents")
+        find_prompt(prompts, "review_documents")
     assert caught.value.details["nearest"] == ["review_document"]
     with pytest.raises(UnknownPrompt):
-        choose({}, "x" * 10_000)
+        find_prompt({}, "x" * 10_000)
 
 
 def test_each_argument_that_has_candidates_gives_them(toolbox: Toolbox) -> None:

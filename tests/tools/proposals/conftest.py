@@ -75,7 +75,7 @@ def followed(ask: Ask, answer: Answer) -> Answer:
 
 def approved(workspace: Workspace, id: str, token: str = "ben") -> None:
     """Return a person approves a proposal as it is, by a token of their own."""
-    from workspace.proposals.actions.register import Actor
+    from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy, ReviewDecision
 
     tokens = Tokens(workspace.git.common_dir)

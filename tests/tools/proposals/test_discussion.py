@@ -11,7 +11,7 @@ from docyard.mcp_server.calls import build_result
 from tests.tools.conftest import Ask, next_call
 from tests.tools.proposals.conftest import done, followed, opened
 from tools.tool import Answer
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.workspace import Workspace
 
@@ -30,7 +30,7 @@ def edited(ask: Ask, proposal: str) -> str:
 
 def comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -> str:
     """Says something, and gives its id."""
-    words = workspace.proposing().comment(proposal, AGENT, text, **fields).proposal.words
+    words = workspace.proposing().comment(proposal, AGENT, text, **fields).proposal.content
     answers = {one.id: one.text for thread in words.threads for one in (thread.comment, *thread.replies)}
     return next(id for id, said in answers.items() if said == text.strip())
 

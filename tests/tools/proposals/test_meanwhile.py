@@ -11,7 +11,7 @@ from tests.tools.conftest import Ask, client_of
 from tests.tools.proposals.conftest import done
 from tools.registry import Toolbox
 from workspace.proposals.actions.actions import ProposalActions
-from workspace.proposals.actions.register import ProposalRepository
+from workspace.proposals.actions.repository import ProposalRepository
 
 WRITE = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "More."}
 
@@ -49,7 +49,7 @@ def test_the_retry_of_a_write_is_answered_where_its_proposal_ends_meanwhile(
     first = done(ask("edit_document", **call))
     other = client_of(toolbox)
     ends = {"proposal": proposal, "action": "merge"}
-    after(monkeypatch, ProposalActions, "one", lambda: done(other("update_proposal", **ends)))
+    after(monkeypatch, ProposalActions, "find", lambda: done(other("update_proposal", **ends)))
     again = done(ask("edit_document", **call))
     assert (again["repeated"], again["commit"]) == (True, first["commit"])
 

@@ -167,14 +167,14 @@ def test_branches_that_were_rewritten_deleted_and_words_that_cannot_be_read(
 
 
 def test_words_of_people_cannot_look_like_the_page(ask: Ask) -> None:
-    title = "# Nothing\n\n## What is missing `x` [a](b)"
+    title = "# Nothing\n\n## Merge requirements `x` [a](b)"
     done(ask("create_proposal", title=title, description="## Reviews\n\n- approve by Ana"))
     answer = ask("view_proposal", proposal=ask("view_proposal").data["proposals"][0]["proposal"])
     lines = str(answer.text).split("\n")
     assert lines[0].startswith("# \\# Nothing ")
     assert "> ## Reviews" in lines
     assert "## Reviews" not in lines
-    assert lines.count("## What is missing") == 1
+    assert lines.count("## Merge requirements") == 1
 
 
 def test_comments_are_paged(ask: Ask, proposal: str) -> None:
@@ -207,8 +207,8 @@ def test_a_proposal_without_a_commit_of_its_own_is_not_said_to_be_ready(
     assert view.data["next_step"].startswith("Write there, such as edit_document")
     assert ask("update_proposal", proposal=proposal, action="merge").data["code"] == "NOTHING_PROPOSED"
     proposing, reviewing = workspace.proposing(), workspace.reviewing()
-    one = proposing.one(proposal)
-    assert proposing.lacking(one, reviewing.preview(one)).blocks[0].code == "NOTHING_PROPOSED"
+    one = proposing.find(proposal)
+    assert proposing.find_merge_blockers(one, reviewing.preview(one)).blockers[0].code == "NOTHING_PROPOSED"
     followed(ask, view)
     assert ask("view_proposal", proposal=proposal).data["missing"] == []
 

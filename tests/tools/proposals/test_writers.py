@@ -76,13 +76,13 @@ def test_steps_are_kept_to_a_proposal_by_the_field_that_each_tool_has() -> None:
     fields = {"view_document": "ref", "edit_document": "proposal", "create_document": "proposal"}
     read, edit = call("view_document", file="a {.md"), call("edit_document", file="a.md")
     step = NextStep("Read ", read, ", or ", edit, "; else ", call("create_document"))
-    assert step.within("k7m2q9xa").text(fields) == (
+    assert step.for_proposal("k7m2q9xa").text(fields) == (
         'Read view_document {"file": "a {.md", "ref": "k7m2q9xa"}, or edit_document {"file": "a.md", '
         '"proposal": "k7m2q9xa"}; else create_document {}'
     )
-    step = NextStep("Complete tasks[2]").within("k7m2q9xa")
+    step = NextStep("Complete tasks[2]").for_proposal("k7m2q9xa")
     assert step.text(fields) == "Complete tasks[2], with proposal k7m2q9xa"
-    step = NextStep('Finish: view_document {"file": "x"}, with ', call("git_log")).within("k7m2q9xa")
+    step = NextStep('Finish: view_document {"file": "x"}, with ', call("git_log")).for_proposal("k7m2q9xa")
     assert step.text(fields) == 'Finish: view_document {"file": "x"}, with git_log {}'
 
 

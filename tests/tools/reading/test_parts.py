@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.pages import cut_part, shown_lines
+from tools.pages import cut_part, number_shown_lines
 from workspace.texts.headings import OutlineEntry
 from workspace.texts.outline import read_outline
 from workspace.texts.text_file import TextFile, TextKind
@@ -34,14 +34,14 @@ def test_parts_join_to_the_whole(lines: list[str], ending: str, limit: int) -> N
         part = cut_part(text, outline.entries, 0, len(text.data), offset, tokens=limit)
         assert count_tokens(part.text) <= limit
         parts.append(part.text)
-        shown += part.whole
+        shown += part.complete_sections
         stop = offset + len(part.text)
         behind = [entry for entry in outline.entries if len(text.text(0, entry.start)) >= stop]
-        assert list(part.following) == behind
-        if part.rest is None:
+        assert list(part.later_sections) == behind
+        if part.next_offset is None:
             break
-        assert part.rest == offset + len(part.text) > offset
-        offset = part.rest
+        assert part.next_offset == offset + len(part.text) > offset
+        offset = part.next_offset
     whole = text.text()
     assert "".join(parts) == whole
     assert len(set(shown)) == len(shown)
@@ -58,11 +58,11 @@ def test_it_is_cut_where_a_section_begins() -> None:
     tokens = count_tokens(source) * 3 // 4
     text = text_of(source)
     part = cut_part(text, read_outline(text).entries, 0, len(text.data), 0, tokens=tokens)
-    assert part.rest == source.index("## B")
-    assert [entry.title for entry in part.whole] == ["A"]
-    rest = cut_part(text, read_outline(text).entries, 0, len(text.data), part.rest, tokens=tokens)
+    assert part.next_offset == source.index("## B")
+    assert [entry.title for entry in part.complete_sections] == ["A"]
+    rest = cut_part(text, read_outline(text).entries, 0, len(text.data), part.next_offset, tokens=tokens)
     assert rest.text == source[source.index("## B") :]
-    assert [entry.title for entry in rest.whole] == ["B"]
+    assert [entry.title for entry in rest.complete_sections] == ["B"]
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.data())
@@ -71,6 +71,6 @@ def test_lines_are_counted_as_a_reader_does(lines: list[str], ending: str, data:
     last = data.draw(st.integers(first, len(lines)))
     before = "".join(line + ending for line in lines[:first])
     shown = "".join(line + ending for line in lines[first:last])
-    start, end = shown_lines(1, before, shown)
+    start, end = number_shown_lines(1, before, shown)
     assert start == first + 1
     assert end == max(last, first + 1)

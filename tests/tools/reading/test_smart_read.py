@@ -134,7 +134,7 @@ def test_a_budget_too_small_for_the_names_is_told(read: Ask) -> None:
     data = read("guides/long.md", mode="summary", budget=100).data
     named = len(data["sections"]["headers"])
     assert 0 < named < data["sections"]["count"]
-    assert data["sections"]["note"].startswith(f"{named} of 91 sections are named in 'content'")
+    assert data["sections"]["note"].startswith(f"'content' names {named} of 91 sections")
 
 
 def test_the_rest_of_a_very_long_text_is_a_call_away(read: Ask, toolbox: Toolbox) -> None:

@@ -102,8 +102,8 @@ def test_the_first_of_many_are_shown(ask: Ask, repo: Repo) -> None:
 def test_where_nobody_knows_yet_who_links_there_the_answer_says_so(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.outline._PATIENCE", 0.0)
+    monkeypatch.setattr("tools.outline._GRAPH_TIMEOUT_S", 0.0)
     monkeypatch.setattr("index.link_graph.graph.LinkGraph.follow", lambda *_, **__: None)
     data = ask("view_document", file="api.md").data
     assert "backlinks" not in data["links"]
-    assert any("still being looked for" in hint for hint in data["hints"])
+    assert any("not indexed yet" in hint for hint in data["hints"])

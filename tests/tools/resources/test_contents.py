@@ -23,9 +23,9 @@ from workspace.texts.tokens import count_tokens
 def test_a_document_is_read_byte_by_byte(toolbox: Toolbox, repo: Repo) -> None:
     source = read_resource(toolbox.context(), "doc:///api.md")
     assert source.text == API
-    assert source.place.address == "api.md"
-    assert source.place.snapshot.commit == repo.head()
-    assert (source.is_cut, source.rest, source.place.moved_to) == (False, (), None)
+    assert source.location.address == "api.md"
+    assert source.location.snapshot.commit == repo.head()
+    assert (source.is_cut, source.next_uris, source.location.moved_to) == (False, (), None)
 
 
 def test_each_section_is_read_with_all_below_it(toolbox: Toolbox) -> None:
@@ -35,7 +35,7 @@ def test_each_section_is_read_with_all_below_it(toolbox: Toolbox) -> None:
         source = read_resource(context, write_uri("api.md", section.key))
         end = section.end if section.is_preamble else section.tree_end
         assert source.text.encode() == document.data[section.start : end]
-        assert source.place.address == f"api.md#{section.key}"
+        assert source.location.address == f"api.md#{section.key}"
     assert read_resource(context, "doc:///api.md#endpoints").text.endswith("Finds things.\n\n")
     assert read_resource(context, "doc:///api.md#_preamble").text.endswith("Introduction.\n\n")
 
@@ -48,16 +48,16 @@ def test_a_ref_reads_what_stood_there(toolbox: Toolbox, repo: Repo) -> None:
     for ref in (first, first[:10], "main~1"):
         source = read_resource(context, write_uri("api.md", "endpoints/search", ref))
         assert source.text == "### Search\n\nFinds things.\n\n"
-        assert source.place.snapshot.commit == first
+        assert source.location.snapshot.commit == first
 
 
 def test_what_has_moved_is_read_where_it_is(toolbox: Toolbox, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     commit = repo.commit({})
     source = read_resource(toolbox.context(), "doc:///api.md#endpoints")
-    assert source.place.address == "interface.md#endpoints"
-    assert source.place.moved_to == {"file": "interface.md", "slug": "endpoints", "commit": commit}
-    assert read_resource(toolbox.context(), "doc:///api.md").place.address == "interface.md"
+    assert source.location.address == "interface.md#endpoints"
+    assert source.location.moved_to == {"file": "interface.md", "slug": "endpoints", "commit": commit}
+    assert read_resource(toolbox.context(), "doc:///api.md").location.address == "interface.md"
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_what_is_too_long_is_cut(tmp_path: Path, text: str, end: str | None) -> 
     assert limit // 2 < count_tokens(source.text) <= limit
     if end is not None:
         assert source.text.endswith(end)
-    for uri in source.rest:
+    for uri in source.next_uris:
         part = read_resource(context, uri)
         assert not part.is_cut
         assert text.index(part.text) >= len(source.text)
     if "Part" in text:
-        assert text[len(source.text) :].startswith(read_resource(context, source.rest[0]).text)
+        assert text[len(source.text) :].startswith(read_resource(context, source.next_uris[0]).text)

@@ -12,7 +12,7 @@ from tests.repositories import Repo, normal, unborn
 from tests.tools.conftest import API
 from tools.registry import Toolbox
 from tools.resources.contents import read_resource
-from tools.resources.list import PAGE, list_resources
+from tools.resources.list import PAGE_SIZE, list_resources
 from tools.tool import Context
 from workspace.workspace import Workspace
 
@@ -34,7 +34,7 @@ def test_a_document_is_listed_with_title_and_size(toolbox: Toolbox) -> None:
 
 
 def test_pages_hold_each_document_once(tmp_path: Path) -> None:
-    names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE + 1)]
+    names = [f"{number % 7}/page {number}.md" for number in range(2 * PAGE_SIZE + 1)]
     context = context_of(normal(tmp_path / "docs", {name: f"# {name}\n" for name in names}))
     found: list[str] = []
     sizes: list[int] = []
@@ -47,13 +47,13 @@ def test_pages_hold_each_document_once(tmp_path: Path) -> None:
         if cursor is None:
             break
     assert found == sorted(names)
-    assert sizes == [PAGE, PAGE, 1]
+    assert sizes == [PAGE_SIZE, PAGE_SIZE, 1]
 
 
 def test_a_page_that_is_full_and_the_last_has_no_cursor(tmp_path: Path) -> None:
-    context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE)}))
+    context = context_of(normal(tmp_path / "docs", {f"{number}.md": "# A\n" for number in range(PAGE_SIZE)}))
     page = list_resources(context, None)
-    assert len(page.resources) == PAGE
+    assert len(page.resources) == PAGE_SIZE
     assert page.next_cursor is None
 
 
@@ -76,13 +76,13 @@ def test_every_listed_resource_can_be_read(tmp_path: Path) -> None:
     page = list_resources(context, None)
     for found in page.resources:
         source = read_resource(context, found.uri)
-        assert source.place.document.path == found.path
+        assert source.location.document.path == found.path
         assert source.is_cut == (found.path == "large.md")
     assert [found.path for found in page.resources] == sorted(name for name in files if name != "pointer.md")
 
 
 def test_a_cursor_belongs_to_its_documents(toolbox: Toolbox, repo: Repo) -> None:
-    repo.commit({f"{number}.md": "# A\n" for number in range(PAGE)})
+    repo.commit({f"{number}.md": "# A\n" for number in range(PAGE_SIZE)})
     cursor = list_resources(toolbox.context(), None).next_cursor
     assert cursor is not None
     repo.commit({"more.md": "# More\n"})

@@ -24,8 +24,8 @@ def watch(toolbox: Toolbox) -> Watch:
 
 def test_nothing_is_told_without_a_commit(watch: Watch, repo: Repo) -> None:
     repo.write({"api.md": "# Not committed\n"})
-    assert watch.look() == ((), False)
-    assert watch.look() == ((), False)
+    assert watch.find_changes() == ((), False)
+    assert watch.find_changes() == ((), False)
 
 
 @pytest.mark.parametrize(
@@ -44,50 +44,50 @@ def test_a_commit_tells_of_what_it_changes(
     watch: Watch, repo: Repo, files: dict[str, str | bytes], updated: set[str]
 ) -> None:
     repo.commit(files)
-    assert set(watch.look().updated) == updated
-    assert watch.look() == ((), False)
+    assert set(watch.find_changes().updated) == updated
+    assert watch.find_changes() == ((), False)
 
 
 def test_what_goes_and_comes_back_is_told_of_twice(watch: Watch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
-    assert watch.look().updated == (OTHER,)
+    assert watch.find_changes().updated == (OTHER,)
     repo.commit({"more.md": "# More\n"})
-    assert watch.look().updated == ()
+    assert watch.find_changes().updated == ()
     repo.commit({"notes/plain.md": "# Plain\n\nNothing of note.\n"})
-    assert watch.look().updated == (OTHER,)
+    assert watch.find_changes().updated == (OTHER,)
 
 
 def test_what_only_moves_has_not_changed(watch: Watch, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    assert watch.look().updated == ()
+    assert watch.find_changes().updated == ()
     repo.commit({"interface.md": API.replace("/v1", "/v2")})
-    assert set(watch.look().updated) == {DOCUMENT, SECTION}
+    assert set(watch.find_changes().updated) == {DOCUMENT, SECTION}
 
 
 def test_what_is_watched_no_more_is_not_told_of(watch: Watch, repo: Repo) -> None:
     watch.add(DOCUMENT)
     watch.discard([DOCUMENT, SECTION])
     repo.commit({"api.md": "# Other\n"})
-    assert watch.look().updated == (DOCUMENT,)
+    assert watch.find_changes().updated == (DOCUMENT,)
     watch.discard([DOCUMENT, OTHER])
     assert watch.is_idle
 
 
 def test_the_list_is_told_of_when_documents_come_or_go(watch: Watch, toolbox: Toolbox, repo: Repo) -> None:
     repo.commit({"new.md": "# New\n"})
-    assert not watch.look().listed, "no client knows the list"
-    watch.told(toolbox.context().snapshot())
-    assert not watch.look().listed
+    assert not watch.find_changes().listed, "no client knows the list"
+    watch.record_list(toolbox.context().snapshot())
+    assert not watch.find_changes().listed
     repo.commit({"api.md": "# Other\n"})
-    assert not watch.look().listed
+    assert not watch.find_changes().listed
     repo.commit({"newer.md": "# Newer\n"})
-    assert watch.look().listed
-    assert not watch.look().listed
+    assert watch.find_changes().listed
+    assert not watch.find_changes().listed
     repo.git("rm", "-q", "new.md")
     repo.commit({})
-    assert watch.look().listed
+    assert watch.find_changes().listed
 
 
 def test_a_list_that_was_told_late_is_still_compared(toolbox: Toolbox, repo: Repo) -> None:
@@ -95,9 +95,9 @@ def test_a_list_that_was_told_late_is_still_compared(toolbox: Toolbox, repo: Rep
     before = toolbox.context().snapshot()
     repo.commit({"new.md": "# New\n"})
     watch.add(DOCUMENT)
-    watch.look()
-    watch.told(before)
-    assert watch.look().listed
+    watch.find_changes()
+    watch.record_list(before)
+    assert watch.find_changes().listed
 
 
 @pytest.mark.parametrize("uri", ["doc:///none.md", "doc:///api.md#none", "file:///etc/passwd", ""])

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import ALL_CHECKS, MAX_RULES, Protection
 from workspace.errors import InvalidConfig
-from workspace.proposals.approvals import Void
+from workspace.proposals.approvals import VoidReason
 
 pytestmark = pytest.mark.smoke
 
@@ -97,4 +97,4 @@ def test_the_example_of_the_documentation_is_a_rule() -> None:
 
 def test_every_reason_why_an_approval_does_not_count_is_documented() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
-    assert [reason for reason in Void if f"`{reason}`" not in page] == []
+    assert [reason for reason in VoidReason if f"`{reason}`" not in page] == []

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.smoke
 
 
 @loop_over("case", read_cases("section_diff.md"))
-def test_a_change_is_told_as_people_think_of_it(case: Case) -> None:
+def test_changes_are_described_as_in_the_examples(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     change = compare_document(old, new)
     assert change is not None

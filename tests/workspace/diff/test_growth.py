@@ -37,7 +37,7 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
 
 
 @loop_over("make", NASTY.values(), ids=NASTY)
-def test_whatever_is_nasty_is_told_within_the_bound(make: Callable[[int], bytes]) -> None:
+def test_adversarial_documents_are_compared_in_time(make: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
         old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))
         change = compare_document(old, new)

@@ -77,19 +77,19 @@ _WORD = re.compile(r"[^ \t\r\n]+")
     ],
     ids=str,
 )
-def test_an_operation_is_told_as_what_it_is(operation: DocumentOperation, expected: list[str]) -> None:
+def test_operation_has_the_expected_change_kind(operation: DocumentOperation, expected: list[str]) -> None:
     assert [in_brief(item) for item in compare_documents(DOCUMENT, revised(DOCUMENT, operation))] == expected
 
 
 @settings(max_examples=examples(50))
 @given(documents)
-def test_nothing_is_told_of_what_did_not_change(document: Document) -> None:
+def test_equal_documents_have_no_changes(document: Document) -> None:
     assert compare_documents(document, Document.parse(document.data, FILE)) == ()
 
 
 @settings(max_examples=examples(50))
 @given(documents, documents)
-def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -> None:
+def test_every_difference_is_reported_once_and_shown(old: Document, new: Document) -> None:
     change = compare_document(old, new)
     assert (change is None) == (old.data == new.data)
     if change is None:
@@ -110,13 +110,13 @@ def test_whatever_differs_is_told_once_and_shown(old: Document, new: Document) -
 )
 @settings(max_examples=examples(50))
 @given(documents, documents)
-def test_what_nothing_is_told_of_stands_in_both_versions(old: Document, new: Document) -> None:
+def test_unreported_text_is_in_both_versions(old: Document, new: Document) -> None:
     check_that_nothing_is_lost(old, new)
 
 
 @settings(max_examples=examples(50))
 @given(documents, st.data())
-def test_of_sections_in_another_order_nothing_is_lost(old: Document, data: st.DataObject) -> None:
+def test_reordered_sections_lose_no_text(old: Document, data: st.DataObject) -> None:
     sources = [old.source(item) for item in old.sections]
     check_that_nothing_is_lost(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.smoke
 
 
 @loop_over("case", read_cases("carry.md"))
-def test_an_address_is_carried(case: Case) -> None:
+def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
     old, new = (Document.parse(case.data(name), "doc.md") for name in ("old", "new"))
     expected = [line.split(" -> ") for line in case.fences["carried"].splitlines()]
     carried = []
@@ -31,7 +31,7 @@ def test_an_address_is_carried(case: Case) -> None:
     assert carried == expected
 
 
-def test_a_conflict_names_what_may_be_meant() -> None:
+def test_conflict_lists_the_candidates() -> None:
     old = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
     new = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
     with pytest.raises(ConcurrentChange) as caught:
@@ -41,9 +41,7 @@ def test_a_conflict_names_what_may_be_meant() -> None:
 
 
 @given(documents, st.data(), st.sampled_from(Evidence))
-def test_each_section_has_at_most_one_twin_and_each_twin_one_origin(
-    old: Document, data: st.DataObject, evidence: Evidence
-) -> None:
+def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidence: Evidence) -> None:
     sources = [old.source(item) for item in old.sections]
     kept = data.draw(st.permutations(sources)) if sources else []
     new = Document.parse(b"".join(kept), "doc.md")
@@ -62,7 +60,7 @@ def test_each_section_has_at_most_one_twin_and_each_twin_one_origin(
             assert section.anchor == twin.address or section.slug == twin.slug
 
 
-def test_sections_are_matched_by_what_may_tell() -> None:
+def test_sections_are_matched_by_the_given_evidence() -> None:
     old = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
     new = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
     found = {evidence: SectionMatch(old, new, evidence).pairs for evidence in Evidence}
@@ -73,7 +71,7 @@ def test_sections_are_matched_by_what_may_tell() -> None:
 
 
 @given(documents)
-def test_in_an_unchanged_document_every_address_is_carried_to_itself(document: Document) -> None:
+def test_addresses_of_an_unchanged_document_map_to_themselves(document: Document) -> None:
     for section in document.sections:
         if len(document.sections_by_address(section.address)) > 1:
             continue

@@ -26,7 +26,7 @@ def start(repo: Repo) -> str:
     return repo.commit({"api.md": API, "guide.md": GUIDE})
 
 
-def test_documents_that_came_and_went(repo: Repo) -> None:
+def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
     old = start(repo)
     (repo.path / "guide.md").unlink()
     found = between(repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"}))
@@ -40,7 +40,7 @@ def test_documents_that_came_and_went(repo: Repo) -> None:
     )
 
 
-def test_a_renamed_document_that_was_changed_too(repo: Repo) -> None:
+def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
     old = start(repo)
     (repo.path / "api.md").unlink()
     found = between(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
@@ -54,7 +54,7 @@ def test_a_renamed_document_that_was_changed_too(repo: Repo) -> None:
     ]
 
 
-def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> None:
+def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> None:
     old = start(repo)
     kept, section = API.split("## Search")
     moved = "### Search {#search}" + section.replace("### Errors", "#### Errors")
@@ -76,7 +76,7 @@ def test_a_section_that_went_to_another_document_is_told_in_both(repo: Repo) -> 
     assert [document["changes"][0].get("old_path") for document in told] == [None, "api.md"]
 
 
-def test_a_section_that_went_elsewhere_and_was_changed_below(repo: Repo) -> None:
+def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
     old = start(repo)
     kept, section = API.split("## Search")
     found = between(
@@ -90,7 +90,7 @@ def test_a_section_that_went_elsewhere_and_was_changed_below(repo: Repo) -> None
     ]
 
 
-def test_sections_of_one_text_that_cannot_be_told_apart_did_not_move(repo: Repo) -> None:
+def test_ambiguous_sections_are_not_reported_as_moved(repo: Repo) -> None:
     twice = "## Search\n\nSame.\n"
     old = repo.commit({"a.md": twice, "b.md": twice, "c.md": "# C\n"})
     found = between(repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + twice}))
@@ -100,7 +100,7 @@ def test_sections_of_one_text_that_cannot_be_told_apart_did_not_move(repo: Repo)
     }
 
 
-def test_of_two_documents_of_the_same_bytes_neither_was_renamed(repo: Repo) -> None:
+def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
     old = repo.commit({"a/one.md": GUIDE, "b/two.md": GUIDE})
     for name in ("a/one.md", "b/two.md"):
         (repo.path / name).unlink()
@@ -108,12 +108,12 @@ def test_of_two_documents_of_the_same_bytes_neither_was_renamed(repo: Repo) -> N
     assert [item.kind for item in found] == [DocumentKind.REMOVED, DocumentKind.REMOVED, DocumentKind.ADDED]
 
 
-def test_many_documents_are_told_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     old = start(repo)
     kept, section = API.split("## Search")
     new = repo.commit({"api.md": kept, "guide.md": GUIDE + "\n## Search" + section})
-    monkeypatch.setattr(trees, "_TOGETHER", 1)
-    monkeypatch.setattr(trees, "_COMPARED", 0)
+    monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
+    monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
     assert [[change.kind for change in item.sections] for item in between(repo, old, new)] == [
         [ChangeKind.REMOVED, ChangeKind.REMOVED],
         [ChangeKind.ADDED, ChangeKind.ADDED],
@@ -123,7 +123,7 @@ def test_many_documents_are_told_one_by_one(repo: Repo, monkeypatch: pytest.Monk
     assert [item.kind for item in between(repo, new, later)] == [DocumentKind.RENAMED]
 
 
-def test_a_document_that_cannot_be_read_says_so(repo: Repo) -> None:
+def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
     old = start(repo)
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     found = between(repo, old, repo.commit({"api.md": pointer}))

@@ -29,7 +29,7 @@ def applied(old: str, new: str, found: tuple[TextEdit, ...]) -> str:
 
 
 @given(TEXTS, TEXTS)
-def test_the_edits_of_a_text_give_the_new_one(old: str, new: str) -> None:
+def test_edits_applied_to_the_old_text_give_the_new_text(old: str, new: str) -> None:
     found = diff_texts(old, new)
     assert applied(old, new, found) == new
     assert (not found) == (old == new)
@@ -61,12 +61,12 @@ def test_units_and_tokens_are_the_text(text: str) -> None:
         ("some old words", "entirely different phrase", [("some old words", "entirely different phrase")]),
     ],
 )
-def test_what_a_person_would_see(old: str, new: str, expected: list[tuple[str, str]]) -> None:
+def test_edits_are_as_small_as_expected(old: str, new: str, expected: list[tuple[str, str]]) -> None:
     found = diff_words(old, new)
     assert [(old[a:b], new[c:d]) for a, b, c, d in found] == expected
 
 
-def test_a_paragraph_that_is_too_long_is_told_from_its_two_ends() -> None:
+def test_long_paragraph_is_compared_at_its_ends() -> None:
     old = "begin " + "x y " * 3000 + "end"
     new = "begin " + "y x " * 3000 + "end"
     found = diff_words(old, new)
@@ -75,6 +75,6 @@ def test_a_paragraph_that_is_too_long_is_told_from_its_two_ends() -> None:
 
 
 @loop_over("name", NASTY)
-def test_hostile_texts_are_told_exactly(name: str) -> None:
+def test_adversarial_texts_are_compared_exactly(name: str) -> None:
     old, new = decode_trimmed(NASTY[name](150)), decode_trimmed(NASTY[name](170)).replace("a", "c", 40)
     assert applied(old, new, diff_texts(old, new)) == new

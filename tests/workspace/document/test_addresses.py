@@ -159,4 +159,4 @@ def test_a_renamed_section_is_proposed_by_its_title() -> None:
     with pytest.raises(SectionNotFound) as found:
         resolve_section(document, "withdraw/errors")
     assert found.value.details["candidates"] == ["cancel/errors"]
-    assert found.value.fix == "Use 'cancel/errors': the section of that title has this address."
+    assert found.value.fix == "Use 'cancel/errors': the section with that title has this address."

@@ -152,7 +152,7 @@ def test_what_utf_8_and_markdown_cannot_carry_is_refused_with_its_place(
 ) -> None:
     with pytest.raises(InvalidContent) as caught:
         write(f"a {character} b").apply(overlay, STYLE)
-    assert caught.value.message.endswith("line 1, column 3")
+    assert "line 1, column 3" in caught.value.message
     assert (caught.value.details["line"], caught.value.details["column"]) == (1, 3)
     caught.value.message.encode()
     assert overlay.changes() == {}

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from workspace.config.tables import Dialect
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
-from workspace.links.fragments import find_names, find_place
+from workspace.links.fragments import find_names, find_target
 
 # Each a document, and the line of the section that 0.1.0 knew by each address.
 WRITTEN = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
@@ -28,7 +28,7 @@ def test_address_of_the_first_version_names_its_section(number: int) -> None:
 def test_link_by_an_address_of_the_first_version_leads_to_its_section(dialect: Dialect) -> None:
     document = Document.parse(WRITTEN[0]["document"].encode(), "a.md")
     for address, line in WRITTEN[0]["addresses"].items():
-        place = find_place(find_names(document, dialect), address)
+        place = find_target(find_names(document, dialect), address)
         assert place is not None
         assert document.sections[place.section or 0].line == line
 

@@ -25,7 +25,7 @@ from workspace.edits import (
     UpdateContent,
 )
 from workspace.git.reader import GitReader
-from workspace.links.fragments import find_names, find_place
+from workspace.links.fragments import find_names, find_target
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.slugs import make_heading_slug
 from workspace.merge.documents import merge_documents
@@ -93,7 +93,7 @@ def test_addresses_of_the_first_version_resolve_for_reading_and_in_links() -> No
         assert len(addresses) == 8
         for published_id, address in addresses.items():
             assert resolve_section(document, address).address == published_id
-            place = find_place(find_names(document, Dialect.MKDOCS), address)
+            place = find_target(find_names(document, Dialect.MKDOCS), address)
             assert place is not None
             assert place.section == resolve_section(document, published_id).position
 
@@ -110,7 +110,7 @@ def test_rename_keeps_every_list(by: str) -> None:
                 file=document.path, slug=addresses.get(heading.id, heading.id), new_title=f"New {number}"
             )
             now, edit = rename.revise(now, STYLE)
-            assert edit.answer["slug"] == heading.id
+            assert edit.result["slug"] == heading.id
             text = text.replace(heading.line, heading._replace(title=f"New {number}").line)
         assert now.data.decode() == text
         assert [one.address for one in now.sections] == [one.address for one in document.sections]
@@ -159,7 +159,7 @@ def test_move_to_where_the_id_is_taken_renames_the_id_alone() -> None:
     }
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
     from workspace.config.tables import LinkRules
-    from workspace.edits.section_place import find_place as find_section_place
+    from workspace.edits.section_place import find_target_position as find_section_place
     from workspace.edits.transplant import move_section
 
     for slug, line in (

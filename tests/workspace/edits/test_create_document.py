@@ -32,8 +32,8 @@ def overlay(repo: Repo) -> Overlay:
 def create(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
     outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(overlay, STYLE)
     document = overlay.document(outcome.path)
-    assert outcome.answer["path"] == outcome.path == document.path
-    assert outcome.answer["sections"] == [item.address for item in document.sections if not item.is_preamble]
+    assert outcome.result["path"] == outcome.path == document.path
+    assert outcome.result["sections"] == [item.address for item in document.sections if not item.is_preamble]
     assert all(section.anchor for section in document.sections)
     return document
 

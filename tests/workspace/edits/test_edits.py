@@ -40,7 +40,7 @@ def perform(case: Case) -> tuple[bytes, dict[str, object]]:
         fields["tags"] = tuple(fields["tags"])
     operation = OPERATIONS[fields.pop("operation")](**{"file": "doc.md", **fields})
     document, edit = operation.revise(Document.parse(case.data("before"), "doc.md"), style)
-    return document.data, dict(edit.answer)
+    return document.data, dict(edit.result)
 
 
 @loop_over("case", CASES)

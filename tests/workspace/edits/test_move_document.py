@@ -37,7 +37,7 @@ def test_what_follows_an_operation(case: Case, tmp_path: Path) -> None:
     if "answer" in case.fences:
         assert outcome is not None
         wanted = case.json("answer")
-        assert {key: outcome.answer.get(key) for key in wanted} == wanted
+        assert {key: outcome.result.get(key) for key in wanted} == wanted
     if "hints" in case.fences:
         hints = [hint for step in done.steps if step.outcome for hint in step.outcome.hints]
         assert hints == case.fences["hints"].splitlines()
@@ -74,8 +74,8 @@ def error_of(repo: Repo, operation: Operation) -> WorkspaceError:
 def test_where_a_new_path_leads(repo: Repo, new_path: str, moved: str) -> None:
     [step] = run(repo, MoveDocument(file="README.md", new_path=new_path)).steps
     assert step.outcome is not None
-    assert step.outcome.answer["file"] == step.outcome.path == moved
-    assert step.outcome.answer["was"] == {"file": "README.md"}
+    assert step.outcome.result["file"] == step.outcome.path == moved
+    assert step.outcome.result["was"] == {"file": "README.md"}
 
 
 @pytest.mark.parametrize("new_path", ["README.md", "./README.md", ".", "./"])
@@ -94,8 +94,8 @@ def test_a_move_to_its_own_path_is_a_success_without_a_commit(repo: Repo, new_pa
         ("README.md/x.md", "PATH_EXISTS", "moved into itself"),
         ("README.md/", "PATH_EXISTS", "moved into itself"),
         ("guides/setup.md/x.md", "PATH_EXISTS", "is a file, not a folder"),
-        ("notes.txt", "INVALID_PATH", "documents are .md files"),
-        ("x.MD", "INVALID_PATH", "documents are .md files"),
+        ("notes.txt", "INVALID_PATH", "a document must be a .md file"),
+        ("x.MD", "INVALID_PATH", "a document must be a .md file"),
         (".hidden/x.md", "INVALID_PATH", "documents are .md files"),
         ("kept/x.md", "INVALID_PATH", "documents are .md files"),
         ("../x.md", "INVALID_PATH", "`.` or `..`"),
@@ -153,7 +153,8 @@ def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
     [step] = run(repo, MoveDocument(file="README.md", new_path="guides/")).steps
     assert step.outcome is not None
     assert step.outcome.hints == (
-        "the manifests of the folders say other values of it at its new path (scope: none before, guide now)",
+        "the manifests of the folders give the document other values at its new path "
+        "(scope: none before, guide now)",
     )
     [step] = run(repo, MoveDocument(file="README.md", new_path="x.md")).steps
     assert step.outcome is not None
@@ -161,22 +162,22 @@ def test_other_values_of_the_manifests_are_told(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("knows", ["base", "sight"])
+@pytest.mark.parametrize("knows", ["base", "seen_texts"])
 def test_who_has_seen_a_text_knows_it_where_it_was_moved_to(repo: Repo, knows: str, is_known: bool) -> None:
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
-    sight, base = SeenTexts(), None
+    seen_texts, base = SeenTexts(), None
     if is_known and knows == "base":
         base = at(repo)
     elif is_known:
         for path in ("README.md", "other.md"):
             document = at(repo).document(path)
-            sight.add(compute_digest(document, section) for section in document.sections)
+            seen_texts.add(compute_digest(document, section) for section in document.sections)
     done = run(
         repo,
         MoveDocument(file="README.md", new_path="new.md"),
         UpdateContent(file="new.md", slug="_preamble", content="Else."),
         UpdateContent(file="other.md", slug="_preamble", content="Else."),
-        proof=Precondition(base, sight),
+        proof=Precondition(base, seen_texts),
     )
     expected = "done" if is_known else "failed"
     assert [step.status.value for step in done.steps] == ["done", expected, expected]

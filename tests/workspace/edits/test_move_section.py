@@ -22,7 +22,7 @@ from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
-from workspace.edits.section_place import InvalidMove, SectionPlace, find_place
+from workspace.edits.section_place import InvalidMove, TargetPosition, find_target_position
 from workspace.edits.transplant import MovedSection, is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
@@ -51,7 +51,7 @@ def test_a_move(case: Case, tmp_path: Path) -> None:
     if "answer" in case.fences:
         assert step.outcome
         wanted = case.json("answer")
-        assert {key: step.outcome.answer.get(key) for key in wanted} == wanted
+        assert {key: step.outcome.result.get(key) for key in wanted} == wanted
         assert list(step.outcome.hints) == case.fences.get("hints", "").splitlines()
 
 
@@ -122,7 +122,7 @@ def tidy(draw: st.DrawFn) -> str:
     return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
 
 
-def move(source: Document, section: Section, target: Document, place: SectionPlace) -> MovedSection | None:
+def move(source: Document, section: Section, target: Document, place: TargetPosition) -> MovedSection | None:
     """The documents after a move; None where the section stands there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
@@ -133,12 +133,12 @@ def movable(document: Document) -> list[Section]:
     return [item for item in document.sections if not item.is_preamble]
 
 
-def any_place(draw: Callable[..., Any], target: Document, moved: Section | None) -> SectionPlace:
+def any_place(draw: Callable[..., Any], target: Document, moved: Section | None) -> TargetPosition:
     keys: list[str] = [item.key for item in movable(target)]
     kind = draw(st.sampled_from(["end", "parent", "before", "after"])) if keys else "end"
     key = draw(st.sampled_from(keys)) if keys else ""
     parent, before, after = (key if kind == name else None for name in ("parent", "before", "after"))
-    return find_place(target, parent, before, after, moved)
+    return find_target_position(target, parent, before, after, moved)
 
 
 @settings(max_examples=examples(60))
@@ -162,12 +162,12 @@ def test_there_and_back_gives_the_first_bytes(data: st.DataObject) -> None:
     beside = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
     keys: list[str | None] = [None, None, None]
     if beside:
-        path, offset = there.survival.place(source.path, beside.heading_start) or ("", 0)
+        path, offset = there.offset_map.place(source.path, beside.heading_start) or ("", 0)
         home = there.target if path == there.target.path else there.source
         kind = 0 if beside is parent else 1 if index + 1 < len(siblings) else 2
         keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
     now = there.target if target is source else there.source
-    back = find_place(now, keys[0], keys[1], keys[2], there.section if target is source else None)
+    back = find_target_position(now, keys[0], keys[1], keys[2], there.section if target is source else None)
     home_again = move_section(there.target, there.section, now, back, FORMS, RULES)
     assert plain(home_again.target) == source.data
     if target is not source:
@@ -194,7 +194,7 @@ def test_what_is_not_named_stays_as_it_was(data: st.DataObject) -> None:
     if moved is None:
         return
     now = {source.path: moved.source, target.path: moved.target}
-    for piece in moved.survival.pieces:
+    for piece in moved.offset_map.pieces:
         old = (source if piece.old_path == source.path else target).data[piece.old_start : piece.old_end]
         assert now[piece.new_path].data[piece.new_start : piece.new_start + len(old)] == old
     below = {section.position, *(item.position for item in source.descendants(section))}
@@ -218,7 +218,7 @@ def twin_of(moved: MovedSection, now: dict[str, Document], document: Document, i
         preamble = now[document.path].preamble
         assert preamble is not None
         return preamble
-    place = moved.survival.place(document.path, item.heading_start)
+    place = moved.offset_map.place(document.path, item.heading_start)
     assert place is not None
     return next(
         twin for twin in now[place[0]].sections if twin.heading_start == place[1] and twin.has_heading
@@ -254,7 +254,7 @@ def test_every_reference_means_what_it_meant(data: st.DataObject) -> None:
     now = {source.path: moved.source, target.path: moved.target}
     for path, document in known.items():
         for start, destination in uses(document):
-            place_now = moved.survival.place(path, start)
+            place_now = moved.offset_map.place(path, start)
             assert place_now is not None
             assert (place_now[1], destination) in uses(now[place_now[0]])
     if not moved.linked:

@@ -136,7 +136,7 @@ def test_a_quotation_matches_whatever_ends_the_lines() -> None:
 def test_the_answer_is_of_the_text_before() -> None:
     document = Document.parse(b"# D\n\na\na\n\n## E\n\na\n", FILE)
     _, edit = ReplaceText(file=FILE, old="a\n", new="b\nb\n", count=3).revise(document, STYLE)
-    assert edit.answer == {"replaced": 3, "lines": [3, 4, 8], "slug": "_preamble"}
+    assert edit.result == {"replaced": 3, "lines": [3, 4, 8], "slug": "_preamble"}
 
 
 def test_a_repetitive_text_is_searched_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo, normal, unborn
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.interrupted import Interrupted
+from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
 from workspace.edits import Operation, RestoreDocument, RestoreSection, Undo, UpdateContent
 from workspace.workspace import Workspace
@@ -23,12 +23,17 @@ DOC = "doc.md"
 
 
 def run(
-    repo: Repo, *operations: Operation, base: str | None = None, sight: SeenTexts | None = None
+    repo: Repo, *operations: Operation, base: str | None = None, seen_texts: SeenTexts | None = None
 ) -> PlanStep:
     """The last step of a call; what it changes is in the work tree afterwards."""
     workspace = Workspace.open(repo.path, durable=False)
     done = workspace.write(
-        operations, mode=Mode.EACH, tool="restore_document", client="a", base_commit=base, sight=sight
+        operations,
+        mode=Mode.EACH,
+        tool="restore_document",
+        client="a",
+        base_commit=base,
+        seen_texts=seen_texts,
     )
     assert done.is_committed == any(
         step.outcome is not None and step.outcome.is_change for step in done.steps
@@ -98,7 +103,7 @@ def test_a_renamed_document_is_found_by_its_path_of_now(tmp_path: Path) -> None:
     repo.commit({"b.md": GUIDE.replace("Steps", "Other steps")})
     step = run(repo, RestoreDocument(file="b.md", commit=then), base=repo.head())
     assert step.outcome, step.error
-    assert step.outcome.answer["was"] == {"file": "a.md"}
+    assert step.outcome.result["was"] == {"file": "a.md"}
     assert files(repo) == {"b.md": GUIDE}
 
 
@@ -134,9 +139,11 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
         step = run(repo, operation)
         assert step.error
         assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["setup"])
-    document, sight = Workspace.open(repo.path).snapshot().document(DOC), SeenTexts()
-    sight.add([compute_digest(document, section) for section in document.sections if section.key == "setup"])
-    assert run(repo, part, sight=sight).outcome
+    document, seen_texts = Workspace.open(repo.path).snapshot().document(DOC), SeenTexts()
+    seen_texts.add(
+        [compute_digest(document, section) for section in document.sections if section.key == "setup"]
+    )
+    assert run(repo, part, seen_texts=seen_texts).outcome
     assert files(repo) == {DOC: GUIDE}
 
 
@@ -148,7 +155,7 @@ def test_a_section_comes_back_from_the_document_that_it_stood_in(tmp_path: Path)
     repo.commit({"b.md": f"# B\n\n{moved.replace('told', 'changed')}## Last\n\nEnd.\n"})
     step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then), base=repo.head())
     assert step.outcome, step.error
-    assert step.outcome.answer["was"] == {"file": "a.md", "slug": "setup"}
+    assert step.outcome.result["was"] == {"file": "a.md", "slug": "setup"}
     assert files(repo)["b.md"] == f"# B\n\n{moved}## Last\n\nEnd.\n"
 
 
@@ -246,7 +253,7 @@ def test_a_section_that_was_moved_between_documents_goes_back_in_both_or_none(tm
         "b.md": f"{rest}{part.replace('told', 'changed')}## End\n",
         "c.md": "# C\n",
     }
-    clashes = step.outcome.answer["conflicts"]
+    clashes = step.outcome.result["conflicts"]
     assert isinstance(clashes, list)
     assert {(item["file"], item["slug"]) for item in clashes} == {("a.md", "setup"), ("b.md", "setup")}
     assert later in [commit for item in clashes for commit in item.get("commits", ())]
@@ -270,7 +277,7 @@ def test_the_first_commit_removes_what_it_made(tmp_path: Path) -> None:
     step = run(repo, Undo(commit=first))
     assert step.outcome, step.error
     assert set(files(repo)) == {"b.md", "run.sh"}
-    assert step.outcome.answer["left_alone"] == ["run.sh"]
+    assert step.outcome.result["left_alone"] == ["run.sh"]
 
 
 def test_a_merge_is_not_undone(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_moving_a_task_keeps_every_word(document: Document, data: st.DataObject)
         return
     assert Counter(words(changed)) == Counter(words(document))
     assert lines(changed.data) == lines(document.data)
-    _, there = resolve_task(changed, str(edit.answer["task"]))
+    _, there = resolve_task(changed, str(edit.result["task"]))
     assert there.title == resolve_task(document, slug)[1].title
 
 
@@ -95,7 +95,7 @@ def test_adding_a_task_and_removing_it_gives_back_the_words(document: Document, 
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="that it is gone")
         changed, edit = add.revise(document, STYLE)
-        back = revised(changed, RemoveTask(file=FILE, slug=str(edit.answer["task"])))
+        back = revised(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
     except StructureChanged:
         return
     assert spoken(back.data) == spoken(document.data)
@@ -178,4 +178,4 @@ def test_a_task_moved_there_and_back_leaves_every_byte(document: Document, data:
     now = dict(zip((item.title for item in moved.all_tasks), tasks_of(moved), strict=True))
     owner = now[known[above]] if above else section.key
     back = {"before": now[following]} if following else {"to_slug": owner}
-    assert revised(moved, MoveTask(file=FILE, slug=str(edit.answer["task"]), **back)).data == document.data
+    assert revised(moved, MoveTask(file=FILE, slug=str(edit.result["task"]), **back)).data == document.data

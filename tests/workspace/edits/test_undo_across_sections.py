@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo, normal
-from tests.workspace.test_restore import DOC, GUIDE, files, run
+from tests.workspace.edits.test_restore import DOC, GUIDE, files, run
 from workspace.edits import RestoreDocument, Undo
 
 pytestmark = pytest.mark.smoke
@@ -20,7 +20,7 @@ def partly(repo: Repo, commit: str) -> list[str | None]:
     """Takes back what can be; the sections that were left as they are."""
     step = run(repo, Undo(commit=commit, is_partial=True))
     assert step.outcome, step.error
-    clashes = step.outcome.answer["conflicts"]
+    clashes = step.outcome.result["conflicts"]
     assert isinstance(clashes, list)
     return [item.get("slug") for item in clashes]
 

@@ -22,7 +22,7 @@ from workspace.frontmatter.reader import (
     MAX_FRONT_MATTER,
     MAX_NESTING,
     InvalidFrontMatter,
-    are_same,
+    are_equal_typed,
     coerce_value,
     read,
 )
@@ -72,14 +72,14 @@ def test_what_is_set_reads_back_and_nothing_else_changes(
     for key, value in metadata.items():
         if value is None:
             del wanted[key]
-    assert are_same(dict(changed.front_matter), wanted)
+    assert are_equal_typed(dict(changed.front_matter), wanted)
     text = changed.data.decode()
     if wanted:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
     assert text.endswith("# D\n\nText.\n")
     again, edit = SetMetadata(file=FILE, metadata=metadata).revise(changed, STYLE)
     assert again.data == changed.data
-    assert (edit.answer["keys_set"], edit.answer["keys_removed"]) == ([], [])
+    assert (edit.result["keys_set"], edit.result["keys_removed"]) == ([], [])
 
 
 @given(documents, st.dictionaries(keys, values, min_size=1, max_size=2))
@@ -122,9 +122,9 @@ def test_a_value_stays_what_json_says_it_is() -> None:
     ("one", "other"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
 )
 def test_values_of_other_types_are_not_the_same(one: object, other: object) -> None:
-    assert not are_same(one, other)
-    assert are_same(one, one)
-    assert are_same([float("nan")], [float("nan")])
+    assert not are_equal_typed(one, other)
+    assert are_equal_typed(one, one)
+    assert are_equal_typed([float("nan")], [float("nan")])
 
 
 def nested(depth: int) -> list[Any]:
@@ -238,7 +238,7 @@ def test_edit_inside_value_changes_no_other_line(
     elif len(holder) > 1:
         del holder[last]
     written = set_keys(source, {"v": value}, ending)
-    assert are_same(read(written)["v"], value)
+    assert are_equal_typed(read(written)["v"], value)
     after = written.split(ending)
     assert len(after) == len(written.splitlines()) + 1
     same = [line for line in lines if line in after]

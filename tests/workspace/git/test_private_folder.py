@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.doctor.environment import check_surroundings
+from docyard.doctor.environment import check_environment
 from index.service import SearchIndex
 from tests import repositories
 from tests.loops import loop_over
@@ -182,11 +182,11 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(repo: Repo, tmp_path:
 def test_doctor_closes_an_open_folder(repo: Repo) -> None:
     common_dir = repo.path / ".git"
     make_private_folder(common_dir).chmod(0o755)
-    [found] = [one for one in check_surroundings(common_dir, None) if "other users" in one.message]
-    assert found.mend is not None
-    assert found.mend() is not None
+    [found] = [one for one in check_environment(common_dir, None) if "other users" in one.message]
+    assert found.apply_fix is not None
+    assert found.apply_fix() is not None
     assert modes(repo)[""] == 0o700
-    assert not [one for one in check_surroundings(common_dir, None) if "other users" in one.message]
+    assert not [one for one in check_environment(common_dir, None) if "other users" in one.message]
 
 
 def hold_locks(common_dir: Path) -> list[str]:
@@ -242,7 +242,7 @@ def test_another_user_can_serve_it_read_only(public_repo: Repo) -> None:
         return {
             "files": [hit["filepath"] for hit in answer.data["hits"]],
             "tokens": len(Tokens(common_dir).all()),
-            "findings": [one.message for one in check_surroundings(common_dir, None)],
+            "findings": [one.message for one in check_environment(common_dir, None)],
             "leftovers": find_leftovers(common_dir).folders,
         }
 

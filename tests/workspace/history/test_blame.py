@@ -71,7 +71,7 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
     assert [(line.commit, line.original_line) for line in blame(repo.path, "a.md")] == git_blame(repo, "a.md")
 
 
-def test_lines_are_followed_across_renames_and_a_move(tmp_path: Path) -> None:
+def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     text = "".join(f"Line {number}.\n" for number in range(6))
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
     first = repo.head()
@@ -96,7 +96,7 @@ def test_endings_of_lines_are_kept(tmp_path: Path) -> None:
     assert [line.commit for line in lines] == [first] * 3 + [second] * 2
 
 
-def test_a_shallow_clone_blames_its_oldest_commit_and_says_so(tmp_path: Path) -> None:
+def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> None:
     source = normal(tmp_path / "source", {"a.md": "# A\n\nOne.\n"})
     oldest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
     newest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
@@ -111,14 +111,14 @@ def test_an_empty_document_has_no_lines(tmp_path: Path) -> None:
     assert blame(tmp_path, "a.md") == ()
 
 
-def test_what_is_not_there_is_not_blamed(tmp_path: Path) -> None:
+def test_missing_document_is_not_blamed(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
     repo.commit({"a.md": "# A\n"})
     with pytest.raises(SectionNotFound):
         blame(tmp_path, "a.md", "gone")
 
 
-def test_a_blame_is_remembered(tmp_path: Path) -> None:
+def test_blame_is_cached(tmp_path: Path) -> None:
     normal(tmp_path, {"a.md": "# A\n"})
     workspace = Workspace.open(tmp_path, durable=False)
     past, snapshot = workspace.history(), workspace.snapshot()

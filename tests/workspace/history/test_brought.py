@@ -25,7 +25,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo", {"guide.md": TEXT, "other.md": "# Other\n"})
 
 
-def test_by_the_merge_with_which_it_came(scene: Scene) -> None:
+def test_change_has_the_proposal_of_its_merge(scene: Scene) -> None:
     first = scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
     scene.commit("main", {"other.md": "# Other\n\nMore.\n"})
     scene.merge(first)
@@ -33,7 +33,7 @@ def test_by_the_merge_with_which_it_came(scene: Scene) -> None:
     assert told(scene) == [("By hand", None), ("Change", "k0000001"), ("Change", None)]
 
 
-def test_what_main_had_before_is_not_what_a_later_merge_brought(scene: Scene) -> None:
+def test_commits_of_main_have_no_proposal(scene: Scene) -> None:
     early = scene.propose("k0000001", {"other.md": "# Other\n\nMore.\n"})
     main = scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, message="By hand")
     scene.commit("proposals/k0000001", {"guide.md": TEXT + "\nTwo.\n"}, main, message="Refresh")
@@ -44,7 +44,7 @@ def test_what_main_had_before_is_not_what_a_later_merge_brought(scene: Scene) ->
     assert told(scene) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
 
 
-def test_a_merge_by_hand_names_none(scene: Scene) -> None:
+def test_merge_by_hand_has_no_proposal(scene: Scene) -> None:
     scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
     tip = scene.store.tip("proposals/k0000001")
     assert tip

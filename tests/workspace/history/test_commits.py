@@ -38,7 +38,7 @@ def texts(change: CommitChange) -> tuple[bytes | None, bytes | None]:
     return change.before, change.after
 
 
-def test_only_commits_that_touch_the_section_are_told(tmp_path: Path) -> None:
+def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"guide.md": GUIDE})
     repo.commit({"guide.md": GUIDE.replace("Call it", "Call it twice")}, "Use")
     setup = repo.commit({"guide.md": GUIDE.replace("Install", "Unpack")}, "Setup")
@@ -59,18 +59,19 @@ def test_only_commits_that_touch_the_section_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_walk_goes_on_where_it_was_told_to_end(tmp_path: Path) -> None:
+def test_page_continues_after_the_previous_one(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"guide.md": GUIDE})
     for number in range(6):
         repo.commit({"other.md": f"# Other {number}\n"})
     workspace = Workspace.open(tmp_path, durable=False)
     pages = [
-        workspace.history().changes(workspace.snapshot(), "guide.md", limit=1, looked_at=2) for _ in range(5)
+        workspace.history().changes(workspace.snapshot(), "guide.md", limit=1, max_scanned=2)
+        for _ in range(5)
     ]
     assert [(len(page.entries), page.complete) for page in (pages[0], pages[-1])] == [(0, False), (1, True)]
 
 
-def test_a_section_is_whole_across_three_renames_and_a_move_to_another_file(tmp_path: Path) -> None:
+def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
     """The document is renamed twice, the section once, and then it moves."""
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
     repo.git("mv", "a.md", "b.md")
@@ -93,7 +94,7 @@ def test_a_section_is_whole_across_three_renames_and_a_move_to_another_file(tmp_
     assert [change.old_path for change in page.entries] == ["z.md", "c.md", "b.md", "b.md", "a.md", None]
 
 
-def test_a_persons_move_with_edits_is_followed(tmp_path: Path) -> None:
+def test_move_by_hand_with_edits_is_tracked(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}", "z.md": "# Z\n\nText.\n"})
     edited = LONG.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
     repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited}"}, "Move")
@@ -103,7 +104,7 @@ def test_a_persons_move_with_edits_is_followed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_retitled_and_rewritten_section_is_followed_while_half_of_it_stays(tmp_path: Path) -> None:
+def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}"})
     repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG.replace('Line 3', 'Row 3')}"}, "Retitle")
     assert told(changes(tmp_path, "a.md", "remarks")) == [
@@ -118,7 +119,7 @@ def test_a_section_below_another_parent_has_moved(tmp_path: Path) -> None:
     assert told(changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
 
 
-def test_what_was_removed_begins_with_its_removal(tmp_path: Path) -> None:
+def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
     repo.commit({"a.md": GUIDE.replace("Install", "Unpack")}, "Change")
     repo.commit({"a.md": "# Guide\n\nWelcome.\n"}, "Cut")
@@ -134,7 +135,7 @@ def test_what_was_removed_begins_with_its_removal(tmp_path: Path) -> None:
     assert [change.kind for change in changes(tmp_path, "b.md").entries] == ["removed", "created"]
 
 
-def test_what_came_back_has_both_its_lives(tmp_path: Path) -> None:
+def test_restored_section_has_its_earlier_history(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE, "b.md": "# B\n"})
     repo.git("rm", "-q", "a.md")
     repo.git("commit", "-qm", "Gone")
@@ -147,7 +148,7 @@ def test_what_came_back_has_both_its_lives(tmp_path: Path) -> None:
     ]
 
 
-def test_a_merge_is_told_where_it_differs_from_every_parent(tmp_path: Path) -> None:
+def test_merge_is_reported_if_it_differs_from_every_parent(tmp_path: Path) -> None:
     ours, theirs = GUIDE.replace("Install", "Unpack"), GUIDE.replace("stop it", "leave it")
     both = ours.replace("stop it", "leave it")
     commits = [
@@ -162,7 +163,7 @@ def test_a_merge_is_told_where_it_differs_from_every_parent(tmp_path: Path) -> N
     assert [change.subject for change in page.entries] == ["merge", "theirs", "ours", "base"]
 
 
-def test_a_merge_that_took_one_side_is_passed_by(tmp_path: Path) -> None:
+def test_merge_equal_to_one_parent_is_skipped(tmp_path: Path) -> None:
     commits = [
         Made({"a.md": GUIDE.encode()}, [], b"base"),
         Made({"a.md": GUIDE.replace("Install", "Unpack").encode()}, [0], b"ours"),
@@ -181,7 +182,7 @@ def test_a_merge_that_took_one_side_is_passed_by(tmp_path: Path) -> None:
 
 
 @loop_over("seed", range(16))
-def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) -> None:
+def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
     """Random graphs with merges, removals and returns; without renames, which Git follows otherwise.
 
     Half of them were made by clocks that are wrong by up to a day.
@@ -211,7 +212,7 @@ def test_a_documents_history_is_the_one_of_git_log(tmp_path: Path, seed: int) ->
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
 )
-def test_a_sections_history_is_that_of_its_text(tmp_path: Path, seed: int) -> None:
+def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: int) -> None:
     """Every version is parsed here, where the walk passes by those that it can tell without."""
     random = Random(seed)
     names = ["one", "two", "three", "four"]
@@ -244,7 +245,7 @@ def test_a_sections_history_is_that_of_its_text(tmp_path: Path, seed: int) -> No
         assert [change.commit for change in page.entries] == expected[::-1]
 
 
-def test_pages_are_the_whole_in_parts(tmp_path: Path) -> None:
+def test_pages_join_to_the_full_history(tmp_path: Path) -> None:
     versions = [{"a.md": GUIDE.replace("Install", f"Install {number}").encode()} for number in range(23)]
     repo, ids = history(tmp_path / "repo", line_of(versions))
     whole = changes(repo.path, "a.md", "setup", limit=100)
@@ -274,7 +275,7 @@ def test_a_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytes
     assert pages == 3
 
 
-def test_who_and_when_come_from_the_author_and_the_last_paragraph(tmp_path: Path) -> None:
+def test_author_and_trailers_are_read_from_the_commit(tmp_path: Path) -> None:
     message = b"Subject\n\nDocyard-Client: liar\n\nDocyard-Tool: edit_document\nDocyard-Client: agent\n"
     history(tmp_path / "repo", [Made({"a.md": b"# A\n"}, [], message, b"Zo\xc3\xab <z@example.org>")])
     (change,) = changes(tmp_path / "repo", "a.md").entries
@@ -288,7 +289,7 @@ def test_who_and_when_come_from_the_author_and_the_last_paragraph(tmp_path: Path
     )
 
 
-def test_a_shallow_clone_says_that_its_history_was_cut(tmp_path: Path) -> None:
+def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
     source = normal(tmp_path / "source", {"a.md": GUIDE})
     for number in range(4):
         source.commit({"a.md": GUIDE.replace("Install", f"Install {number}")})
@@ -310,7 +311,7 @@ def test_a_damaged_commit_ends_the_history_with_a_note(tmp_path: Path) -> None:
     assert middle[:12] in page.notes[0]
 
 
-def test_the_tip_that_moved_on_shows_what_came(tmp_path: Path) -> None:
+def test_new_commits_are_in_the_history(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE})
     workspace = Workspace.open(tmp_path, durable=False)
     past = workspace.history()
@@ -333,7 +334,7 @@ def test_the_tip_that_moved_on_shows_what_came(tmp_path: Path) -> None:
         ("large.md", None, NotADocument),
     ],
 )
-def test_what_never_was_is_an_error(
+def test_address_that_never_existed_is_an_error(
     tmp_path: Path, file: str, slug: str | None, error: type[Exception]
 ) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
@@ -375,7 +376,7 @@ def test_ten_thousand_sections_are_followed(tmp_path: Path) -> None:
     assert [change.kind for change in page.entries] == ["changed", "created"]
 
 
-def test_versions_that_are_too_large_are_passed_over_with_a_note(tmp_path: Path) -> None:
+def test_versions_above_the_limit_are_skipped_with_a_note(tmp_path: Path) -> None:
     small = "[limits]\ndocument_bytes = 1000\n"
     repo = normal(tmp_path, {"docyard.toml": small, "a.md": GUIDE + "Long text.\n" * 200})
     repo.commit({"a.md": GUIDE})
@@ -393,7 +394,7 @@ def test_an_archive_has_no_history(tmp_path: Path) -> None:
     assert caught.value.code == "NO_HISTORY"
 
 
-def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
+def test_long_walk_reports_progress(tmp_path: Path) -> None:
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(1200)]
     repo, _ = history(tmp_path / "repo", line_of(versions))
     said: list[tuple[int, int, str]] = []
@@ -405,7 +406,7 @@ def test_progress_is_told_on_long_walks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
-def test_a_walk_that_meets_an_older_one_ends_as_if_it_was_walked(tmp_path: Path, seed: int) -> None:
+def test_walk_that_reuses_an_older_one_has_the_same_result(tmp_path: Path, seed: int) -> None:
     """Asked at every commit, pages are those of a server that starts anew.
 
     One of both may know sooner that nothing follows: the other has a last page that is empty.
@@ -443,7 +444,7 @@ def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[
             return pages
 
 
-def test_a_moved_tip_costs_only_what_is_new(tmp_path: Path) -> None:
+def test_history_at_a_new_tip_scans_only_new_commits(tmp_path: Path) -> None:
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(600)]
     repo, ids = history(tmp_path / "repo", line_of(versions))
     workspace = Workspace.open(repo.path, durable=False)

@@ -32,25 +32,25 @@ def longest(old: list[bytes], new: list[bytes]) -> int:
 
 
 @given(FEW_LINES, FEW_LINES)
-def test_as_many_lines_are_shared_as_can_be(old: list[bytes], new: list[bytes]) -> None:
+def test_pairs_are_as_many_as_in_the_longest_subsequence(old: list[bytes], new: list[bytes]) -> None:
     pairs = pair_lines(old, new)
     assert all(old[one] == new[other] for one, other in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
     assert len(pairs) == longest(old, new)
 
 
-def test_lines_that_came_stand_as_late_as_they_can() -> None:
+def test_added_lines_are_as_late_as_possible() -> None:
     assert pair_lines([b"a", b"b", b"a"], [b"a", b"b", b"a", b"b", b"a"]) == [(0, 0), (1, 1), (2, 2)]
 
 
 @loop_over("size", [20_000])
-def test_very_different_texts_are_parted_by_what_is_unique(size: int) -> None:
+def test_different_texts_are_split_at_unique_lines(size: int) -> None:
     old = [b"old %d" % number if number % 3 else b"both %d" % number for number in range(size)]
     new = [b"new %d" % number if number % 3 else b"both %d" % number for number in range(size)]
     assert len(pair_lines(old, new)) == len(range(0, size, 3))
 
 
-def test_long_texts_of_lines_that_repeat_are_compared_to_their_end() -> None:
+def test_long_texts_of_repeated_lines_are_compared_to_the_end() -> None:
     old = [b"%d" % (number % 50) for number in range(15_000)]
     new = [b"first", *old[:7_000], *old[7_001:], b"last"]
     assert len(pair_lines(old, new)) == len(old) - 1
@@ -66,7 +66,7 @@ def test_texts_without_order_are_compared_in_bounded_time() -> None:
 @given(LINES, LINES)
 def test_pairs_of_long_texts_are_shared_lines_in_order(old: list[bytes], new: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sequences, "_MOST_LINES", 2)
+        patch.setattr(sequences, "_MAX_LINES", 2)
         pairs = pair_lines(old, new)
     assert all(old[one] == new[other] for one, other in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
@@ -108,7 +108,7 @@ def patched(before: bytes, diff: str) -> bytes:
     return b"".join([*made, *source[at:]])
 
 
-def test_a_diff_is_the_one_of_git(tmp_path: Path) -> None:
+def test_diff_equals_that_of_git(tmp_path: Path) -> None:
     old = "".join(f"Line {number}\n" for number in range(40))
     new = old.replace("Line 3\n", "").replace("Line 20\n", "Row 20\n").replace("Line 39\n", "Line 39")
     (tmp_path / "old").write_text(old)
@@ -122,11 +122,11 @@ def test_a_diff_is_the_one_of_git(tmp_path: Path) -> None:
     ]
 
 
-def test_a_diff_says_where_it_stands_and_what_was_cut() -> None:
+def test_diff_has_line_numbers_and_number_of_omitted_lines() -> None:
     before, after = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
     assert format_section_diff(before, after, old_line=11, new_line=21).startswith(
         "@@ -11,9 +21 @@\n 0\n-1\n"
     )
-    assert format_section_diff(before, after, most=30).endswith("… 4 more lines")
+    assert format_section_diff(before, after, max_chars=30).endswith("… 4 more lines")
     assert format_section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
     assert format_section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"

@@ -69,7 +69,7 @@ def test_a_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
     assert find(repo, "retries.md", "_preamble") == Move("guides/retrying.md", "_preamble", moved)
 
 
-def test_a_document_that_was_changed_as_it_was_renamed_shares_half_of_its_lines(repo: Repo) -> None:
+def test_renamed_and_changed_document_is_found_by_half_of_its_lines(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
     moved = repo.commit({"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"})
     assert find(repo, "retries.md", "errors") == Move("again.md", "errors", moved)
@@ -88,14 +88,14 @@ def test_a_chain_of_renames_leads_to_its_end(repo: Repo) -> None:
         assert find(repo, old, "errors") == Move("c/d.md", "errors", last)
 
 
-def test_there_and_back_again(repo: Repo) -> None:
+def test_document_that_was_renamed_back_was_not_moved(repo: Repo) -> None:
     rename(repo, "retries.md", "a.md")
     back = rename(repo, "a.md", "retries.md")
     assert find(repo, "a.md") == Move("retries.md", None, back)
     assert find(repo, "retries.md") is None
 
 
-def test_what_was_removed_was_not_moved(repo: Repo) -> None:
+def test_removed_document_was_not_moved(repo: Repo) -> None:
     remove(repo, "retries.md")
     assert find(repo, "retries.md") is None
     assert find(repo, "retries.md", "errors") is None
@@ -117,13 +117,13 @@ def test_the_newest_meaning_of_an_address_counts(repo: Repo) -> None:
     )
 
 
-def test_documents_that_are_alike_are_not_told_apart(repo: Repo) -> None:
+def test_equally_similar_documents_are_ambiguous(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
     repo.commit({"a.md": GUIDE, "b.md": GUIDE})
     assert find(repo, "retries.md") is None
 
 
-def test_a_moved_folder_keeps_alike_documents_apart(tmp_path: Path) -> None:
+def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> None:
     repo = normal(tmp_path / "docs", {f"{name}/index.md": "# Index\n\nA stub.\n" for name in "abc"})
     (repo.path / "new").mkdir()
     for name in "abc":
@@ -132,7 +132,7 @@ def test_a_moved_folder_keeps_alike_documents_apart(tmp_path: Path) -> None:
     assert find(repo, "b/index.md") == Move("new/b/index.md", None, moved)
 
 
-def test_what_another_document_became_is_not_taken(repo: Repo) -> None:
+def test_rename_target_of_another_document_is_not_used(repo: Repo) -> None:
     for name in ("retries.md", "limits.md"):
         (repo.path / name).unlink()
     moved = repo.commit({"one.md": GUIDE + OTHER})
@@ -141,7 +141,7 @@ def test_what_another_document_became_is_not_taken(repo: Repo) -> None:
     assert find(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", moved)
 
 
-def test_a_renamed_section_is_known_by_its_text(repo: Repo) -> None:
+def test_renamed_section_is_matched_by_its_text(repo: Repo) -> None:
     first = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
     assert find(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first)
     assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", first)
@@ -152,13 +152,13 @@ def test_a_renamed_section_is_known_by_its_text(repo: Repo) -> None:
     assert find(repo, "retries.md", "errors") == Move("a.md", "errors", second)
 
 
-def test_a_section_below_a_renamed_one_is_known_by_its_heading(repo: Repo) -> None:
+def test_subsection_of_a_renamed_section_is_matched_by_its_heading(repo: Repo) -> None:
     changed = GUIDE.replace("## Backoff Strategy", "## Waiting").replace("herds", "cattle")
     moved = repo.commit({"retries.md": changed})
     assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", moved)
 
 
-def test_sections_that_say_the_same_are_not_told_apart(repo: Repo) -> None:
+def test_sections_of_equal_text_are_ambiguous(repo: Repo) -> None:
     repo.commit({"todo.md": "# Todo\n\n## One\n\nTBD\n\n## Two\n\nTBD\n"})
     repo.commit({"todo.md": "# Todo\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n"})
     assert find(repo, "todo.md", "one") is None
@@ -166,20 +166,20 @@ def test_sections_that_say_the_same_are_not_told_apart(repo: Repo) -> None:
     assert find(repo, "todo.md", "one") is None
 
 
-def test_a_section_that_took_another_place_is_found_there(repo: Repo) -> None:
+def test_reordered_section_is_found(repo: Repo) -> None:
     jitter = "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
     moved = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
     assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "errors/jitter", moved)
 
 
-def test_a_number_that_went_is_carried_by_the_text(repo: Repo) -> None:
+def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> None:
     one, two = "## Errors\n\nOf one.\n\n", "## Errors\n\nOf two.\n"
     repo.commit({"errors.md": f"# All\n\n{one}{two}"})
     moved = repo.commit({"errors.md": f"# All\n\n{two}"})
     assert find(repo, "errors.md", "errors-1") == Move("errors.md", "errors", moved)
 
 
-def test_a_section_that_went_to_another_document_is_found_there(repo: Repo) -> None:
+def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
     before, heading, errors = GUIDE.partition("## Errors\n")
     moved = repo.commit({"retries.md": before, "limits.md": f"{OTHER}\n#{heading}{errors}"})
     assert find(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", moved)
@@ -187,14 +187,14 @@ def test_a_section_that_went_to_another_document_is_found_there(repo: Repo) -> N
     assert find(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last)
 
 
-def test_a_text_that_stood_there_already_is_no_move(repo: Repo) -> None:
+def test_text_that_existed_before_is_not_a_move(repo: Repo) -> None:
     before, heading, errors = GUIDE.partition("## Errors\n")
     repo.commit({"copy.md": f"# Copy\n\n{heading}{errors}"})
     repo.commit({"retries.md": before, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
     assert find(repo, "retries.md", "errors") is None
 
 
-def test_what_never_was_is_not_found(repo: Repo) -> None:
+def test_address_that_never_existed_is_not_found(repo: Repo) -> None:
     rename(repo, "retries.md", "a.md")
     for path, fragment in [
         ("retrys.md", None),
@@ -209,7 +209,7 @@ def test_what_never_was_is_not_found(repo: Repo) -> None:
         assert find(repo, path, fragment) is None
 
 
-def test_a_merge_is_read_along_first_parents(repo: Repo) -> None:
+def test_moves_follow_first_parents_of_merges(repo: Repo) -> None:
     repo.git("checkout", "-q", "-b", "side")
     rename(repo, "retries.md", "side.md")
     repo.commit({"side.md": GUIDE.replace("## Errors", "## Failures")})
@@ -220,7 +220,7 @@ def test_a_merge_is_read_along_first_parents(repo: Repo) -> None:
     assert find(repo, "side.md", "errors") is None
 
 
-def test_where_a_shallow_clone_ends_nothing_more_is_known(repo: Repo, tmp_path: Path) -> None:
+def test_moves_before_a_shallow_boundary_are_unknown(repo: Repo, tmp_path: Path) -> None:
     rename(repo, "retries.md", "a.md")
     moved = rename(repo, "a.md", "b.md")
     clone = Repo(tmp_path / "clone")
@@ -230,7 +230,7 @@ def test_where_a_shallow_clone_ends_nothing_more_is_known(repo: Repo, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
-def test_damaged_history_tells_nothing(repo: Repo, kind: str) -> None:
+def test_damaged_history_has_no_moves(repo: Repo, kind: str) -> None:
     rename(repo, "retries.md", "a.md")
     rename(repo, "a.md", "b.md")
     lost = repo.git(
@@ -271,7 +271,7 @@ WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_it_finds_what_git_finds(tmp_path: Path, seed: int) -> None:
+def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     """Random histories of documents that share no line, renamed, edited and removed one by one."""
     chance = random.Random(seed)
     folder = tmp_path / "random"
@@ -340,7 +340,7 @@ def written(title: str, parts: list[Part]) -> str:
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_each_section_is_followed_by_what_it_says(tmp_path: Path, seed: int) -> None:
+def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     """Random histories of sections that each say something else; one of them changes in each commit."""
     chance = random.Random(seed)
     folder = tmp_path / "random"

@@ -42,7 +42,7 @@ EDITS = st.lists(st.sampled_from([*BLOCKS[5:12], "a", " ", "\r\n"]), max_size=4)
 
 @settings(max_examples=examples(400))
 @given(DOCUMENTS, EDITS, EDITS, DOCUMENTS)
-def test_a_section_is_where_it_is_said_to_be(head: str, old: str, new: str, tail: str) -> None:
+def test_mapped_range_is_that_of_the_same_section(head: str, old: str, new: str, tail: str) -> None:
     """One place of a document is edited; no section that is said to be the same has become another."""
     before, after = (head + old + tail).encode(), (head + new + tail).encode()
     earlier, later = Document.parse(before), Document.parse(after)
@@ -70,7 +70,7 @@ def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | Non
     return edit.map_range(start, end) if edit else None
 
 
-def test_what_is_appended_to_the_last_section_is_its_own() -> None:
+def test_text_appended_to_the_last_section_belongs_to_it() -> None:
     old = b"# T\n\n## One\n\nText.\n\n## Two\n\nText.\n"
     new = old + b"More.\n"
     assert moved(new, old, old.index(b"## Two"), len(new)) == (old.index(b"## Two"), len(old))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import find_names
-from workspace.links.inbound import _may_name
+from workspace.links.inbound import _may_define_name
 
 LINES = st.sampled_from(
     [
@@ -40,9 +40,9 @@ texts = st.lists(LINES, max_size=5).map("\n".join)
 
 
 @given(texts, texts, st.sampled_from(["\n", "\r\n", "\r"]))
-def test_texts_in_which_nothing_may_have_a_name_give_none(old: str, new: str, ending: str) -> None:
+def test_text_without_names_defines_no_name(old: str, new: str, ending: str) -> None:
     one, other = (f"## A\n\n{text}\n".replace("\n", ending).encode() for text in (old, new))
-    if not _may_name(one + other):
+    if not _may_define_name(one + other):
         for dialect in Dialect:
             assert [*find_names(Document.parse(one), dialect)] == [
                 *find_names(Document.parse(other), dialect)

@@ -70,7 +70,7 @@ def _link(document: Document) -> Link:
     st.sampled_from(list(Dialect)),
     st.sampled_from(["", "a"]),
 )
-def test_reading_what_was_written_leads_there(
+def test_written_destination_resolves_to_its_target(
     enclosure: Enclosure, old: str, files: list[str], fragment: str | None, dialect: Dialect, root: str
 ) -> None:
     config = WorkspaceConfig(links=LinkRules(dialect=dialect, root=root))
@@ -118,7 +118,7 @@ def test_reading_what_was_written_leads_there(
         "b.md#",
     ],
 )
-def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) -> None:
+def test_link_to_the_target_stays_unchanged(written: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/b.md").write_bytes(b"")
     (tmp_path / "docs/a.md").write_bytes(b"")
@@ -151,14 +151,16 @@ def test_a_link_that_leads_there_stays_as_it_is(written: str, tmp_path: Path) ->
         ("sub/", "x/a.md", Target("x", None), "./"),
     ],
 )
-def test_the_old_way_is_kept(old: str, source: str, target: Target, new: str, tmp_path: Path) -> None:
+def test_new_destination_keeps_the_old_style(
+    old: str, source: str, target: Target, new: str, tmp_path: Path
+) -> None:
     world = folder_world(tmp_path, WorkspaceConfig())
     link = _link(Document.parse(f"[a]({old})".encode(), source))
     assert format_destination(link, source, target, world).decode() == new
 
 
 @given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(FORMS)))
-def test_what_is_enclosed_is_read(destination: str, enclosure: Enclosure) -> None:
+def test_enclosed_destination_is_read_back(destination: str, enclosure: Enclosure) -> None:
     text = "x" + destination.replace("`", "").rstrip() + "y"
     link = _link(
         Document.parse(FORMS[enclosure].format(enclose_destination(text, enclosure)).encode(), "a.md")

@@ -18,7 +18,7 @@ from workspace.links.fragments import (
     FragmentTarget,
     UnderscoredIds,
     find_names,
-    find_place,
+    find_target,
     make_github_slug,
     make_mkdocs_slug,
     read_linked_headings,
@@ -34,7 +34,7 @@ TITLES = st.sampled_from(
 )
 
 
-def test_slugs_are_those_of_github() -> None:
+def test_github_slugs_equal_those_of_github() -> None:
     assert {title: make_github_slug(title) for title in GITHUB_SLUGS} == GITHUB_SLUGS
 
 
@@ -54,7 +54,7 @@ def test_slugs_of_python_markdown(title: str, slug: str) -> None:
 
 
 @given(st.lists(TITLES, max_size=12), st.booleans())
-def test_headings_are_numbered_as_github_does(titles: list[str], nested: bool) -> None:
+def test_headings_are_numbered_like_github(titles: list[str], nested: bool) -> None:
     mark = "> " if nested else ""
     document = Document.parse("\n\n".join(f"{mark}## {title}" for title in titles).encode())
     occurrences: dict[str, int] = {}
@@ -73,7 +73,7 @@ def test_headings_are_numbered_as_github_does(titles: list[str], nested: bool) -
 
 
 @given(st.lists(st.sampled_from(["a", "a_1", "a_2", "", "_1", "b_9", "a_01"]), max_size=12))
-def test_ids_are_numbered_as_python_markdown_does(names: list[str]) -> None:
+def test_ids_are_numbered_like_python_markdown(names: list[str]) -> None:
     taken = {"a_3"}
     ids = UnderscoredIds({"a_3"})
     for name in names:
@@ -107,7 +107,7 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_no_heading_is_missed(lines: list[str], ending: str) -> None:
+def test_all_headings_are_read(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
     parsed = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
     first = document.front_matter_lines
@@ -133,7 +133,7 @@ def test_an_anchor_of_a_heading_in_a_quotation_is_a_name(dialect: Dialect) -> No
 
 @loop_over("dialect", Dialect)
 @loop_over("ending", ["\n", "\r\n"])
-def test_headings_elsewhere_change_no_names(dialect: Dialect, ending: str) -> None:
+def test_headings_of_other_lines_change_no_names(dialect: Dialect, ending: str) -> None:
     text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
     names = find_names(Document.parse(text.replace("\n", ending).encode()), dialect)
     more = find_names(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
@@ -151,31 +151,31 @@ def test_every_address_is_a_name() -> None:
 
 
 @loop_over("attribute", ["id", "ID", "iD", "name", "NAME", "Name", "id ", "name\t", "id\n"])
-def test_ids_and_names_of_html_are_found_however_they_are_spelled(attribute: str) -> None:
+def test_html_ids_and_names_are_found_in_any_spelling(attribute: str) -> None:
     document = Document.parse(f'# A\n\nText <a {attribute}="b"></a> text\n'.encode())
-    assert find_place(find_names(document, Dialect.GITHUB), "b") is not None
+    assert find_target(find_names(document, Dialect.GITHUB), "b") is not None
 
 
-def test_what_an_author_wrote_goes_first() -> None:
+def test_explicit_names_precede_derived_names() -> None:
     document = Document.parse(b'## A\n\n## B {#a}\n\n<a id="b"></a> text\n\n## Top\n\n## _preamble\n')
     names = find_names(document, Dialect.GITHUB)
     assert names["a"].offset == document.sections[1].heading_start
     assert names["b"].offset not in {section.heading_start for section in document.sections}
     assert names["b"].section == 1
-    assert find_place(names, "top") == FragmentTarget(document.sections[2].heading_start, 2)
+    assert find_target(names, "top") == FragmentTarget(document.sections[2].heading_start, 2)
     assert names["_preamble"] == DOCUMENT
 
 
 @loop_over("fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"])
-def test_fragments_that_lead_somewhere(fragment: str) -> None:
+def test_existing_fragment_has_a_target(fragment: str) -> None:
     names = find_names(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
-    assert find_place(names, fragment) is not None
+    assert find_target(names, fragment) is not None
 
 
 @loop_over("fragment", ["A", "user-content-b", "b", "a ", "a-1", "text"])
-def test_fragments_that_lead_nowhere(fragment: str) -> None:
+def test_missing_fragment_has_no_target(fragment: str) -> None:
     names = find_names(Document.parse(b"text\n\n## A\n"), Dialect.GITHUB)
-    assert find_place(names, fragment) is None
+    assert find_target(names, fragment) is None
 
 
 @loop_over("front", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])

@@ -24,7 +24,7 @@ ANCHORS = ("{#a}", "{#a/b-c.d}", "{#_a_}", "{#a_b}", " {#a}")
 
 @loop_over("words", WORDS)
 @loop_over("anchor", ANCHORS)
-def test_the_fragment_is_what_the_parser_makes_of_the_whole(words: str, anchor: str) -> None:
+def test_fragment_equals_that_of_the_parsed_heading(words: str, anchor: str) -> None:
     source = f"{words} {anchor}"
     document = Document.parse(f"## {source}\n".encode())
     expected = make_github_slug(to_plain_text(f".{source}.")[1:-1])

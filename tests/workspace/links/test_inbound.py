@@ -61,17 +61,17 @@ def repo(tmp_path: Path) -> Repo:
         ("c/word.md", ["b/encoded.md", "c/word.md"]),
     ],
 )
-def test_the_names_that_documents_hold_decide(repo: Repo, path: str, expected: list[str]) -> None:
+def test_scan_returns_documents_that_contain_the_name(repo: Repo, path: str, expected: list[str]) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     assert list(ScannedInbound().linking_to(snapshot, [path])) == expected
 
 
-def test_a_workspace_looks_at_all_documents_unless_told_otherwise(repo: Repo) -> None:
+def test_workspace_scans_all_documents_by_default(repo: Repo) -> None:
     workspace = Workspace.open(repo.path)
     assert "b/inline.md" in workspace.inbound.linking_to(workspace.snapshot(), ["a/limits.md"])
 
 
-def test_a_document_over_the_limit_is_named_without_a_look(repo: Repo) -> None:
+def test_document_above_the_limit_is_returned_without_a_scan(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
     snapshot = Workspace.open(repo.path).snapshot()
     assert "big.md" in ScannedInbound().linking_to(snapshot, ["a/limits.md"])
@@ -79,7 +79,7 @@ def test_a_document_over_the_limit_is_named_without_a_look(repo: Repo) -> None:
 
 @settings(max_examples=examples(30))
 @given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
-def test_a_hostile_document_is_looked_at_once(data: bytes) -> None:
+def test_adversarial_document_is_scanned_in_linear_time(data: bytes) -> None:
     """Each of these takes milliseconds; a pattern that begins again at every byte would take minutes."""
     sought = [LinkPattern.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
     assert may_link("a/from.md", data, sought, wiki=True) in (True, False)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.document.document import Document
 from workspace.document.splices import Splice
-from workspace.links.survival import OffsetMap, PreservedSpan, match_same_headings
+from workspace.links.offset_map import OffsetMap, PreservedSpan, match_same_headings
 
 pytestmark = pytest.mark.smoke
 
@@ -30,7 +30,7 @@ def applied(data: bytes, splices: tuple[Splice, ...]) -> bytes:
 
 
 @given(edits(), st.sampled_from([None, "b.md"]))
-def test_each_byte_that_was_kept_is_found_again(
+def test_each_preserved_byte_is_mapped(
     edit: tuple[Document, tuple[Splice, ...]], new_path: str | None
 ) -> None:
     document, splices = edit
@@ -52,7 +52,7 @@ def test_each_byte_that_was_kept_is_found_again(
     assert survival.place("other.md", 5) == ("other.md", 5)
 
 
-def test_a_span_was_kept_if_all_of_it_is_together_still() -> None:
+def test_span_is_mapped_only_if_contiguous() -> None:
     pieces = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
     survival = OffsetMap(pieces)
     assert survival.span("a.md", 3, 10) == ("a.md", 3)
@@ -65,7 +65,7 @@ def test_a_span_was_kept_if_all_of_it_is_together_still() -> None:
     assert survival.document("a.md") == "a.md"
 
 
-def test_what_was_removed_or_made_has_no_past() -> None:
+def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     removed = OffsetMap.of_removal("a.md")
     assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
     made = OffsetMap.of_creation("a.md")
@@ -83,7 +83,7 @@ def test_what_was_removed_or_made_has_no_past() -> None:
     ],
     ids=["renamed", "removed", "ambiguous", "sent again"],
 )
-def test_a_heading_that_was_written_anew_at_its_address_is_the_same(
+def test_rewritten_heading_at_the_same_address_matches(
     before: str, splice: tuple[int, int, str], after: str, renamed: dict[int, int]
 ) -> None:
     old, new = (Document.parse(text.encode(), "a.md") for text in (before, after))

@@ -41,7 +41,7 @@ def test_links_are_read_once_for_a_document() -> None:
     assert len(read_cached_links(document).links) + 1 == len(read_cached_links(document, wiki=True).links)
 
 
-def test_what_stands_where_is_told_in_bytes() -> None:
+def test_positions_are_byte_offsets() -> None:
     data = "---\na: é\n---\n# Ü\n\n> é [ä](<ö ü.md> 'ß')\n> <a href='é.md'>\n".encode()
     first, second = read_cached_links(Document.parse(data)).links
     assert data[first.start : first.end].decode() == "[ä](<ö ü.md> 'ß')"
@@ -51,7 +51,7 @@ def test_what_stands_where_is_told_in_bytes() -> None:
     assert (first.line, second.line) == (6, 7)
 
 
-def test_an_empty_destination_stands_between_what_encloses_it() -> None:
+def test_empty_destination_is_between_its_marks() -> None:
     data = b"[a]() ![b](<>) [c]( )"
     places = [
         (link.destination_start, link.destination_end)

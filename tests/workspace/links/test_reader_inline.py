@@ -55,7 +55,7 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> list[Found]:
 @example("\\[a](b) [a\\](b) [a](b\\)c) \\![a](b)")
 @example("<a title='[a](b)'> [<http://x](y)>](b)")
 @example("[a]( ) [a](\n<b>\n'c\nd'\n)")
-def test_the_reader_finds_what_the_library_finds(text: str) -> None:
+def test_reader_finds_the_same_links_as_the_library(text: str) -> None:
     # The library does not end a comment in `---->` (CommonMark §6.6), and takes a backslash before white
     # space for the end of a destination (§6.3).
     assume("--->" not in text and "\\ " not in text and "\\\n" not in text and "\\\t" not in text)
@@ -66,7 +66,7 @@ def test_the_reader_finds_what_the_library_finds(text: str) -> None:
 @example("[a][b] [a][] [a] ![a] [c][a] [a][c] [A]")
 @example("[a [b] c][a]")
 @example("[![a]][b]")
-def test_the_reader_finds_references_as_the_library_does(text: str) -> None:
+def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
     # Where a link's parentheses do not end, the library goes on behind them; and it allows brackets in
     # labels, as CommonMark §6.3 does not.
     assume(
@@ -84,13 +84,13 @@ def test_the_reader_finds_references_as_the_library_does(text: str) -> None:
         "[a]( [a]",
     ],
 )
-def test_brackets_whose_parentheses_do_not_end_are_a_reference(text: str) -> None:
+def test_brackets_before_unclosed_parentheses_are_a_reference(text: str) -> None:
     """CommonMark §6.3; the library does not take them so."""
     first, second = read(text, frozenset("A"))
     assert (first[0], second[0]) == (LinkKind.REFERENCE, LinkKind.REFERENCE)
 
 
-def test_a_label_in_which_a_bracket_stands_is_none() -> None:
+def test_label_with_a_bracket_is_invalid() -> None:
     assert [found[2:4] for found in read("[a][b [b] c]", frozenset("AB"))] == [(0, 3), (6, 9)]
 
 

@@ -103,13 +103,13 @@ texts = st.lists(lines, min_size=1, max_size=9).map("\n".join)
 @example("[[a]] [[b|c]]\n\n# [[d]]\n", True)
 @example("| [[a]] | b |\n|---|---|\n| [[c\\|d]] | e |\n", True)
 @example("- a\n\n    [[a]]\n", True)
-def test_lines_are_read_as_the_parser_reads_them(text: str, wiki: bool) -> None:
+def test_linewise_reader_equals_the_parser(text: str, wiki: bool) -> None:
     document = Document.parse(text.encode())
     assert read_links(document, wiki=wiki) == read_by_parser(document, wiki=wiki)
 
 
 @given(texts)
-def test_the_same_is_found_however_lines_end(text: str) -> None:
+def test_line_endings_do_not_change_the_links(text: str) -> None:
     """With CRLF and with CR, and whatever stands above."""
     read = [
         [
@@ -129,7 +129,7 @@ def test_the_same_is_found_however_lines_end(text: str) -> None:
 @given(texts, st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from([b"", b"\xff", b"\xc3", b"\0"]))
 @example("- [a](\n  b)\n\n> [c]:\n>   d\n>   'e'\n", "\r\n", b"")
 @example("[a]: b.", "\n", b"\0")
-def test_offsets_name_the_bytes_that_are_written(text: str, ending: str, odd: bytes) -> None:
+def test_offsets_are_those_of_the_destination_bytes(text: str, ending: str, odd: bytes) -> None:
     data = text.replace("\n", ending).encode().replace(b".", odd)
     document = Document.parse(b"---\na: b\n---\n" + data)
     for link in read_cached_links(document).links:
@@ -152,7 +152,7 @@ def test_offsets_name_the_bytes_that_are_written(text: str, ending: str, odd: by
             assert whole.endswith(b">")
 
 
-def test_most_is_read_without_the_parser() -> None:
+def test_common_texts_are_read_without_the_parser() -> None:
     text = "".join(
         f'## Part {number}\n\nSee [a](b.md), `[code]` and ![an image](c.png "d").\n\n'
         "- [ ] Do [`this`](e.md#f)\n  - <https://example.org> or <br> that\n\n"
@@ -166,7 +166,7 @@ def test_most_is_read_without_the_parser() -> None:
 
 
 @loop_over("name", NASTY)
-def test_nasty_texts_are_read_alike(name: str) -> None:
+def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
     document = Document.parse(NASTY[name](100))
     assert read_links(document) == read_by_parser(document)
 
@@ -181,7 +181,7 @@ def test_nasty_texts_are_read_alike(name: str) -> None:
         "# A\n\n" + "[a][b] " * 10_000 + "\n\n[b]: #a\n",
     ],
 )
-def test_a_document_that_links_to_itself_ten_thousand_times(text: str) -> None:
+def test_document_with_ten_thousand_links_to_itself_is_read_fast(text: str) -> None:
     document = Document.parse(text.encode(), "doc.md")
     links = read_cached_links(document).links
     assert {link.destination for link in links} <= {"#a", "doc.md", "doc.md#a"}
@@ -214,6 +214,6 @@ HARD = {
 
 
 @loop_over("name", HARD)
-def test_hard_texts_are_read_alike(name: str) -> None:
+def test_difficult_texts_are_read_like_the_parser(name: str) -> None:
     document = Document.parse(HARD[name](1_000).encode())
     assert read_links(document, wiki=True) == read_by_parser(document, wiki=True)

@@ -56,7 +56,7 @@ def _with(fence: str) -> list[object]:
 
 
 @loop_over("case", _with("links"))
-def test_what_links_lead_to(case: Case, tmp_path: Path) -> None:
+def test_links_resolve_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
     links = read_cached_links(folder.document, folder.config.links.wiki).links
     told = [
@@ -79,7 +79,7 @@ def _told(folder: _Folder, found: ResolvedLink) -> str:
 
 
 @loop_over("case", _with("renamed"))
-def test_how_links_are_spelled_anew(case: Case, tmp_path: Path) -> None:
+def test_destinations_are_rewritten_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path / "before")
     links, before = read_cached_links(folder.document, folder.config.links.wiki).links, folder.resolved()
     renamed = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())

@@ -53,7 +53,7 @@ def test_destinations(destination: str, target: Target) -> None:
 @loop_over(
     "destination", ["https://example.org", "MAILTO:a@b", "//host/x", "C:\\a.md", "javascript:1", "a.b+c-d:x"]
 )
-def test_what_is_served_elsewhere(destination: str) -> None:
+def test_external_destination_has_no_target(destination: str) -> None:
     assert is_external(destination)
     assert read_target(destination, SOURCE, RULES) is None
 
@@ -85,7 +85,7 @@ def test_ignored_destinations() -> None:
         (b"links = 1", "links"),
     ],
 )
-def test_settings_that_are_wrong(settings: bytes, field: str) -> None:
+def test_invalid_link_settings_are_refused(settings: bytes, field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         WorkspaceConfig.read(settings)
     assert caught.value.details.get("field") == field
@@ -99,7 +99,7 @@ def test_settings() -> None:
     assert WorkspaceConfig().links == LinkRules()
 
 
-def test_the_paths_that_may_be_meant() -> None:
+def test_candidate_paths_are_in_search_order() -> None:
     github = list_candidate_paths(Target("a b", None, literal="a%20b"), RULES)
     assert github[0] == "a b"
     assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github)

@@ -36,24 +36,24 @@ def outcome(folder: Path, operation: Operation, text: str = A) -> tuple[dict[str
     repo = repositories.normal(folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"})
     [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, STYLE).steps
     assert step.outcome, step.error
-    return dict(step.outcome.answer), step.outcome.hints
+    return dict(step.outcome.result), step.outcome.hints
 
 
 @loop_over(
     "operation",
     [RemoveSection(file="a.md", slug="refs"), UpdateContent(file="a.md", slug="refs", content="None.")],
 )
-def test_lost_definitions_are_told(tmp_path: Path, operation: Operation) -> None:
+def test_lost_definitions_are_reported(tmp_path: Path, operation: Operation) -> None:
     answer, hints = outcome(tmp_path, operation)
     told = [(link["file"], link["slug"], link["line"]) for link in answer["broken_links"]]
     assert told == [("a.md", "_preamble", 3)] * 3
     assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x", "p.png", "[^n]"]
     assert answer["broken_links_total"] == 3
     # The second definition of its label counts now, and leads elsewhere.
-    assert [hint for hint in hints if "left as they were" in hint and "a.md line 3" in hint]
+    assert [hint for hint in hints if "could not be updated" in hint and "a.md line 3" in hint]
 
 
-def test_a_definition_renamed_by_hand_is_told(tmp_path: Path) -> None:
+def test_definition_renamed_by_hand_is_reported(tmp_path: Path) -> None:
     answer, _ = outcome(tmp_path, ReplaceText(file="a.md", old="[one]:", new="[two]:"))
     assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x"]
 
@@ -66,16 +66,16 @@ def test_a_definition_renamed_by_hand_is_told(tmp_path: Path) -> None:
         ReplaceText(file="a.md", old="b.md#x", new="b.md"),
     ],
 )
-def test_definitions_that_stay_or_come_again_are_not(tmp_path: Path, operation: Operation) -> None:
+def test_preserved_or_restored_definitions_are_not_reported(tmp_path: Path, operation: Operation) -> None:
     text = "# A\n\n[one], a[^n]\n\n## Uses\n\n[one] b[^n]\n\n## Refs\n\n[one]: b.md#x\n[^n]: Note.\n"
     answer, _ = outcome(tmp_path, operation, text)
     assert "broken_links" not in answer
 
 
-def test_a_link_broken_by_taking_letters_out_is_named(tmp_path: Path) -> None:
+def test_link_broken_by_removed_letters_is_reported(tmp_path: Path) -> None:
     text = "# A\n\n[a](b.md#x)\n"
     _, hints = outcome(tmp_path / "2", ReplaceText(file="a.md", old="b.md#x", new="b.md"), text)
     assert not hints
     _, hints = outcome(tmp_path / "3", ReplaceText(file="a.md", old="b.md#x", new=".md#x"), text)
-    told = "link to '.md#x' on line 3 leads nowhere: there is no '.md'; did you mean 'b.md'?"
+    told = "link to '.md#x' on line 3 is broken: there is no '.md'; did you mean 'b.md'?"
     assert hints == (told,)

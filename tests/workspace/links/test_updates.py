@@ -139,7 +139,7 @@ def committed(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.lists(operations, min_size=1, max_size=2))
-def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], drawn: list[object]) -> None:
+def test_links_keep_their_targets(store: GitStore, files: dict[str, bytes], drawn: list[object]) -> None:
     snapshot = committed(store, files)
     before = meanings(Overlay(snapshot), set(PATHS))
     done = plan(snapshot, [chosen(snapshot, item) for item in drawn], Mode.EACH, STYLE)
@@ -157,7 +157,7 @@ def test_a_link_means_what_it_meant(store: GitStore, files: dict[str, bytes], dr
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), st.sampled_from(PATHS))
-def test_there_and_back_is_no_change_but_of_spelling(
+def test_move_and_move_back_changes_only_destinations(
     store: GitStore, files: dict[str, bytes], path: str
 ) -> None:
     snapshot = committed(store, files)
@@ -189,7 +189,7 @@ def run(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> 
 
 
 @pytest.mark.slow
-def test_ten_thousand_links_of_a_document_to_itself(tmp_path: Path) -> None:
+def test_ten_thousand_links_of_a_document_to_itself_are_updated(tmp_path: Path) -> None:
     lines = "".join(f"- [{number}](d.md#errors) and [x](#errors)\n" for number in range(5_000))
     text = f"# D\n\n## Up\n\n### Errors\n\n{lines}"
     files: dict[str, str | bytes] = {"d.md": text}
@@ -202,14 +202,14 @@ def test_ten_thousand_links_of_a_document_to_itself(tmp_path: Path) -> None:
     )
     first, second, third = (step.outcome for step in done.steps)
     assert first is not None
-    assert (first.answer["links_rewritten"], first.answer["files_rewritten"]) == (5_000, ["x/e.md"])
+    assert (first.result["links_rewritten"], first.result["files_rewritten"]) == (5_000, ["x/e.md"])
     assert second is not None
-    assert second.answer["links_rewritten"] == 10_000
+    assert second.result["links_rewritten"] == 10_000
     assert third is not None
-    assert "broken_links" not in third.answer  # they went with the section
+    assert "broken_links" not in third.result  # they went with the section
 
 
-def test_a_document_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+def test_unreadable_document_is_reported(tmp_path: Path) -> None:
     done = run(
         tmp_path,
         {
@@ -223,11 +223,11 @@ def test_a_document_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
     )
     outcome = done.steps[0].outcome
     assert outcome is not None
-    assert outcome.answer["files_rewritten"] == ["b.md"]
-    assert outcome.hints == ("too large to be read, so links there stay as they were: large.md",)
+    assert outcome.result["files_rewritten"] == ["b.md"]
+    assert outcome.hints == ("files too large to read, whose links were not updated: large.md",)
 
 
-def test_a_broken_link_is_not_mended_and_an_image_never_moved(tmp_path: Path) -> None:
+def test_broken_links_and_images_are_not_rewritten(tmp_path: Path) -> None:
     done = run(
         tmp_path,
         {"docs/a.md": "[x](none.md) ![i](i.png) ![j](j.png)\n", "docs/i.png": b"i"},
@@ -236,19 +236,19 @@ def test_a_broken_link_is_not_mended_and_an_image_never_moved(tmp_path: Path) ->
     assert done.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
 
 
-def test_an_answer_lists_a_hundred_files_and_broken_links_at_most(tmp_path: Path) -> None:
+def test_answer_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"n/{number:03}.md": "[a](../a.md)\n" for number in range(120)}
     done = run(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
     outcome = done.steps[0].outcome
     assert outcome is not None
-    assert outcome.answer["links_rewritten"] == 120
-    assert outcome.answer["files_rewritten"] == sorted(files)[:100]
+    assert outcome.result["links_rewritten"] == 120
+    assert outcome.result["files_rewritten"] == sorted(files)[:100]
     assert len(done.changes) == 122
     removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, STYLE).steps[0].outcome
     assert removed is not None
-    broken = removed.answer["broken_links"]
+    broken = removed.result["broken_links"]
     assert isinstance(broken, list)
-    assert (len(broken), removed.answer["broken_links_total"]) == (100, 120)
+    assert (len(broken), removed.result["broken_links_total"]) == (100, 120)
     assert broken[0] == {"file": "n/000.md", "slug": "_preamble", "line": 1, "destination": "../a.md"}
 
 
@@ -266,12 +266,12 @@ def test_an_answer_lists_a_hundred_files_and_broken_links_at_most(tmp_path: Path
         ("## B\n\n### A\n", RenameSection(file="a.md", slug="b/a", new_title="C"), True),
     ],
 )
-def test_links_are_looked_for_only_where_a_name_may_have_changed(
+def test_links_are_searched_only_if_a_name_may_have_changed(
     tmp_path: Path, text: str, operation: Operation, is_affected: bool
 ) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
     before = Overlay(at(repo))
     after = before.copy()
     outcome = operation.apply(after, STYLE)
-    assert outcome.survival is not None
-    assert AffectedPaths.of(before, after, outcome.survival).paths == ({"a.md"} if is_affected else set())
+    assert outcome.offset_map is not None
+    assert AffectedPaths.of(before, after, outcome.offset_map).paths == ({"a.md"} if is_affected else set())

@@ -62,7 +62,7 @@ def _on_disk(repo: Repo) -> FileTree:
 
 
 @pytest.mark.parametrize("make", [_committed, _laid, _on_disk])
-def test_what_is_there(make: Callable[[Repo], FileTree], repo: Repo) -> None:
+def test_every_file_tree_describes_the_same_files(make: Callable[[Repo], FileTree], repo: Repo) -> None:
     world = make(repo)
     folders = ("", "docs", "docs/deep", "docs/deep/er", "img", "vendor", ".hidden")
     for path in (*FILES, *folders):
@@ -153,7 +153,7 @@ def test_an_empty_repository(tmp_path: Path) -> None:
     assert not world.stems
 
 
-def test_a_batch_over_thousands_of_documents_is_a_world_without_reading_them(repo: Repo) -> None:
+def test_batch_of_thousands_of_documents_is_a_tree_without_reads(repo: Repo) -> None:
     overlay = Overlay(_snapshot(repo))
     overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
     world = OverlayFileTree(overlay)

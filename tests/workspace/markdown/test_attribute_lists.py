@@ -16,7 +16,7 @@ from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout
 from workspace.edits import RenameSection
-from workspace.links.fragments import find_names, find_place
+from workspace.links.fragments import find_names, find_target
 from workspace.markdown.anchors import find_derived_anchor, plan_anchor_insertion, read_heading, write_heading
 from workspace.markdown.attribute_lists import AnchorForm, find_trailing_lists, read_attribute_line
 from workspace.markdown.inline import to_plain_text
@@ -83,7 +83,7 @@ def test_list_with_an_id_is_the_address_and_no_part_of_the_title(
     document = Document.parse(data, "doc.md")
     section = document.sections[1]
     assert (section.title, section.address) == (to_plain_text(title), name)
-    assert document.by_parser(data, "doc.md").sections == document.sections
+    assert document.parse_fully(data, "doc.md").sections == document.sections
     assert scan_layout(data) is None or scan_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
 
 
@@ -115,7 +115,7 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
     assert resolve_section(document, slug).address == name
     assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
     for dialect in Dialect:
-        place = find_place(find_names(document, dialect), f"{slug}/below")
+        place = find_target(find_names(document, dialect), f"{slug}/below")
         assert place is not None
         assert place.section == 1
 
@@ -152,7 +152,7 @@ def test_anchor_that_the_first_version_added_is_found(
 def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
     assume("`" not in title)
     read = read_heading(f"{title} {text}")
-    assert (read.words, read.name, read.prefix, read.suffix) == (f"{title} {text}", None, "", "")
+    assert (read.title, read.name, read.prefix, read.suffix) == (f"{title} {text}", None, "", "")
 
 
 @settings(max_examples=examples(150))
@@ -167,7 +167,7 @@ def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm,
     written = write_heading(source, name, form)
     read = read_heading(written)
     assert read.name == name
-    assert read.words in (title, title.replace("C #", "C \\#"))
+    assert read.title in (title, title.replace("C #", "C \\#"))
     behind, added = plan_anchor_insertion(source, name, form)
     if form is not AnchorForm.HTML:
         assert written == source[: len(source) - len(behind)] + added + behind
@@ -177,7 +177,7 @@ def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm,
 @given(st.text(st.sampled_from("{}#.: \t\"'=\\`-a/*<>[]é\n"), max_size=40))
 def test_any_text_is_read_and_kept(text: str) -> None:
     read = read_heading(text)
-    kept = f"{read.prefix}{read.words}{read.suffix}"
+    kept = f"{read.prefix}{read.title}{read.suffix}"
     assert re.sub(r"\s", "", kept) == re.sub(r"\s", "", text) or "<a" in text
     find_derived_anchor(text)
     read_attribute_line(text)
@@ -196,7 +196,7 @@ def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
     start = time.process_time()
     read = read_heading(text)
     assert time.process_time() - start < 1
-    assert len(read.words) + len(read.suffix) <= len(text)
+    assert len(read.title) + len(read.suffix) <= len(text)
 
 
 @loop_over(

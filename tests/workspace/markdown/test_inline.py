@@ -29,7 +29,7 @@ def test_each_character_of_a_leaf_stands_at_its_place(text: str) -> None:
     for leaf in read_inline_sources(text):
         for position, character in enumerate(leaf.text):
             if character not in " \t\n":
-                assert text[leaf.place(position)] == character
+                assert text[leaf.source_position(position)] == character
 
 
 def test_leaves_are_found_in_lists_and_quotations() -> None:

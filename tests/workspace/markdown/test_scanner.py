@@ -143,13 +143,13 @@ def test_the_scanner_finds_what_the_parser_finds(data: bytes) -> None:
 @example(b'- a\n<a id="x"></a>\n## B\n')
 @example(b'## A\n\n<a id="x"></a>\n\n## B\n')
 def test_a_document_is_the_same_with_and_without_the_scanner(data: bytes) -> None:
-    document, expected = Document.parse(data, "doc.md"), Document.by_parser(data, "doc.md")
+    document, expected = Document.parse(data, "doc.md"), Document.parse_fully(data, "doc.md")
     assert content(document) == content(expected)
     assert document.outline == expected.outline
 
 
 @loop_over("make", NASTY.values(), ids=NASTY)
-def test_nasty_texts_are_read_alike(make: Callable[[int], bytes]) -> None:
+def test_adversarial_texts_are_read_like_the_parser(make: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = make(size)
         found = scan(data)

@@ -17,4 +17,4 @@ def test_the_projects_own_documents_need_no_parser() -> None:
     for path in paths:
         data = path.read_bytes()
         assert scan(data) == parsed(data), path
-        assert content(Document.parse(data)) == content(Document.by_parser(data)), path
+        assert content(Document.parse(data)) == content(Document.parse_fully(data)), path

@@ -20,7 +20,7 @@ GITHUB_SLUGS: dict[str, str] = json.loads(Path(__file__).with_name("github_slugs
 ]
 
 
-def test_slugs_are_those_of_github() -> None:
+def test_github_slugs_equal_those_of_github() -> None:
     assert len(GITHUB_SLUGS) > 350
     assert {title: make_heading_slug(title) for title in GITHUB_SLUGS} == {
         title: slug or EMPTY_SLUG for title, slug in GITHUB_SLUGS.items()
@@ -45,7 +45,7 @@ def test_long_titles_are_not_kept() -> None:
 )
 def test_names_are_unique_and_free(wanted: list[str], reserved: set[str]) -> None:
     names = UniqueNames("-", 1, reserved)
-    given_names = [names.give(name) for name in wanted]
+    given_names = [names.make_unique(name) for name in wanted]
     assert len(set(given_names)) == len(given_names)
     assert not set(given_names) & reserved
     assert all(given_name.startswith(name) for name, given_name in zip(wanted, given_names, strict=True))
@@ -53,8 +53,8 @@ def test_names_are_unique_and_free(wanted: list[str], reserved: set[str]) -> Non
 
 def test_names_are_numbered_in_order() -> None:
     names = UniqueNames("-", 1)
-    assert [names.give("errors") for _ in range(3)] == ["errors", "errors-1", "errors-2"]
-    assert UniqueNames("~", 2, {"errors"}).give("errors") == "errors~2"
+    assert [names.make_unique("errors") for _ in range(3)] == ["errors", "errors-1", "errors-2"]
+    assert UniqueNames("~", 2, {"errors"}).make_unique("errors") == "errors~2"
 
 
 @loop_over(

@@ -17,7 +17,7 @@ from workspace.edits.restore import MergeCommit
 from workspace.git.store import GitStore, ReadOnly
 from workspace.merge.commits import MergeConflict, MergeResult, commit_merge
 from workspace.merge.conflict import Resolution, ResolutionChoice
-from workspace.merge.trees import WHOLE, Merge
+from workspace.merge.trees import FILE_UNIT, Merge
 from workspace.paths import InvalidPath
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
@@ -260,7 +260,7 @@ def test_whole_files_are_decided(repo: Repo) -> None:
     theirs = workspace.tip("topic") or ""
     with pytest.raises(MergeConflict):
         merge(repo)
-    decided = {"guide.md": {WHOLE: Resolution(ResolutionChoice.THEIRS)}}
+    decided = {"guide.md": {FILE_UNIT: Resolution(ResolutionChoice.THEIRS)}}
     commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
     assert not (repo.path / "guide.md").exists()
     assert repo.status() == ""

@@ -208,7 +208,7 @@ def test_a_place_can_be_decided_for_theirs() -> None:
     base = b"## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n"
     ours = b"## B\n\nb\n\n### A {#a}\n\na\n\n## C\n\nc\n"
     theirs = b"## B\n\nb\n\n## C\n\nc\n\n### A {#a}\n\na\n"
-    decided = {UnitId(UnitKind.PLACE, "a"): Resolution(ResolutionChoice.THEIRS)}
+    decided = {UnitId(UnitKind.POSITION, "a"): Resolution(ResolutionChoice.THEIRS)}
     assert three(base, ours, theirs, decided).data == theirs
 
 

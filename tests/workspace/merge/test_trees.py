@@ -27,7 +27,7 @@ from workspace.git.store import GitStore
 from workspace.git.trees import WholeEntry, rewrite_tree, walk_tree
 from workspace.merge.commits import UnrelatedHistories, merge_commits
 from workspace.merge.conflict import InvalidResolution, Resolution, ResolutionChoice, UnitId, UnitKind
-from workspace.merge.trees import PLACE, WHOLE, Merge, Resolutions
+from workspace.merge.trees import FILE_UNIT, PATH_UNIT, Merge, Resolutions
 from workspace.merge.world import MergedWorld
 from workspace.paths import InvalidPath, fold_name
 from workspace.snapshot.snapshot import Snapshot
@@ -165,17 +165,20 @@ def test_renamed_to_one_place_though_one_side_left_little_of_it(history: History
 def test_renamed_differently_on_both_sides(history: History) -> None:
     ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
     done = merge(history, ours, theirs)
-    assert conflicts(done) == [("manual.md", PLACE)]
-    assert done.conflicts[0].conflict == (PLACE, b"guide.md", b"manual.md", b"handbook.md")
+    assert conflicts(done) == [("manual.md", PATH_UNIT)]
+    assert done.conflicts[0].conflict == (PATH_UNIT, b"guide.md", b"manual.md", b"handbook.md")
     assert texts(done) == encoded(ours)
-    done = merge(history, ours, theirs, {"manual.md": {PLACE: THEIRS}})
+    done = merge(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
     assert done.conflicts == ()
-    assert done.resolved == (("manual.md", PLACE),)
+    assert done.resolved == (("manual.md", PATH_UNIT),)
     assert texts(done) == encoded(theirs)
-    assert texts(merge(history, ours, theirs, {"manual.md": {PLACE: OURS}})) == encoded(ours)
+    assert texts(merge(history, ours, theirs, {"manual.md": {PATH_UNIT: OURS}})) == encoded(ours)
     with pytest.raises(InvalidResolution):
         merge(
-            history, ours, theirs, {"manual.md": {PLACE: Resolution(ResolutionChoice.CONTENT, b"other.md")}}
+            history,
+            ours,
+            theirs,
+            {"manual.md": {PATH_UNIT: Resolution(ResolutionChoice.CONTENT, b"other.md")}},
         )
 
 
@@ -185,22 +188,22 @@ def test_removed_here_and_changed_there(history: History, path: str) -> None:
     old = BASE[path]
     base = old.encode() if isinstance(old, str) else old
     done = merge(history, removed, changed)
-    assert conflicts(done) == [(path, WHOLE)]
-    assert done.conflicts[0].conflict == (WHOLE, base, None, b"# Changed\n")
+    assert conflicts(done) == [(path, FILE_UNIT)]
+    assert done.conflicts[0].conflict == (FILE_UNIT, base, None, b"# Changed\n")
     assert texts(done) == encoded(removed)
-    assert texts(merge(history, removed, changed, {path: {WHOLE: THEIRS}})) == encoded(changed)
+    assert texts(merge(history, removed, changed, {path: {FILE_UNIT: THEIRS}})) == encoded(changed)
     done = merge(history, changed, removed)
-    assert done.conflicts[0].conflict == (WHOLE, base, b"# Changed\n", None)
+    assert done.conflicts[0].conflict == (FILE_UNIT, base, b"# Changed\n", None)
     assert texts(done) == encoded(changed)
-    assert texts(merge(history, changed, removed, {path: {WHOLE: THEIRS}})) == encoded(removed)
-    new = {path: {WHOLE: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
+    assert texts(merge(history, changed, removed, {path: {FILE_UNIT: THEIRS}})) == encoded(removed)
+    new = {path: {FILE_UNIT: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
     assert texts(merge(history, changed, removed, new)) == encoded({path: "# Other\n"})
     assert texts(merge(history, removed, changed, new)) == encoded({path: "# Other\n"})
 
 
 def test_removed_here_and_renamed_there(history: History) -> None:
     done = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
-    assert done.conflicts[0] == ("manual.md", (WHOLE, GUIDE.encode(), None, GUIDE.encode()))
+    assert done.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
     assert texts(done) == encoded({"guide.md": None})
 
 
@@ -221,24 +224,24 @@ def test_two_documents_at_one_path(history: History) -> None:
     done = merge(history, {"new.md": one}, {"new.md": other})
     assert {path for path, _ in conflicts(done)} == {"new.md"}
     assert texts(done) == encoded({"new.md": one})
-    assert texts(merge(history, {"new.md": one}, {"new.md": other}, {"new.md": {WHOLE: THEIRS}})) == encoded(
-        {"new.md": other}
-    )
+    assert texts(
+        merge(history, {"new.md": one}, {"new.md": other}, {"new.md": {FILE_UNIT: THEIRS}})
+    ) == encoded({"new.md": other})
     moved = {"guide.md": None, "new.md": GUIDE}
     done = merge(history, moved, {"new.md": other})
-    assert done.conflicts == (("new.md", (WHOLE, None, GUIDE.encode(), other.encode())),)
+    assert done.conflicts == (("new.md", (FILE_UNIT, None, GUIDE.encode(), other.encode())),)
     assert texts(done) == encoded(moved)
     done = merge(history, {"new.md": other}, moved)
-    assert done.conflicts == (("new.md", (WHOLE, None, other.encode(), GUIDE.encode())),)
+    assert done.conflicts == (("new.md", (FILE_UNIT, None, other.encode(), GUIDE.encode())),)
     assert texts(done) == encoded({"new.md": other})
-    done = merge(history, {"new.md": other}, moved, {"new.md": {WHOLE: THEIRS}})
+    done = merge(history, {"new.md": other}, moved, {"new.md": {FILE_UNIT: THEIRS}})
     assert texts(done) == encoded(moved)
 
 
 def test_what_finds_no_room_keeps_what_both_did_to_it(history: History) -> None:
     one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
     done = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
-    assert conflicts(done) == [("new.md", WHOLE)]
+    assert conflicts(done) == [("new.md", FILE_UNIT)]
     both = one.replace("Use it.", "Use it well.")
     assert texts(done) == encoded({"guide.md": both, "new.md": "# New\n"})
 
@@ -247,11 +250,11 @@ def test_a_file_where_the_other_has_a_folder(history: History) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
         done = merge(history, ours, theirs)
         (path,) = theirs
-        assert conflicts(done) == [(path, PLACE)]
+        assert conflicts(done) == [(path, PATH_UNIT)]
         assert texts(done) == encoded(ours)
-        assert texts(merge(history, ours, theirs, {path: {PLACE: OURS}})) == encoded(ours)
+        assert texts(merge(history, ours, theirs, {path: {PATH_UNIT: OURS}})) == encoded(ours)
         with pytest.raises(InvalidResolution):
-            merge(history, ours, theirs, {path: {PLACE: THEIRS}})
+            merge(history, ours, theirs, {path: {PATH_UNIT: THEIRS}})
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,7 @@ def test_a_file_where_the_other_has_a_folder(history: History) -> None:
 )
 def test_names_that_are_one_file_on_some_disks(history: History, here: str, there: str) -> None:
     done = merge(history, {here: "# Here\n"}, {there: "# There\n"})
-    assert conflicts(done) == [(there, PLACE)]
+    assert conflicts(done) == [(there, PATH_UNIT)]
     assert texts(done) == encoded({here: "# Here\n"})
 
 
@@ -277,10 +280,10 @@ def test_what_is_no_document_is_taken_whole_or_in_conflict(history: History, pat
     one, other = {path: "# ours\n"}, {path: "# theirs\n"}
     assert merge(history, {}, other).read(path) == b"# theirs\n"
     done = merge(history, one, other)
-    assert conflicts(done) == [(path, WHOLE)]
-    assert done.conflicts[0].conflict == (WHOLE, b"# base\n", b"# ours\n", b"# theirs\n")
+    assert conflicts(done) == [(path, FILE_UNIT)]
+    assert done.conflicts[0].conflict == (FILE_UNIT, b"# base\n", b"# ours\n", b"# theirs\n")
     assert done.read(path) == b"# ours\n"
-    assert merge(history, one, other, {path: {WHOLE: THEIRS}}).read(path) == b"# theirs\n"
+    assert merge(history, one, other, {path: {FILE_UNIT: THEIRS}}).read(path) == b"# theirs\n"
 
 
 def test_a_large_file_is_named_and_not_shown(history: History) -> None:
@@ -315,7 +318,7 @@ def test_modes_links_and_submodules_follow_the_side_that_changed_them(history: H
         }
         assert done.read("guide.md") == text.encode()
     done = history.merge(history.commit({"logo.png": b"changed"}, history.base), other)
-    assert conflicts(done) == [("logo.png", WHOLE)]
+    assert conflicts(done) == [("logo.png", FILE_UNIT)]
     assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
     assert history.merge(other, history.commit({}, other)).changes == {}
     gone = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
@@ -336,10 +339,10 @@ def test_a_name_of_gits_own_is_never_taken_over(history: History, name: str) -> 
 def test_what_is_merged_already(history: History) -> None:
     ahead = history.commit({"guide.md": "# New\n"}, history.base)
     done = history.merge(ahead, history.base)
-    assert done.is_done
+    assert done.is_up_to_date
     assert done.changes == {}
     done = history.merge(history.base, ahead)
-    assert not done.is_done
+    assert not done.is_up_to_date
     assert done.conflicts == ()
     assert texts(done) == encoded({"guide.md": "# New\n"})
 
@@ -385,9 +388,9 @@ def test_several_bases_merge_only_what_they_agree_on(history: History) -> None:
     assert done.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
     agreed: Files = {"notes.md": notes, "a.md": "# A\n", "docs/one.md": "# One\n\nNew.\n"}
     assert texts(done) == encoded({**agreed, "guide.md": twice})
-    done = history.merge(ours, theirs, {"guide.md": {WHOLE: THEIRS}})
+    done = history.merge(ours, theirs, {"guide.md": {FILE_UNIT: THEIRS}})
     assert done.conflicts == ()
-    assert done.resolved == (("guide.md", WHOLE),)
+    assert done.resolved == (("guide.md", FILE_UNIT),)
     assert texts(done) == encoded(agreed)
     done = history.merge(ours, theirs, {"guide.md": {unit: THEIRS}})
     assert (done.conflicts, done.resolved) == ((), (("guide.md", unit),))
@@ -498,14 +501,14 @@ def test_files_are_merged_each_by_itself(
         old, here, there = versions
         if path in found:
             assert merged.get(path) == here != there
-            assert found[path].unit == PLACE or found[path] == (WHOLE, *versions)
-            assert found[path].unit == PLACE or old not in (here, there)
+            assert found[path].unit == PATH_UNIT or found[path] == (FILE_UNIT, *versions)
+            assert found[path].unit == PATH_UNIT or old not in (here, there)
         else:
             assert merged.get(path) == (here if there in (old, here) else there)
     # What was merged can be a tree, and its conflicts are those that the other side would see.
     _commit_of(history, {path: data for path, data in merged.items() if data is not None}, one)
-    back = {path for path, conflict in history.merge(other, one).conflicts if conflict.unit == WHOLE}
-    assert back == {path for path, conflict in found.items() if conflict.unit == WHOLE}
+    back = {path for path, conflict in history.merge(other, one).conflicts if conflict.unit == FILE_UNIT}
+    assert back == {path for path, conflict in found.items() if conflict.unit == FILE_UNIT}
 
 
 def test_every_conflict_can_be_decided(history: History) -> None:
@@ -513,7 +516,7 @@ def test_every_conflict_can_be_decided(history: History) -> None:
     ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
     theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}
     for choice, files in ((OURS, ours), (THEIRS, theirs)):
-        done = merge(history, ours, theirs, {path: {WHOLE: choice} for path in (*ours, "notes.md")})
+        done = merge(history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")})
         assert done.conflicts == ()
         assert {path for path, _ in done.resolved} == ours.keys()
         assert texts(done) == encoded(files)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.workspace.proposals.saying import ADA, AGENT, COMMIT, ID, event, opening
 from workspace.policy.tokens import KnownPerson, Person
-from workspace.proposals.approvals import make_seal
+from workspace.proposals.approvals import create_seal
 from workspace.proposals.events import Author, Event, EventBody, KnownBy, ReviewDecision, Reviewed
 from workspace.proposals.proposal import Proposal, ProposalState, replay_events
 
@@ -58,7 +58,7 @@ def sealed(
     token: str | None = None,
 ) -> Reviewed:
     """A verdict with a person's seal, which may be on another verdict, at another commit, and so on."""
-    mark = make_seal(
+    mark = create_seal(
         known.key,
         proposal=proposal,
         target=target,

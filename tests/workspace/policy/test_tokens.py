@@ -253,7 +253,7 @@ def test_a_file_of_brackets_is_damaged(tokens: Tokens, folder: Path) -> None:
 ADDING = """
 import sys
 from pathlib import Path
-from workspace.policy.people import Tokens
+from workspace.policy.tokens import Tokens
 tokens = Tokens(Path(sys.argv[1]))
 for number in range(15):
     tokens.add(f"{sys.argv[2]}{number}", "Someone", "a@example.org")

@@ -74,4 +74,4 @@ class Speaker:
 
     def said(self, proposal: str = ID) -> tuple[Event, ...]:
         """The events of a proposal, as they are read now."""
-        return self.log.read().of(proposal).events
+        return self.log.read().events_of(proposal).events

@@ -159,9 +159,9 @@ def test_comment_with_an_address_of_the_first_version_is_at_the_section(repo: Re
     said = []
     for slug, now in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
         one = comment(repo, now)
-        assert one.place is not None
+        assert one.target is not None
         # As a 0.1.0 server writes it.
-        said.append(one._replace(place=replace(one.place, slug=slug)))
+        said.append(one._replace(target=replace(one.target, slug=slug)))
         assert find_comment_anchor(said[-1], tip(repo)) == (TextStatus.HERE, "retries.md", now)
     repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
     assert find_comment_anchor(said[0], tip(repo)) == (TextStatus.MOVED, "retries.md", "faults")
@@ -172,17 +172,17 @@ def test_comment_on_text_with_a_list_below_its_heading_stays(repo: Repo) -> None
     text = GUIDE.replace("## Errors\n", "## Errors\n{: #faults .no_toc }\n")
     repo.commit({"retries.md": text})
     one = comment(repo, "faults")
-    assert one.place is not None
+    assert one.target is not None
     source = text.partition("## Errors\n")[2].strip()
-    earlier = replace(one.place, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest())
-    for place in (one.place, earlier):
-        assert find_comment_anchor(one._replace(place=place), tip(repo)) == (
+    earlier = replace(one.target, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest())
+    for place in (one.target, earlier):
+        assert find_comment_anchor(one._replace(target=place), tip(repo)) == (
             TextStatus.HERE,
             "retries.md",
             "faults",
         )
     repo.commit({"retries.md": text.replace("when to retry", "nothing")})
-    assert find_comment_anchor(one._replace(place=earlier), tip(repo)) == (
+    assert find_comment_anchor(one._replace(target=earlier), tip(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "faults",

@@ -102,13 +102,13 @@ def test_times_are_utc_wherever_it_is_said() -> None:
 )
 def test_any_text_is_kept(short: str, long: str, time: datetime) -> None:
     words = Commented(long, CommentTarget(short or "a.md", short, "d" * 64, short), COMMIT)
-    assert decode_event(ID, *encode_event(ID, words, AGENT, time)).words == words
+    assert decode_event(ID, *encode_event(ID, words, AGENT, time)).body == words
 
 
 def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
         words = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
-        said = decode_event(ID, *encode_event(ID, words, ADA, NOON)).words
+        said = decode_event(ID, *encode_event(ID, words, ADA, NOON)).body
         assert isinstance(said, Opened)
         assert len(said.description) >= MAX_TEXT - 1
 
@@ -116,9 +116,7 @@ def test_the_longest_text_of_the_widest_characters_is_kept() -> None:
 @loop_over("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
 def test_words_of_later_versions_are_kept_as_unknown(changed: dict[str, object]) -> None:
     found = decode_event(*altered(**changed))
-    assert found.words == UnknownEvent(
-        str(changed.get("kind", "closed")), int(str(changed.get("version", 1)))
-    )
+    assert found.body == UnknownEvent(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
     assert found.author == ADA
 
 
@@ -213,8 +211,8 @@ def test_control_characters_of_a_name_or_a_title_are_not_shown() -> None:
     words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
     found = decode_event(*altered(author=author._asdict(), kind="opened", words=words))
     assert found.author.name == "A [31m da"
-    assert isinstance(found.words, Opened)
-    assert found.words.title == "One [2Jtwo"
+    assert isinstance(found.body, Opened)
+    assert found.body.title == "One [2Jtwo"
 
 
 def altered(**changed: object) -> tuple[str, str, bytes]:

@@ -74,7 +74,7 @@ def test_words_are_files_on_a_branch_of_their_own(repo: Repo, speaker: Speaker) 
 def test_nothing_is_said_in_a_repository_without_the_branch(repo: Repo) -> None:
     discussion = EventLog(GitReader(repo.path)).read()
     assert discussion.proposals == discussion.tips == ()
-    assert discussion.of(ID).events == ()
+    assert discussion.events_of(ID).events == ()
 
 
 def test_a_reader_says_nothing(repo: Repo) -> None:
@@ -96,8 +96,8 @@ def test_a_retry_of_a_call_says_nothing_twice(repo: Repo, speaker: Speaker) -> N
     first = speaker.say(Commented("Why?"), request="key-1")
     again = speaker.say(Commented("Why?"), request="key-1")
     assert again == (first.commit, first.events, True)
-    assert speaker.say(Commented(" Why?\r\n"), request="key-1").repeated
-    assert not speaker.say(Commented("Why?"), request="key-2").repeated
+    assert speaker.say(Commented(" Why?\r\n"), request="key-1").is_repeat
+    assert not speaker.say(Commented("Why?"), request="key-2").is_repeat
     assert len(speaker.said()) == 3
     with pytest.raises(KeyReused):
         speaker.say(Closed(), request="key-1")
@@ -108,7 +108,7 @@ def test_a_writer_that_comes_second_adds_to_what_the_first_said(speaker: Speaker
     seen = speaker.log.read()
     speaker.say(Commented("First"), by=BEA)
     speaker.say(Commented("Second"), by=AGENT, seen=seen)
-    assert [told_text(event.words) for event in speaker.said()[1:]] == ["First", "Second"]
+    assert [told_text(event.body) for event in speaker.said()[1:]] == ["First", "Second"]
     assert speaker.said()[1].after == speaker.said()[2].after
 
 
@@ -163,7 +163,7 @@ def test_many_writers_at_once_lose_nothing_and_double_nothing(repo: Repo) -> Non
     for writer in writers:
         writer.join()
     said = Speaker(repo.path).said()
-    texts = sorted(event.words.text for event in said if isinstance(event.words, Commented))
+    texts = sorted(event.body.text for event in said if isinstance(event.body, Commented))
     assert texts == sorted(f"{name} {number}" for name in ("one", "two", "three") for number in range(5))
     assert repo.fsck() == ""
     assert len(commits(repo)) == 16
@@ -248,8 +248,8 @@ def test_a_deletion_elsewhere_takes_nothing_away(repo: Repo, speaker: Speaker, t
     repo.git("fetch", "-q", str(theirs.path), BRANCH)
     speaker.log.merge_commit(tip, repositories.signature())
     discussion = Discussion(speaker.store, [repo.git("rev-parse", BRANCH).strip()])
-    assert len(discussion.of(ID).events) == 2
-    assert discussion.of(ID).unreadable == 1
+    assert len(discussion.events_of(ID).events) == 2
+    assert discussion.events_of(ID).unreadable == 1
 
 
 def test_a_folder_in_the_place_of_an_event_takes_nothing_away(
@@ -267,7 +267,7 @@ def test_a_folder_in_the_place_of_an_event_takes_nothing_away(
     Speaker(theirs.path).log.merge_commit(closed.commit, repositories.signature())
     assert len(paths(theirs)) == 2, "what has no room there is left out"
     speaker.log.merge_commit(tip, repositories.signature())
-    assert len(Discussion(speaker.store, [repo.git("rev-parse", BRANCH).strip()]).of(ID).events) == 2
+    assert len(Discussion(speaker.store, [repo.git("rev-parse", BRANCH).strip()]).events_of(ID).events) == 2
     assert repo.fsck() == theirs.fsck() == ""
 
 
@@ -332,9 +332,9 @@ def test_files_that_are_no_events_are_left_out_and_counted(repo: Repo, speaker: 
     repo.git("checkout", "-q", "main")
     discussion = speaker.log.read()
     assert discussion.proposals == (ID, OTHER_ID)
-    assert len(discussion.of(ID).events) == 1
-    assert discussion.of(ID).unreadable == 8
-    assert discussion.of(OTHER_ID)[:3] == ((), 1, 0)
+    assert len(discussion.events_of(ID).events) == 1
+    assert discussion.events_of(ID).unreadable == 8
+    assert discussion.events_of(OTHER_ID)[:3] == ((), 1, 0)
     speaker.say(Closed())
     assert len(speaker.said()) == 2
 
@@ -395,6 +395,6 @@ def test_a_shuffled_discussion_reads_alike(repo: Repo, speaker: Speaker) -> None
     every = set()
     for seed in range(10):
         random.Random(seed).shuffle(tips)
-        every.add(Discussion(speaker.store, tips).of(ID))
+        every.add(Discussion(speaker.store, tips).events_of(ID))
     assert len(every) == 1
     assert len(next(iter(every)).events) == 5

@@ -14,7 +14,7 @@ from workspace.merge.trees import FileConflict, Resolutions
 from workspace.proposals.actions.discuss import OwnProposal
 from workspace.proposals.actions.refresh import RefreshDecisions
 from workspace.proposals.proposal import Proposal
-from workspace.sync.sync import join
+from workspace.sync.sync import merge_remote
 from workspace.writing.plan import Mode
 
 API = "specs/api.md"
@@ -33,13 +33,13 @@ def by_agent(scene: Scene) -> Proposal:
 def test_who_takes_a_clients_commit_in_hand_does_not_approve_it(scene: Scene, way: tuple[str, ...]) -> None:
     """Git keeps the message, its trailers and the author of a commit that it makes anew."""
     proposal = by_agent(scene)
-    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("config", "user.email", "bea@example.org")
     (scene.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
     scene.repo.git("commit", "-q", "-a", "--no-edit", *way)
     assert scene.log("-1", "--format=%ae %(trailers:key=Docyard-Client,valueonly)")[0].endswith("an agent")
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposing.one(proposal.id))
+        scene.approve(scene.proposing.find(proposal.id))
     scene.approve(proposal, "cyd")
     assert scene.proposing.merge(proposal.id, scene.person()).is_new
 
@@ -49,13 +49,13 @@ def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
     operation = UpdateContent(file=API, slug="calls", content="First.")
     other = scene.proposing.propose([operation], AGENT, mode=Mode.ALL).proposal
     proposal = scene.open()
-    branch = scene.proposing.branch(proposal.id)
+    branch = scene.proposing.open_branch(proposal.id)
     second = UpdateContent(file=API, slug="calls", content="Second.")
     branch.write([second], mode=Mode.ALL, tool="edit_document", client="an agent")
     assert other is not None
     scene.approve(other, "cyd")
     scene.proposing.merge(other.id, scene.person("cyd"))
-    [conflict] = scene.workspace.reviewing().preview(scene.proposing.one(proposal.id)).conflicts
+    [conflict] = scene.workspace.reviewing().preview(scene.proposing.find(proposal.id)).conflicts
     return proposal, {
         conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.CONTENT, b"Third.\n")}
     }
@@ -65,10 +65,10 @@ def test_who_decides_a_conflict_without_a_token_does_not_approve_that_with_one(s
     proposal, decisions = in_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
     scene.proposing.refresh(proposal.id, ADA, RefreshDecisions(lambda _: decisions))
-    assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.words.branch)
+    assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.content.branch)
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposing.one(proposal.id))
-    scene.approve(scene.proposing.one(proposal.id), "cyd")
+        scene.approve(scene.proposing.find(proposal.id))
+    scene.approve(scene.proposing.find(proposal.id), "cyd")
     assert scene.proposing.merge(proposal.id, scene.person()).is_new
 
 
@@ -76,7 +76,7 @@ def test_what_an_agent_decides_is_the_agents(scene: Scene) -> None:
     proposal, decisions = in_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
     scene.proposing.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decisions))
-    scene.approve(scene.proposing.one(proposal.id))
+    scene.approve(scene.proposing.find(proposal.id))
     assert scene.proposing.merge(proposal.id, scene.person()).is_new
 
 
@@ -84,7 +84,7 @@ def test_who_decides_a_conflict_of_a_synced_proposal_does_not_approve_it(scene: 
     """New content of what is protected is right on a proposal; to the target it comes by review alone."""
     proposal = scene.open()
     operation = UpdateContent(file=API, slug="calls", content="Ours.")
-    branch = scene.proposing.branch(proposal.id)
+    branch = scene.proposing.open_branch(proposal.id)
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
     scene.repo.git("checkout", "-q", "-b", "theirs", "main")
     theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
@@ -95,7 +95,7 @@ def test_who_decides_a_conflict_of_a_synced_proposal_does_not_approve_it(scene: 
     def choose(found: Sequence[FileConflict]) -> Resolutions:
         return {path: {conflict.unit: content} for path, conflict in found}
 
-    join(scene.workspace, proposal.words.branch, theirs, "origin", choose)
-    assert "By Bea." in scene.show(API, proposal.words.branch)
+    merge_remote(scene.workspace, proposal.content.branch, theirs, "origin", choose)
+    assert "By Bea." in scene.show(API, proposal.content.branch)
     with pytest.raises(OwnProposal):
-        scene.approve(scene.proposing.one(proposal.id))
+        scene.approve(scene.proposing.find(proposal.id))

@@ -19,7 +19,7 @@ from workspace.proposals.events import (
     Reviewed,
     Submitted,
 )
-from workspace.proposals.proposal import Bond, Proposal, ProposalNotFound, Proposals, ProposalState
+from workspace.proposals.proposal import CommitRelation, Proposal, ProposalNotFound, Proposals, ProposalState
 
 BRANCH = f"proposals/{ID}"
 OTHER_ID = "z0000001"
@@ -39,8 +39,8 @@ class Scene:
     def now(self, id: str = ID) -> Proposal:
         """The proposal as it stands, to one that knows the repository and to one that does not."""
         discussion = self.speaker.log.read()
-        found = self.proposals.one(discussion, id)
-        assert found == Proposals(self.speaker.store).one(discussion, id)
+        found = self.proposals.find(discussion, id)
+        assert found == Proposals(self.speaker.store).find(discussion, id)
         return found
 
     def change(self, text: str, path: str = "new.md", branch: str = BRANCH, message: str = "Change") -> str:
@@ -83,12 +83,12 @@ def test_from_draft_to_merged(scene: Scene) -> None:
     approved = scene.now()
     assert approved.state is ProposalState.APPROVED
     assert [review.author for review in approved.approvals] == [BEA]
-    assert [bound.bond for bound in approved.reviews] == [Bond.EDITED, Bond.CURRENT]
+    assert [bound.relation for bound in approved.reviews] == [CommitRelation.EDITED, CommitRelation.CURRENT]
     merged = scene.merge()
     now = scene.now()
-    assert (now.state, now.landing, now.is_ahead) == (ProposalState.MERGED, (merged, second), False)
-    assert now.words.title == "Say more of retries"
-    assert now.words.author == AGENT
+    assert (now.state, now.merge_record, now.is_ahead) == (ProposalState.MERGED, (merged, second), False)
+    assert now.content.title == "Say more of retries"
+    assert now.content.author == AGENT
 
 
 def test_an_empty_proposal_is_not_merged_when_its_target_goes_on(scene: Scene) -> None:
@@ -109,7 +109,7 @@ def test_an_edit_voids_an_approval(scene: Scene) -> None:
     scene.change("Two\n")
     now = scene.now()
     assert (now.state, now.approvals) == (ProposalState.OPEN, ())
-    assert now.reviews[0].bond is Bond.EDITED
+    assert now.reviews[0].relation is CommitRelation.EDITED
     assert not now.is_rewritten
 
 
@@ -124,7 +124,11 @@ def test_a_branch_that_is_rewritten_is_told(scene: Scene, pruned: bool) -> None:
         scene.repo.git("reflog", "expire", "--expire=now", "--all")
         scene.repo.git("gc", "-q", "--prune=now")
     now = scene.now()
-    assert (now.state, now.is_rewritten, now.reviews[0].bond) == (ProposalState.OPEN, True, Bond.REWRITTEN)
+    assert (now.state, now.is_rewritten, now.reviews[0].relation) == (
+        ProposalState.OPEN,
+        True,
+        CommitRelation.REWRITTEN,
+    )
 
 
 def test_a_branch_that_is_deleted_is_told(scene: Scene) -> None:
@@ -132,7 +136,7 @@ def test_a_branch_that_is_deleted_is_told(scene: Scene) -> None:
     scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("branch", "-q", "-D", BRANCH)
     now = scene.now()
-    assert (now.state, now.tip, now.reviews[0].bond) == (ProposalState.GONE, None, Bond.GONE)
+    assert (now.state, now.tip, now.reviews[0].relation) == (ProposalState.GONE, None, CommitRelation.GONE)
     scene.repo.git("branch", BRANCH, first)
     assert scene.now().state is ProposalState.APPROVED
 
@@ -166,7 +170,7 @@ def test_closed_and_taken_up_again(scene: Scene) -> None:
     scene.submit()
     scene.speaker.say(Closed("Not now."), by=BEA)
     closed = scene.now()
-    assert (closed.state, closed.words.closed) == (ProposalState.CLOSED, BEA)
+    assert (closed.state, closed.content.closed_by) == (ProposalState.CLOSED, BEA)
     scene.repo.git("branch", "-q", "-m", BRANCH, "kept")
     assert scene.now().state is ProposalState.CLOSED
     scene.repo.git("branch", "-q", "-m", "kept", BRANCH)
@@ -185,7 +189,7 @@ def test_a_clock_that_lies_does_not_close_what_was_reopened(scene: Scene) -> Non
 def test_words_are_edited(scene: Scene) -> None:
     scene.speaker.say(Edited(title="Another"))
     scene.speaker.say(Edited(description="Why."))
-    words = scene.now().words
+    words = scene.now().content
     assert (words.title, words.description, words.branch) == ("Another", "Why.", BRANCH)
 
 
@@ -195,7 +199,7 @@ def test_a_merge_is_told_by_its_trailer_when_the_branch_is_gone(scene: Scene) ->
     scene.change("Later\n", "later.md", "main")
     scene.repo.git("branch", "-q", "-D", BRANCH)
     now = scene.now()
-    assert (now.state, now.landing, now.tip) == (ProposalState.MERGED, (merged, first), None)
+    assert (now.state, now.merge_record, now.tip) == (ProposalState.MERGED, (merged, first), None)
 
 
 def beside(scene: Scene, *messages: str) -> list[str]:
@@ -226,7 +230,7 @@ def test_a_merge_that_came_in_from_elsewhere_is_told_by_its_trailer(scene: Scene
         scene.change("Two\n")
     scene.change("Later\n", "later.md", "main")
     now = scene.now()
-    assert (now.state, now.landing, now.is_ahead) == (ProposalState.MERGED, (merged, tip), not deleted)
+    assert (now.state, now.merge_record, now.is_ahead) == (ProposalState.MERGED, (merged, tip), not deleted)
 
 
 def test_the_way_itself_says_best_what_was_merged(scene: Scene) -> None:
@@ -236,7 +240,7 @@ def test_the_way_itself_says_best_what_was_merged(scene: Scene) -> None:
     tip = scene.change("Two\n")
     here = scene.merge(trailer)
     scene.repo.git("branch", "-q", "-D", BRANCH)
-    assert scene.now().landing == (here, tip)
+    assert scene.now().merge_record == (here, tip)
 
 
 def test_other_merges_that_come_in_take_nothing_in(scene: Scene) -> None:
@@ -268,13 +272,17 @@ def test_a_proposal_that_goes_on_after_its_merge_is_ahead(scene: Scene) -> None:
     scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
     scene.change("Two\n")
     now = scene.now()
-    assert (now.state, now.is_ahead, now.landing and now.landing.tip) == (ProposalState.MERGED, True, first)
+    assert (now.state, now.is_ahead, now.merge_record and now.merge_record.tip) == (
+        ProposalState.MERGED,
+        True,
+        first,
+    )
 
 
 def test_a_fast_forward_by_hand_is_a_merge(scene: Scene) -> None:
     first = scene.submit()
     scene.merge("", "--ff-only")
-    assert scene.now().landing == (first, first)
+    assert scene.now().merge_record == (first, first)
 
 
 def test_a_commit_that_only_names_a_proposal_takes_nothing_in(scene: Scene) -> None:
@@ -299,7 +307,7 @@ def test_commits_whose_clocks_lie(scene: Scene, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("GIT_COMMITTER_DATE", "1990-01-01T00:00:00Z")
     for number in range(3):
         scene.change(f"{number}\n", "later.md", "main")
-    assert scene.now().landing == (merged, first)
+    assert scene.now().merge_record == (merged, first)
 
 
 def test_a_fresh_clone_tells_the_same(scene: Scene, tmp_path: Path) -> None:
@@ -307,7 +315,7 @@ def test_a_fresh_clone_tells_the_same(scene: Scene, tmp_path: Path) -> None:
     scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     there = Speaker(tmp_path / "clone")
-    assert Proposals(there.store).one(there.log.read(), ID) == scene.now()
+    assert Proposals(there.store).find(there.log.read(), ID) == scene.now()
 
 
 def test_a_shallow_clone_tells_what_it_can(scene: Scene, tmp_path: Path) -> None:
@@ -318,29 +326,29 @@ def test_a_shallow_clone_tells_what_it_can(scene: Scene, tmp_path: Path) -> None
     url = f"file://{scene.repo.path}"
     scene.repo.git("clone", "-q", "--depth=1", "--no-single-branch", url, str(tmp_path / "clone"))
     there = Speaker(tmp_path / "clone")
-    now = Proposals(there.store).one(there.log.read(), ID)
-    assert now.words == scene.now().words
+    now = Proposals(there.store).find(there.log.read(), ID)
+    assert now.content == scene.now().content
     assert now.state in (ProposalState.MERGED, ProposalState.OPEN)
 
 
 def test_all_are_listed_and_what_has_no_opening_is_not(scene: Scene) -> None:
     scene.speaker.say(opening(base=scene.base, id=OTHER_ID), proposal=OTHER_ID)
     scene.speaker.say(Commented("Of nothing"), proposal="z0000002")
-    listed = scene.proposals.all(scene.speaker.log.read())
+    listed = scene.proposals.list_all(scene.speaker.log.read())
     assert [proposal.id for proposal in listed] == [OTHER_ID, ID]
-    titles = {proposal.words.title for proposal in listed}
+    titles = {proposal.content.title for proposal in listed}
     assert titles == {"Say more of retries"}, "two may have one title"
 
 
 def test_an_unknown_id_is_answered_with_the_nearest(scene: Scene) -> None:
     discussion = scene.speaker.log.read()
     with pytest.raises(ProposalNotFound) as error:
-        scene.proposals.one(discussion, "k7m2q9xb")
+        scene.proposals.find(discussion, "k7m2q9xb")
     assert error.value.details["candidates"] == [ID]
     assert error.value.fix == f"Name one by its id, such as '{ID}'."
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
-        scene.proposals.one(discussion, "a" * 10_000)
-    assert scene.proposals.one(discussion, f"refs/heads/proposals/{ID}-any-words").id == ID
+        scene.proposals.find(discussion, "a" * 10_000)
+    assert scene.proposals.find(discussion, f"refs/heads/proposals/{ID}-any-words").id == ID
 
 
 def test_threads_and_unknown_words(scene: Scene) -> None:
@@ -348,12 +356,12 @@ def test_threads_and_unknown_words(scene: Scene) -> None:
     answer = scene.speaker.say(Commented("Because.", reply_to=question.id), by=AGENT).events[0]
     scene.speaker.say(Commented("I see.", reply_to=answer.id), by=BEA)
     scene.speaker.say(Commented("To nobody", reply_to="0" * 16))
-    threads = scene.now().words.threads
+    threads = scene.now().content.threads
     assert [[one.comment.text, *(reply.text for reply in one.replies)] for one in threads] == [
         ["Why?", "Because.", "I see."],
         ["To nobody"],
     ]
-    assert scene.now().words.unknown == 0
+    assert scene.now().content.unknown_events == 0
 
 
 def test_a_target_that_is_gone_takes_nothing_in(scene: Scene) -> None:
@@ -368,7 +376,7 @@ def test_commits_that_never_were_are_told_as_rewritten(scene: Scene) -> None:
     scene.submit()
     scene.review(ReviewDecision.APPROVE, COMMIT)
     now = scene.now()
-    assert (now.reviews[0].bond, now.approvals) == (Bond.REWRITTEN, ())
+    assert (now.reviews[0].relation, now.approvals) == (CommitRelation.REWRITTEN, ())
 
 
 def test_the_commits_of_a_proposal_that_did_not_move_are_not_looked_for_again(
@@ -377,4 +385,4 @@ def test_the_commits_of_a_proposal_that_did_not_move_are_not_looked_for_again(
     scene.submit()
     before = scene.now()
     monkeypatch.setattr("workspace.proposals.proposal.select_reachable", None)
-    assert scene.proposals.all(scene.speaker.log.read()) == (before,)
+    assert scene.proposals.list_all(scene.speaker.log.read()) == (before,)

@@ -26,7 +26,7 @@ def test_the_same_words_of_two_clones_are_read_once(tmp_path: Path) -> None:
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
     one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
     # What was answered is not left out: its answer would stand alone.
-    texts = [event.words.text for event in one.said() if isinstance(event.words, Commented)]
+    texts = [event.body.text for event in one.said() if isinstance(event.body, Commented)]
     assert texts == ["And when?", "And when?", "And when?", "Soon."]
 
 

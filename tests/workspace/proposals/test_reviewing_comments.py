@@ -43,7 +43,7 @@ def test_where_the_texts_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     said(scene, "Of the use.", "use")
 
     def standings() -> list[CommentAnchor | None]:
-        return [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads]
+        return [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads]
 
     assert standings() == [
         CommentAnchor(TextStatus.HERE, "guide.md", "setup"),
@@ -70,9 +70,9 @@ def test_a_branch_that_is_gone_and_settings_that_cannot_be_used_tell_nothing(tmp
     scene.propose(ID, {"other.md": "# Other\n"})
     said(scene, "Of the setup.", "setup")
     scene.commit(f"proposals/{ID}", {"docyard.toml": "root = 7\n"})
-    assert [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+    assert [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
     scene.move(f"proposals/{ID}", None)
-    assert [one.standing for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
+    assert [one.anchor for one in scene.reviewing.comments(scene.one(ID)).threads] == [None]
 
 
 def test_pages(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ ASKS = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discussion, "MOST_EVENTS", 100)
+    monkeypatch.setattr(discussion, "MAX_EVENTS", 100)
     monkeypatch.setattr(discussion, "MOST_BYTES", 80_000)
 
 
@@ -71,7 +71,7 @@ def test_remarks_leave_room_for_verdicts_and_ends(repo: Repo, text: str) -> None
     assert ends > 20, "a client's"
     said = [speaker.say(words, by=BEA).events[0] for words in (ASKS, Closed("No."))]
     for log in (speaker.log, Speaker(repo.path).log):
-        found = log.read().of(ID)
+        found = log.read().events_of(ID)
         assert found.events[-2:] == (*said,)
         assert (found.unreadable, found.unread) == (0, 0)
 
@@ -89,10 +89,10 @@ def test_planted_remarks_do_not_hide_a_request(repo: Repo) -> None:
     speaker.say(ASKS, by=BEA)
     plant(repo, ID, Commented("A planted remark, " * 20), 150)
     tip = repo.git("rev-parse", BRANCH).strip()
-    found = speaker.log.read().of(ID)
-    assert ASKS in [event.words for event in found.events]
+    found = speaker.log.read().events_of(ID)
+    assert ASKS in [event.body for event in found.events]
     assert (len(found.events), found.unread) == (100, 52)
-    assert Discussion(speaker.store, [tip]).of(ID) == found, "what was read before changes nothing"
+    assert Discussion(speaker.store, [tip]).events_of(ID) == found, "what was read before changes nothing"
     with pytest.raises(InvalidEventText):
         speaker.say(Closed())
 
@@ -105,9 +105,9 @@ def test_what_is_missing_is_looked_for_again(repo: Repo) -> None:
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     away = path.rename(repo.path / ".git" / "away")
     log = Speaker(repo.path).log
-    assert (len(log.read().of(ID).events), log.read().of(ID).unread) == (1, 1)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (1, 1)
     away.rename(path)
-    assert (len(log.read().of(ID).events), log.read().of(ID).unread) == (2, 0)
+    assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (2, 0)
 
 
 def speaker_file(repo: Repo) -> str:

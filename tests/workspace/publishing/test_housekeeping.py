@@ -55,7 +55,7 @@ while True:
 WRITING = """
 import sys
 from pathlib import Path
-from tests.workspace.test_housekeeping import GitStore, WHO, Batch, publish
+from tests.workspace.publishing.test_housekeeping import GitStore, WHO, Batch, publish
 store = GitStore(Path(sys.argv[1]))
 publish(store, Batch("main", store.tip("main"), {"new.md": b"# New"}, "Change", WHO), durable=False)
 """

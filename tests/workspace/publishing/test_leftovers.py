@@ -22,8 +22,9 @@ DYING = """
 import os, sys
 from pathlib import Path
 from tests.repositories import signature
-from workspace.git import GitStore
-from workspace.publishing import Batch, publish
+from workspace.git.store import GitStore
+from workspace.publishing.batch import Batch
+from workspace.publishing.publish import publish
 repository, base, call, number = sys.argv[1:]
 real, left = getattr(os, call), int(number)
 def die(*arguments, **named):
@@ -60,7 +61,7 @@ def test_a_death_is_read_from_its_traces_and_mended(
     base = repo.head()
     died = subprocess.run(
         (sys.executable, "-c", DYING, str(tmp_path), base, call, str(number)),
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,

@@ -32,19 +32,19 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 @loop_over("path", list(DOCUMENTS))
-def test_hostile_documents_are_harmless(snapshot: Snapshot, path: str) -> None:
+def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str) -> None:
     rendered = render(snapshot, path, urls=URLS)
     assert problems(rendered.html) == []
     for section in snapshot.document(path).sections:
         assert problems(render_section(snapshot, path, section, urls=URLS)) == []
 
 
-def test_hostile_words_are_harmless() -> None:
+def test_adversarial_texts_are_rendered_safely() -> None:
     for text in vectors():
         assert problems(render_text(text, urls=URLS)) == [], text
 
 
-def test_the_end_of_a_hostile_document_is_not_lost(snapshot: Snapshot) -> None:
+def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
     """But for what HTML itself reads as an attribute or a comment that never ends."""
     lost = {
         text
@@ -68,13 +68,15 @@ PIECES = [
 
 @settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-def test_mixtures_are_harmless(text: str) -> None:
+def test_mixed_texts_are_rendered_safely(text: str) -> None:
     assert problems(render_text(text, urls=URLS)) == []
 
 
 @settings(max_examples=examples(25))
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=10).map("".join), min_size=4, max_size=4))
-def test_mixed_documents_are_harmless(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+def test_mixed_documents_are_rendered_safely(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
     folder = tmp_path_factory.mktemp("mixed")
     files = {f"{number}.md": text.encode("utf-8", "replace") for number, text in enumerate(texts)}
     git = GitReader(repositories.normal(folder / "repo", files).path)

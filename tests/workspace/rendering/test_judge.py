@@ -25,10 +25,10 @@ from tests.workspace.rendering.judge import problems
         "<input type=text>",
     ],
 )
-def test_it_sees(html: str) -> None:
+def test_checker_reports_unsafe_html(html: str) -> None:
     assert problems(html)
 
 
-def test_it_lets_pass() -> None:
+def test_checker_accepts_safe_html() -> None:
     html = '<p id="a"><a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt=""></p>'
     assert problems(html) == []

@@ -22,7 +22,7 @@ def judged() -> LinkRenderer:
         "https:",
     ],
 )
-def test_what_leads_nowhere(written: str) -> None:
+def test_unsafe_destination_has_no_link(written: str) -> None:
     assert judged().link(written) == judged().image(written) == RenderedLink(None)
 
 
@@ -35,6 +35,6 @@ def test_what_leads_nowhere(written: str) -> None:
         ("mailto:ana@example.org", "mailto:ana@example.org"),
     ],
 )
-def test_what_leads_away_says_so(written: str, href: str) -> None:
+def test_external_link_has_the_external_class(written: str, href: str) -> None:
     found = judged().link(written)
     assert (found.href, found.kind) == (href, "external")

@@ -40,21 +40,21 @@ def test_operators_are_characters() -> None:
     ],
     ids=lambda source: source[:12],
 )
-def test_a_formula_holds_no_markup_of_its_author(source: str) -> None:
+def test_formula_contains_no_markup_of_its_source(source: str) -> None:
     html = shown(source, is_block=True)
     for mark in ("<img", "<script", "href", "style=", 'onclick="', "class="):
         assert mark not in html.replace(source.replace("&", "&amp;").replace("<", "&lt;"), "")
 
 
-def test_more_formulas_than_are_made_stay_text() -> None:
+def test_formulas_above_the_limit_stay_text() -> None:
     formulas = Formulas()
     written = [formulas.write("x", is_block=False) for _ in range(MAX_FORMULAS + 1)]
     assert written[MAX_FORMULAS - 1].startswith("<math")
     assert written[MAX_FORMULAS] == "$x$"
 
 
-def test_more_characters_than_are_made_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitizer, "MAX_IN_ALL", 7)
+def test_formulas_above_the_total_length_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sanitizer, "MAX_TOTAL_LENGTH", 7)
     formulas = Formulas()
     written = [formulas.write("a+b", is_block=False) for _ in range(3)]
     assert [one.startswith("<math") for one in written] == [True, True, False]

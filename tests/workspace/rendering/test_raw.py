@@ -67,7 +67,7 @@ def test_files(snapshot: Snapshot, path: str, content_type: str, disposition: st
 
 
 @loop_over("path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""])
-def test_what_is_no_file_of_the_commit(snapshot: Snapshot, path: str) -> None:
+def test_missing_or_excluded_file_is_refused(snapshot: Snapshot, path: str) -> None:
     with pytest.raises(DocumentNotFound):
         read_raw_file(snapshot, path)
 

@@ -69,7 +69,7 @@ def test_a_document_has_title_and_outline(repo: Repo) -> None:
     )
 
 
-def test_a_document_without_heading_says_so(repo: Repo) -> None:
+def test_document_without_heading_has_no_title(repo: Repo) -> None:
     rendered = render(read(repo), "no-title.md", urls=URLS)
     assert (rendered.title, rendered.shows_title, rendered.html) == ("no-title", False, "<p>x</p>\n")
 
@@ -79,7 +79,7 @@ def test_no_such_document(repo: Repo) -> None:
         render(read(repo), "gone.md", urls=URLS)
 
 
-def test_a_section_knows_the_definitions_of_its_document(repo: Repo) -> None:
+def test_section_uses_the_definitions_of_its_document(repo: Repo) -> None:
     html = render_section(read(repo), "guide.md", "setup", urls=URLS)
     assert html == (
         f'<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a"{REL}>other</a> and '
@@ -88,7 +88,7 @@ def test_a_section_knows_the_definitions_of_its_document(repo: Repo) -> None:
     assert render_section(read(repo), "guide.md", "gone", urls=URLS) == ""
 
 
-def test_words_have_line_breaks_and_links(repo: Repo) -> None:
+def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:
     words = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
     html = render_text(words, urls=URLS, snapshot=read(repo), base_path="guide.md")
     assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
@@ -97,7 +97,7 @@ def test_words_have_line_breaks_and_links(repo: Repo) -> None:
     assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
 
 
-def test_what_was_rendered_is_kept_until_a_target_is_gone(tmp_path: Path) -> None:
+def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
     before = render(read(repo), "a.md", urls=URLS)
     assert render(read(repo), "a.md", urls=URLS) is before
@@ -115,7 +115,9 @@ def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     rendered = render(read(repo), "a.md", urls=URLS)
     assert rendered.is_cut
     assert len(rendered.outline) == 5
-    assert rendered.notes == ("The end of this document is not shown, because it is too long for a page.",)
+    assert rendered.notes == (
+        "The end of this document is not shown, because the document is too long for a page.",
+    )
     rendered = render(read(repo), "b.md", urls=URLS)
     assert rendered.is_cut
     assert rendered.html.endswith("word</p>\n")
@@ -152,7 +154,7 @@ def test_a_document_of_very_many_lines_is_cut(tmp_path: Path, monkeypatch: pytes
         pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
     ],
 )
-def test_texts_that_would_grow_do_not(tmp_path: Path, text: str) -> None:
+def test_texts_with_growing_html_are_shown_as_source(tmp_path: Path, text: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
     rendered = render(read(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
     assert len(rendered.html) < 40 * len(text) + 10_000

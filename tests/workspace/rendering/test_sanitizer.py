@@ -28,32 +28,32 @@ WRONG = {
 
 
 @loop_over("html", WRONG.values(), ids=WRONG)
-def test_nothing_wrong_is_shown(html: str) -> None:
+def test_unsafe_html_is_removed(html: str) -> None:
     assert problems(html)
     assert problems(sanitize(html)) == []
 
 
 @loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])
-def test_names_of_the_page_itself_are_not_taken(html: str) -> None:
+def test_reserved_ids_of_the_page_are_removed(html: str) -> None:
     assert sanitize(html) == "<p>x</p>"
 
 
 ADDRESSES = {"/doc/a.md#b", "/raw/a.png"}
 
 
-def test_addresses_of_this_server_are_those_that_links_were_resolved_to() -> None:
+def test_only_resolved_addresses_of_this_server_are_permitted() -> None:
     html = '<a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt="">'
     assert set(re.findall('(?:href|src)="(.*?)"', sanitize(html, ADDRESSES))) == {*ADDRESSES, "#a"}
     assert re.findall('(?:href|src)="(.*?)"', sanitize(html)) == ["#a"]
 
 
-def test_an_id_stands_once_or_not_at_all() -> None:
+def test_ids_are_unique() -> None:
     html = '<p id="a">x</p><p><b id="a">y</b></p>'
     assert sanitize(html) == '<p id="a">x</p><p><b>y</b></p>'
     assert sanitize(html, has_ids=False) == "<p>x</p><p><b>y</b></p>"
 
 
-def test_formulas_stay_where_they_are_turned_on() -> None:
+def test_formulas_are_permitted_with_the_math_option() -> None:
     html = '<math display="block"><mi href="javascript:1" id="a">x</mi></math>'
     assert sanitize(html, math=True) == '<math display="block"><mi id="a">x</mi></math>'
     assert sanitize(html) == ""

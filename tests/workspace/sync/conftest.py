@@ -15,7 +15,7 @@ from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.sync import servers
 from workspace.git.remotes.credentials import Access
-from workspace.sync.sync import Choose, SyncResult, sync
+from workspace.sync.sync import ChooseResolutions, SyncResult, sync
 from workspace.workspace import Workspace
 
 TRANSPORTS = ("file", "git", "http", "ssh")
@@ -46,7 +46,9 @@ class Site:
     port: int | None = None
     folder: Path = Path()
 
-    def sync(self, *, fetch: bool = True, push: bool = True, choose: Choose | None = None) -> SyncResult:
+    def sync(
+        self, *, fetch: bool = True, push: bool = True, choose: ChooseResolutions | None = None
+    ) -> SyncResult:
         """Synchronise the clone."""
         workspace = Workspace.open(self.here.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)

@@ -12,7 +12,7 @@ from tests.workspace.sync.conftest import Site, site
 from workspace.git.objects import Signature
 from workspace.git.remotes.credentials import Access
 from workspace.git.store import GitStore
-from workspace.proposals.actions.register import build_branch_name
+from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.proposals.proposal import Proposals
@@ -63,9 +63,11 @@ def words(repo: Repo) -> dict[str, list[str]]:
     discussion = EventLog(git).read()
     return {
         found.id: sorted(
-            event.words.text for event in discussion.of(found.id).events if isinstance(event.words, Commented)
+            event.body.text
+            for event in discussion.events_of(found.id).events
+            if isinstance(event.body, Commented)
         )
-        for found in Proposals(git).all(discussion)
+        for found in Proposals(git).list_all(discussion)
         if found.tip is not None
     }
 
@@ -75,7 +77,7 @@ def synced(repo: Repo, *, fetch: bool = True) -> SyncResult:
 
 
 def of(found: SyncResult, branch: str) -> SyncedBranch:
-    (one,) = (one for one in found.beside if one.branch == branch)
+    (one,) = (one for one in found.other_branches if one.branch == branch)
     return one
 
 
@@ -85,15 +87,15 @@ def test_words_and_branches_travel_everywhere(everywhere: Site) -> None:
     branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
     say(made.here, IDS[0], "Here.")
     found = made.sync()
-    assert {one.branch: (one.state, one.done) for one in found.beside} == {
-        DISCUSSION: (SyncState.LEVEL, ("pushed",)),
-        branch: (SyncState.LEVEL, ("pushed",)),
+    assert {one.branch: (one.state, one.done) for one in found.other_branches} == {
+        DISCUSSION: (SyncState.UP_TO_DATE, ("pushed",)),
+        branch: (SyncState.UP_TO_DATE, ("pushed",)),
     }
     # A fresh clone by git shows it with its words, before and after it synchronises itself.
     fresh = Repo(made.folder / "fresh")
     made.there.git("clone", "-q", str(made.there.path), str(fresh.path))
     assert words(fresh) == {IDS[0]: ["Here."]}
-    assert synced(fresh).state is SyncState.LEVEL
+    assert synced(fresh).state is SyncState.UP_TO_DATE
     assert words(fresh) == {IDS[0]: ["Here."]}
     assert made.there.fsck() == ""
 
@@ -162,8 +164,8 @@ def test_a_proposal_in_conflict_is_left_and_keeps_nothing_else(folder_site: Site
     found = folder_site.sync()
     left = of(found, branch)
     assert (left.state, left.commit, left.conflicts) == (SyncState.DIVERGED, ours, ("a.md",))
-    assert left.needs_someone
-    assert (found.state, found.pushed) == (SyncState.LEVEL, 1)
+    assert left.needs_decision
+    assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 1)
 
 
 def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -> None:
@@ -175,15 +177,15 @@ def test_deleted_rewritten_and_landed_branches(folder_site: Site, other: Repo) -
     folder_site.there.git("update-ref", f"refs/heads/{branch}", main)
     for _ in range(2):
         found = of(folder_site.sync(), branch)
-        assert (found.state, found.commit, found.is_there) == (SyncState.REWOUND, first, True)
+        assert (found.state, found.commit, found.is_on_remote) == (SyncState.FORCE_PUSHED, first, True)
     # Deleted there: ours is left, and the remote has it no more.
     folder_site.there.git("update-ref", "-d", f"refs/heads/{branch}")
     found = of(folder_site.sync(), branch)
-    assert (found.state, found.is_there, found.needs_someone) == (SyncState.REWOUND, False, True)
+    assert (found.state, found.is_on_remote, found.needs_decision) == (SyncState.FORCE_PUSHED, False, True)
     assert branch not in folder_site.there.git("branch", "--list", "proposals/*")
     # Merged, so that nobody misses it.
     folder_site.here.git("merge", "-q", "--no-edit", branch)
-    assert not of(folder_site.sync(), branch).needs_someone
+    assert not of(folder_site.sync(), branch).needs_decision
 
 
 def test_a_branch_deleted_here_stays_there(folder_site: Site) -> None:
@@ -191,7 +193,7 @@ def test_a_branch_deleted_here_stays_there(folder_site: Site) -> None:
     folder_site.sync()
     folder_site.here.git("branch", "-q", "-D", branch)
     found = of(folder_site.sync(), branch)
-    assert (found.commit, found.is_there, found.needs_someone) == (None, True, False)
+    assert (found.commit, found.is_on_remote, found.needs_decision) == (None, True, False)
     assert branch in folder_site.there.git("branch", "--list", "proposals/*")
 
 
@@ -202,7 +204,7 @@ def test_words_that_were_taken_back_there_are_kept_here(folder_site: Site) -> No
     folder_site.sync()
     folder_site.there.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
     found = of(folder_site.sync(), DISCUSSION)
-    assert (found.state, found.needs_someone) == (SyncState.REWOUND, True)
+    assert (found.state, found.needs_decision) == (SyncState.FORCE_PUSHED, True)
     assert words(folder_site.here) == {IDS[0]: ["Secret."]}
 
 
@@ -215,7 +217,7 @@ def test_a_branch_that_is_not_taken_keeps_no_other(tmp_path: Path, home: Path) -
         branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
         made.here.commit({"b.md": "# B\n"})
         found = made.sync()
-        assert (found.state, found.pushed) == (SyncState.LEVEL, 1)
+        assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 1)
         error = of(found, branch).error
         assert error is not None
         assert error.code == "PUSH_REJECTED"
@@ -228,7 +230,7 @@ def test_odd_branches_do_not_travel(folder_site: Site) -> None:
         folder_site.there.git("update-ref", f"refs/heads/{name}", "main")
         folder_site.here.git("update-ref", f"refs/heads/mine-{name}", "main")
     found = folder_site.sync()
-    assert [one.branch for one in found.beside] == []
+    assert [one.branch for one in found.other_branches] == []
     assert "proposals" not in folder_site.here.git("for-each-ref", "--format=%(refname)", "refs/remotes")
 
 
@@ -251,6 +253,6 @@ def many(folder_site: Site) -> Site:
 
 def test_many_branches_are_one_exchange(many: Site) -> None:
     found = many.sync()
-    assert len(found.beside) == 200
-    assert {one.state for one in found.beside} == {SyncState.BEHIND}
+    assert len(found.other_branches) == 200
+    assert {one.state for one in found.other_branches} == {SyncState.BEHIND}
     assert len(many.here.git("for-each-ref", "refs/remotes/origin/proposals").splitlines()) == 200

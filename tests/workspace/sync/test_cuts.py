@@ -24,7 +24,7 @@ from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.test_branches import edit, propose, say
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
 from workspace.sync.branches import SyncState
-from workspace.sync.status import unpushed_of
+from workspace.sync.status import find_unpushed
 from workspace.sync.sync import SyncResult
 from workspace.workspace import Workspace
 
@@ -68,7 +68,7 @@ def is_right(made: Site, *, is_mended: bool = True) -> None:
     A process that is killed leaves its locks to the next writer, who mends.
     """
     counted = int(made.here.git("rev-list", "--count", "main", "^origin/main"))
-    told = unpushed_of(Workspace.open(made.here.path))
+    told = find_unpushed(Workspace.open(made.here.path))
     assert (0 if told is None else told.commits) == counted
     # What the remote has is never told to be more than it has.
     made.there.git("merge-base", "--is-ancestor", made.here.git("rev-parse", "origin/main").strip(), "main")
@@ -106,7 +106,7 @@ def test_cut_while_pushing(through: tuple[Site, Proxy], upward: bool, cuts: int)
         proxy.cut(after, upward=upward)
         missed += not attempt(made)
         is_right(made)
-        assert again(made, proxy).state is SyncState.LEVEL
+        assert again(made, proxy).state is SyncState.UP_TO_DATE
         assert made.tip() == ours
         for other in (branch, "docyard/discussion"):
             assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
@@ -153,7 +153,7 @@ def test_a_folder_whose_exchange_is_killed(folder_site: Site, cuts: int) -> None
         made.there.git("merge-base", "--is-ancestor", theirs, "main")
         made.here.git("merge-base", "--is-ancestor", ours, "main")
         is_right(made, is_mended=False)
-        assert made.sync().state is SyncState.LEVEL
+        assert made.sync().state is SyncState.UP_TO_DATE
         assert made.tip() == made.here.head()
         assert made.there.git("rev-parse", branch) == made.here.git("rev-parse", branch)
         is_right(made)
@@ -164,7 +164,7 @@ def killed(made: Site, after: float | None) -> int:
     """Synchronise in a process that is killed after so many seconds; its exit code."""
     code = (
         "from pathlib import Path; from workspace.workspace import Workspace; "
-        "from workspace.remotes.syncing import sync; from workspace.remotes.credentials import Access; "
+        "from workspace.sync.sync import sync; from workspace.git.remotes.credentials import Access; "
         "import sys; sync(Workspace.open(Path(sys.argv[1]), durable=False), Access())"
     )
     process = subprocess.Popen(
@@ -214,7 +214,7 @@ def test_a_remote_that_says_nothing(through: tuple[Site, Proxy]) -> None:
         made.sync()
     is_right(made)
     made.here.commit({"docyard.toml": ""})  # what has to go through may take its time
-    assert again(made, proxy).state is SyncState.LEVEL
+    assert again(made, proxy).state is SyncState.UP_TO_DATE
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
@@ -235,7 +235,7 @@ def test_nothing_is_left_of_an_exchange_that_failed(transport: str, tmp_path: Pa
                 assert multiprocessing.active_children() == []
             tip = made.tip()
             made.here.commit({"docyard.toml": ""})
-            assert again(made, proxy).state is SyncState.LEVEL
+            assert again(made, proxy).state is SyncState.UP_TO_DATE
             assert made.tip() == made.here.head() != tip
 
 

@@ -11,9 +11,9 @@ from tests.workspace.sync.conftest import Site
 from tests.workspace.sync.test_joining import all_for, append
 from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
 from workspace.merge.conflict import Resolution, ResolutionChoice
-from workspace.merge.trees import PLACE, FileConflict, Resolutions
+from workspace.merge.trees import PATH_UNIT, FileConflict, Resolutions
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
@@ -110,7 +110,7 @@ def test_reviewed_side_can_be_kept_and_the_rest_is_merged(protected: tuple[Site,
     with pytest.raises(UnreviewedMerge):  # what was not reviewed is never the choice
         site.sync(choose=all_for(ResolutionChoice.OURS))
     found = site.sync(choose=all_for(ResolutionChoice.THEIRS))
-    assert (found.state, site.tip()) == (SyncState.LEVEL, site.here.head())
+    assert (found.state, site.tip()) == (SyncState.UP_TO_DATE, site.here.head())
     assert (site.here.path / "specs/a.md").read_text() == PAGE
     assert not (site.here.path / "free/a.md").exists()
     assert "Free." in (site.here.path / "other.md").read_text()
@@ -148,7 +148,7 @@ def test_direct_removal_of_a_document_that_was_moved_under_a_rule_is_not_merged(
     assert site.sync().conflicts
     with pytest.raises(UnreviewedMerge):
         site.sync(choose=all_for(ResolutionChoice.OURS))
-    assert site.sync(choose=all_for(ResolutionChoice.THEIRS)).state is SyncState.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
     assert (site.here.path / "specs/a.md").read_text() == PAGE
 
 
@@ -166,7 +166,7 @@ def test_direct_edit_in_the_remote_of_a_document_that_was_moved_here_blocks_the_
     other = Workspace.open(elsewhere.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
         sync(other, site.access, choose=all_for(ResolutionChoice.THEIRS))
-    assert sync(other, site.access, choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert sync(other, site.access, choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert elsewhere.repo.git("show", "main:specs/a.md") == PAGE
 
 
@@ -186,7 +186,7 @@ def test_what_both_sides_reviewed_is_merged(protected: tuple[Site, Elsewhere]) -
         SetMetadata(file="free/a.md", metadata={"type": None}),
         MoveDocument(file="specs/b.md", new_path="specs/c.md"),
     )
-    assert (elsewhere.sync().state, site.sync().state) == (SyncState.LEVEL, SyncState.LEVEL)
+    assert (elsewhere.sync().state, site.sync().state) == (SyncState.UP_TO_DATE, SyncState.UP_TO_DATE)
     text = (site.here.path / "specs/c.md").read_text()
     assert all(words in text for words in ("Theirs.", "More of theirs.", "Ours."))
     assert "runbook" not in (site.here.path / "free/a.md").read_text()
@@ -210,7 +210,7 @@ def test_document_that_neither_side_reviewed_stays_where_the_chosen_side_has_it(
     )
     with pytest.raises(UnreviewedMerge):
         folder_site.sync()
-    assert folder_site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert folder_site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "runbook" in (folder_site.here.path / "free/a.md").read_text()
     assert not (folder_site.here.path / "specs/a.md").exists()
 
@@ -275,7 +275,7 @@ def test_free_edit_after_the_manifest_went_there_is_merged(folder_site: Site) ->
     append(Workspace.open(elsewhere.repo.path, durable=False), "free/a.md", "Free.\n")
     elsewhere.sync()
     append(here(folder_site), "o.md", "Free.\n")
-    assert folder_site.sync().state is SyncState.LEVEL
+    assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_direct_edit_in_the_remote_under_a_rule_that_was_added_here_blocks_the_merge(
@@ -304,7 +304,7 @@ def test_direct_edit_in_the_remote_without_rules_blocks_the_merge_that_keeps_the
 
     with pytest.raises(UnreviewedMerge, match=r"specs/b\.md"):
         site.sync(choose=choose)
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Unreviewed." not in site.here.git("show", "main:specs/b.md")
 
 
@@ -335,7 +335,7 @@ def test_place_of_a_governed_document_that_both_sides_moved_can_be_decided(
     elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
     reviewed_here(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(choice)).state is SyncState.LEVEL
+    assert site.sync(choose=all_for(choice)).state is SyncState.UP_TO_DATE
     kept, gone = (
         ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
     )
@@ -351,7 +351,7 @@ def test_place_conflict_can_be_decided_for_ours_where_the_new_path_is_taken(
     elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
     site.here.commit({"free/z.md": "# Z\n\nQuite another.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Quite another." in (site.here.path / "free/z.md").read_text()
 
 
@@ -362,7 +362,7 @@ def test_twin_that_is_left_out_under_a_rule_is_no_unreviewed_change(
     site.elsewhere({"specs/X.md": "# X\n\nTheirs.\n"})
     site.here.commit({"specs/x.md": "# x\n\nOurs.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
@@ -371,7 +371,7 @@ def test_reviewed_edit_is_merged_where_the_remote_words_the_rule_differently(
     site, _ = protected
     site.elsewhere({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
     reviewed_here(site, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
-    assert site.sync().state is SyncState.LEVEL
+    assert site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Site, Elsewhere]) -> None:
@@ -379,7 +379,7 @@ def test_free_edit_is_merged_where_the_rule_was_removed_here(protected: tuple[Si
     site.elsewhere({"other.md": "# Other\n\nMore.\n"})
     site.here.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
     append(here(site), "specs/b.md", "Free by now.\n")
-    assert site.sync().state is SyncState.LEVEL  # the merge has no rule for it
+    assert site.sync().state is SyncState.UP_TO_DATE  # the merge has no rule for it
 
 
 def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
@@ -390,7 +390,9 @@ def test_kept_side_makes_no_twin(protected: tuple[Site, Elsewhere]) -> None:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
             path: {
-                one.unit: Resolution(ResolutionChoice.OURS if one.unit == PLACE else ResolutionChoice.THEIRS)
+                one.unit: Resolution(
+                    ResolutionChoice.OURS if one.unit == PATH_UNIT else ResolutionChoice.THEIRS
+                )
             }
             for path, one in conflicts
         }

@@ -15,10 +15,10 @@ from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.policy.protection import Protected
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import ReviewDecision
 from workspace.sync.branches import SyncState
-from workspace.sync.sync import Choose, SyncResult, UnreviewedMerge, sync
+from workspace.sync.sync import ChooseResolutions, SyncResult, UnreviewedMerge, sync
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -61,9 +61,9 @@ class Clone(Elsewhere):
     def review_files(self, files: dict[str, str]) -> None:
         """Approve and merge a proposal with files that a person committed."""
         proposal = self.workspace.proposing().open("Files", "Why.", AGENT)
-        self.workspace.proposing().branch(proposal.id)
+        self.workspace.proposing().open_branch(proposal.id)
         folder = self.repo.path.with_name(f"{self.repo.path.name}-{proposal.id}")
-        self.repo.git("worktree", "add", "-q", str(folder), proposal.words.branch)
+        self.repo.git("worktree", "add", "-q", str(folder), proposal.content.branch)
         Repo(folder).commit(files)
         self.repo.git("worktree", "remove", "--force", str(folder))
         self._merge(proposal.id)
@@ -80,7 +80,7 @@ class Clone(Elsewhere):
         proposing.review(id, person, ReviewDecision.APPROVE)
         assert proposing.merge(id, person).is_new
 
-    def sync(self, choose: Choose | None = None) -> SyncResult:
+    def sync(self, choose: ChooseResolutions | None = None) -> SyncResult:
         return sync(self.workspace, self.site.access, choose=choose)
 
     def follow_advice(self) -> SyncState:
@@ -129,7 +129,7 @@ def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site)
     assert "Unreviewed" not in second.show("specs/p.md")
 
 
-def all_for_places(choice: ResolutionChoice) -> Choose:
+def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
     """Return what decides conflicts of parts and places alone: what was not reviewed stays refused."""
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -174,7 +174,7 @@ def test_text_let_in_without_approval_is_refused_under_a_rule_whose_demands_rose
     second.review(edit("specs/b.md"))
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is SyncState.LEVEL
+    assert second.follow_advice() is SyncState.UP_TO_DATE
 
 
 def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
@@ -184,7 +184,7 @@ def test_new_document_under_a_rule_that_the_remote_added_can_be_left_out(folder_
     second.repo.commit({"free/n.md": "# N\n"})
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is SyncState.LEVEL
+    assert second.follow_advice() is SyncState.UP_TO_DATE
 
 
 def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_site: Site) -> None:
@@ -194,7 +194,7 @@ def test_direct_move_under_a_rule_that_the_remote_added_can_be_left_out(folder_s
     second.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
     with pytest.raises(UnreviewedMerge):
         second.sync()
-    assert second.follow_advice() is SyncState.LEVEL
+    assert second.follow_advice() is SyncState.UP_TO_DATE
     assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
 
 
@@ -203,7 +203,7 @@ def test_type_given_directly_under_a_rule_that_the_remote_added_can_be_left_out(
     first.review_files({"docyard.toml": RULES})
     first.sync()
     second.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    assert second.follow_advice() is SyncState.LEVEL
+    assert second.follow_advice() is SyncState.UP_TO_DATE
     assert second.show("free/a.md") == PAGE
 
 
@@ -213,7 +213,7 @@ def test_edit_under_a_manifest_here_and_a_rule_there_can_be_left_out(folder_site
     second.write(edit("free/a.md"))
     first.review_files({"docyard.toml": RULES})
     first.sync()
-    assert second.follow_advice() is SyncState.LEVEL
+    assert second.follow_advice() is SyncState.UP_TO_DATE
     assert second.show("free/a.md") == PAGE
 
 
@@ -226,7 +226,7 @@ def test_reviewed_move_to_the_place_of_a_reviewed_document_can_be_decided(
     first.sync()
     second.review_files({name: "# x\n\nOurs.\n"})
     assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_site: Site) -> None:
@@ -235,7 +235,7 @@ def test_free_manifest_after_a_reviewed_removal_of_the_rules_is_merged(folder_si
     first.sync()
     second.review_files({"docyard.toml": NO_RULES})
     second.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
-    assert second.sync().state is SyncState.LEVEL
+    assert second.sync().state is SyncState.UP_TO_DATE
 
 
 def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) -> None:
@@ -246,6 +246,6 @@ def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) 
     first.sync()
     second.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
     assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.LEVEL
+    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
     assert "Theirs." in second.show("free/p.md")
     assert second.show("free/f2.md") == OTHER_PAGE

@@ -15,7 +15,7 @@ from workspace.merge.trees import FileConflict, Resolutions
 from workspace.publishing.checkout import WorktreeBusy
 from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
-from workspace.sync.sync import Choose
+from workspace.sync.sync import ChooseResolutions
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import WriteResult
@@ -23,7 +23,7 @@ from workspace.writing.write import WriteResult
 PAGE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
 
 
-def all_for(choice: ResolutionChoice) -> Choose:
+def all_for(choice: ResolutionChoice) -> ChooseResolutions:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         found: dict[str, dict[UnitId, Resolution]] = {}
         for path, conflict in conflicts:
@@ -56,7 +56,7 @@ def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
     theirs = reached.elsewhere({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
     ours = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
     found = reached.sync()
-    assert (found.state, found.merged, found.unpushed) == (SyncState.LEVEL, reached.here.head(), None)
+    assert (found.state, found.merged, found.unpushed) == (SyncState.UP_TO_DATE, reached.here.head(), None)
     assert parents(reached.here) == [ours, theirs]
     assert (reached.here.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
     assert (reached.here.status(), reached.tip()) == ("", reached.here.head())
@@ -81,7 +81,7 @@ def test_a_side_is_taken_and_the_rest_is_merged(
 ) -> None:
     ours, theirs = diverged(folder_site)
     found = folder_site.sync(choose=all_for(choice))
-    assert found.state is SyncState.LEVEL
+    assert found.state is SyncState.UP_TO_DATE
     assert parents(folder_site.here) == [ours, theirs]
     assert (folder_site.here.path / "page.md").read_text() == PAGE.format(words, "1 here", "2 there")
 
@@ -127,6 +127,6 @@ def test_histories_with_nothing_in_common_stay_apart(folder_site: Site, tmp_path
     folder_site.here.git("branch", "-M", "apart", "main")
     found = folder_site.sync()
     assert found.state is SyncState.DIVERGED
-    assert found.apart is not None
-    assert found.apart.code == "UNRELATED_HISTORIES"
+    assert found.merge_error is not None
+    assert found.merge_error.code == "UNRELATED_HISTORIES"
     assert append(Workspace.open(folder_site.here.path, durable=False), "x.md", "More.\n").is_committed

@@ -38,7 +38,7 @@ def test_the_lock_of_one_that_was_killed_is_removed(folder_site: Site, written: 
     note.parent.mkdir()
     note.write_text(f"{TRACKING} {theirs}\n")
     found = folder_site.sync()
-    assert (found.state, found.commit, found.is_followed) == (SyncState.LEVEL, theirs, True)
+    assert (found.state, found.commit, found.is_fast_forwarded) == (SyncState.UP_TO_DATE, theirs, True)
     assert not lock.exists()
     assert not note.exists()
 
@@ -72,7 +72,7 @@ def test_a_push_that_cannot_be_noted_has_arrived(folder_site: Site) -> None:
         folder_site.sync()
     assert folder_site.tip() == ours
     lock.unlink()
-    assert folder_site.sync().state is SyncState.LEVEL
+    assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Site) -> None:
@@ -85,7 +85,7 @@ def test_what_the_remote_took_back_is_noted_or_nothing_is_pushed(folder_site: Si
         folder_site.sync()
     assert folder_site.tip() == kept
     lock.unlink()
-    assert folder_site.sync().state is SyncState.REWOUND
+    assert folder_site.sync().state is SyncState.FORCE_PUSHED
 
 
 @pytest.mark.parametrize("patience", [0.1, -1.0], ids=["in time", "when time is up"])
@@ -99,9 +99,9 @@ def test_a_ref_in_the_way_is_told(
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     found = folder_site.sync()
     assert found.commit == theirs
-    (beside,) = found.beside
-    assert isinstance(beside.error, exchange.RefNotMoved)
-    assert beside.needs_someone
+    (other_branches,) = found.other_branches
+    assert isinstance(other_branches.error, exchange.RefNotMoved)
+    assert other_branches.needs_decision
 
 
 def test_a_lock_in_the_folder_of_a_remote_is_waited_for(folder_site: Site) -> None:

@@ -26,7 +26,7 @@ STEPS = st.lists(
 
 
 def test_nothing_without_a_remote(repo: Repo) -> None:
-    assert TrackingStatus(Workspace.open(repo.path)).look() is None
+    assert TrackingStatus(Workspace.open(repo.path)).read() is None
 
 
 def test_two_threads_that_ask_first_note_what_failed_in_one_place(
@@ -37,7 +37,7 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
     found: list[TrackingStatus] = []
     make, threads = (
         TrackingStatus.__init__,
-        [threading.Thread(target=lambda: found.append(workspace.standing()))],
+        [threading.Thread(target=lambda: found.append(workspace.sync_status()))],
     )
 
     def made(standing: TrackingStatus, *given: Any) -> None:
@@ -48,21 +48,21 @@ def test_two_threads_that_ask_first_note_what_failed_in_one_place(
             other.join(0.2)  # which waits for this one, if all is well
 
     monkeypatch.setattr(TrackingStatus, "__init__", made)
-    own = workspace.standing()
+    own = workspace.sync_status()
     while not found:
         time.sleep(0.01)
-    assert found == [own] == [workspace.standing()]
+    assert found == [own] == [workspace.sync_status()]
 
 
 def test_a_remote_that_is_added_is_seen(repo: Repo) -> None:
     standing = TrackingStatus(Workspace.open(repo.path))
-    assert standing.look() is None
+    assert standing.read() is None
     repo.git("remote", "add", "origin", "../docs.git")
-    assert standing.look() is None  # nobody has asked it, or to push to it
+    assert standing.read() is None  # nobody has asked it, or to push to it
     repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    seen = standing.look()
+    seen = standing.read()
     assert seen is not None
-    assert seen.stand.state is SyncState.AHEAD
+    assert seen.tracked.state is SyncState.AHEAD
     assert seen.unpushed is not None
     assert seen.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
 
@@ -70,20 +70,20 @@ def test_a_remote_that_is_added_is_seen(repo: Repo) -> None:
 def test_a_push_by_hand_is_seen(folder_site: Site) -> None:
     standing = TrackingStatus(Workspace.open(folder_site.here.path))
     folder_site.here.commit({"a.md": "# A\n"})
-    seen = standing.look()
+    seen = standing.read()
     assert seen is not None
     assert seen.unpushed is not None
     folder_site.here.git("push", "-q", "origin", "main")
-    seen = standing.look()
+    seen = standing.read()
     assert seen is not None
-    assert (seen.stand.state, seen.unpushed) == (SyncState.LEVEL, None)
+    assert (seen.tracked.state, seen.unpushed) == (SyncState.UP_TO_DATE, None)
 
 
 def test_nothing_is_read_where_nothing_changed(folder_site: Site) -> None:
     workspace = Workspace.open(folder_site.here.path)
     folder_site.here.commit({"a.md": "# A\n"})
     standing = TrackingStatus(workspace)
-    assert standing.look() is standing.look() is not None
+    assert standing.read() is standing.read() is not None
 
 
 def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
@@ -135,4 +135,4 @@ def test_what_is_carried_on_is_what_is_found(tmp_path: Path) -> None:
 
 
 def _told(standing: TrackingStatus) -> Any:
-    return standing.look()
+    return standing.read()

@@ -19,8 +19,8 @@ from workspace.git.remotes.remote import PushRejected
 from workspace.git.store import ReadOnly
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.sync.branches import SyncState
-from workspace.sync.exchange import RemoteDamaged, ShallowHere
-from workspace.sync.status import unpushed_of
+from workspace.sync.exchange import RemoteDamaged, ShallowClone
+from workspace.sync.status import find_unpushed
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
 
@@ -32,18 +32,22 @@ def test_both_directions(everywhere: Site) -> None:
     reached = everywhere
     theirs = reached.elsewhere({"README.md": "# Example\n\nFrom elsewhere.\n", "run.sh": "#!/bin/sh\n"})
     followed = reached.sync()
-    assert (followed.state, followed.commit, followed.is_followed) == (SyncState.LEVEL, theirs, True)
+    assert (followed.state, followed.commit, followed.is_fast_forwarded) == (
+        SyncState.UP_TO_DATE,
+        theirs,
+        True,
+    )
     assert (reached.here.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
     assert reached.here.status() == ""
 
     ours = reached.here.commit({"guides/new.md": "# New\n"})
-    unpushed = unpushed_of(Workspace.open(reached.here.path))
+    unpushed = find_unpushed(Workspace.open(reached.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
     pushed = reached.sync()
-    assert (pushed.state, pushed.pushed, pushed.unpushed) == (SyncState.LEVEL, 1, None)
+    assert (pushed.state, pushed.pushed, pushed.unpushed) == (SyncState.UP_TO_DATE, 1, None)
     assert reached.tip() == ours
-    assert unpushed_of(Workspace.open(reached.here.path)) is None
+    assert find_unpushed(Workspace.open(reached.here.path)) is None
     assert reached.here.git("rev-parse", "origin/main").strip() == ours
     assert reached.there.fsck() == reached.here.fsck() == ""
     assert reached.locks() == []
@@ -83,7 +87,7 @@ def is_refused(reached: Site) -> None:
     with pytest.raises(PushRejected, match="does not have"):
         reached.sync(fetch=False)
     assert (reached.tip(), reached.here.head()) == (theirs, ours)
-    unpushed = unpushed_of(Workspace.open(reached.here.path))
+    unpushed = find_unpushed(Workspace.open(reached.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
 
@@ -103,7 +107,7 @@ def test_a_hook_says_no(transport: str, tmp_path: Path, home: Path) -> None:
         assert "pre-receive hook declined" in caught.value.message
         assert "\x1b" not in caught.value.message
         assert reached.tip() == before
-        unpushed = unpushed_of(Workspace.open(reached.here.path))
+        unpushed = find_unpushed(Workspace.open(reached.here.path))
         assert unpushed is not None
         assert unpushed.commits == 1
         hook.unlink()
@@ -136,11 +140,11 @@ def test_a_rewound_remote_is_not_followed_and_not_overruled(reached: Site) -> No
     reached.there.git("update-ref", "refs/heads/main", kept)
     for _ in range(2):
         found = reached.sync()
-        assert (found.state, found.commit, found.theirs) == (SyncState.REWOUND, gone, kept)
+        assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, gone, kept)
         assert found.unpushed is not None
         assert found.unpushed.commits == 1
         assert reached.tip() == kept
-    assert reached.sync(fetch=False).state is SyncState.LEVEL
+    assert reached.sync(fetch=False).state is SyncState.UP_TO_DATE
     assert reached.tip() == gone
     assert reached.here.git("for-each-ref", "refs/docyard").strip() == ""
 
@@ -150,10 +154,10 @@ def test_a_rewound_remote_that_is_followed_by_hand(folder_site: Site) -> None:
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
     folder_site.there.git("update-ref", "refs/heads/main", kept)
-    assert folder_site.sync().state is SyncState.REWOUND
+    assert folder_site.sync().state is SyncState.FORCE_PUSHED
     folder_site.here.status()  # git reset does not look at files anew
     folder_site.here.git("reset", "-q", "--keep", "origin/main")
-    assert folder_site.sync().state is SyncState.LEVEL
+    assert folder_site.sync().state is SyncState.UP_TO_DATE
     folder_site.here.commit({"a.md": "# A\n"})
     assert folder_site.sync().pushed == 1
 
@@ -166,7 +170,7 @@ def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
     Repo(other).git("reset", "-q", "--hard", "HEAD^")
     rewritten = folder_site.elsewhere({"a.md": "# Again\n"})
     found = folder_site.sync()
-    assert (found.state, found.commit, found.theirs) == (SyncState.REWOUND, gone, rewritten)
+    assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, gone, rewritten)
     with pytest.raises(PushRejected):
         folder_site.sync(fetch=False)
     assert folder_site.tip() == rewritten
@@ -174,7 +178,7 @@ def test_a_remote_that_was_rewritten(folder_site: Site) -> None:
 
 def test_a_branch_deleted_there(folder_site: Site) -> None:
     folder_site.there.git("update-ref", "-d", "refs/heads/main")
-    assert folder_site.sync().state is SyncState.REWOUND
+    assert folder_site.sync().state is SyncState.FORCE_PUSHED
     assert folder_site.sync(fetch=False).pushed == 1
     assert folder_site.tip() == folder_site.here.head()
 
@@ -224,7 +228,7 @@ def test_rules_of_checkout_are_left_to_git(folder_site: Site) -> None:
     with pytest.raises(WorktreeBusy, match="gitattributes"):
         folder_site.sync()
     folder_site.here.git("merge", "-q", "--ff-only", "@{upstream}")
-    assert folder_site.sync().state is SyncState.LEVEL
+    assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_a_bare_clone_follows(folder_site: Site, tmp_path: Path) -> None:
@@ -248,14 +252,14 @@ def test_a_shallow_clone(transport: str, tmp_path: Path, home: Path) -> None:
         folder = reached.here.git("remote", "get-url", "origin").strip()
         before = (reached.here.path / ".git/shallow").read_text()
         reached.elsewhere({"b.md": "# B\n"})
-        with pytest.raises(ShallowHere, match="shallow"):
+        with pytest.raises(ShallowClone, match="shallow"):
             reached.sync()
         reached.here.git("remote", "set-url", "origin", reached.url)
-        assert (reached.sync().is_followed, folder) == (True, f"file://{reached.there.path}")
+        assert (reached.sync().is_fast_forwarded, folder) == (True, f"file://{reached.there.path}")
         reached.here.commit({"c.md": "# C\n"})
         reached.elsewhere({"b.md": "# B\n\nMore.\n"})
         found = reached.sync()
-        assert (found.state, found.pushed) == (SyncState.LEVEL, 2)
+        assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 2)
         assert (reached.here.path / ".git/shallow").read_text() == before
         assert reached.here.fsck() == reached.there.fsck() == ""
 
@@ -270,7 +274,7 @@ def test_an_empty_remote_and_an_unborn_branch(folder_site: Site, tmp_path: Path)
     subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "unborn"], check=True)
     folder_site.here = Repo(tmp_path / "unborn")
     folder_site.here.git("remote", "add", "origin", str(tmp_path / "new.git"))
-    assert folder_site.sync().is_followed
+    assert folder_site.sync().is_fast_forwarded
     assert folder_site.here.status() == ""
 
 
@@ -284,7 +288,7 @@ def test_unrelated_histories(folder_site: Site, tmp_path: Path) -> None:
     apart.git("config", "user.email", "bo@example.org")
     apart.commit({"x.md": "# X\n"})
     apart.git("push", "-q", str(tmp_path / "new.git"), "main")
-    assert folder_site.sync().state is SyncState.REWOUND  # of what origin had before
+    assert folder_site.sync().state is SyncState.FORCE_PUSHED  # of what origin had before
 
 
 def test_a_wrong_and_a_missing_token(tmp_path: Path, home: Path) -> None:

@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 from tests.workspace.sync.conftest import Site
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
-from workspace.sync.status import Unpushed, list_commits_ahead, unpushed_of
+from workspace.sync.status import Unpushed, find_unpushed, list_commits_ahead
 from workspace.workspace import Workspace
 
 HISTORIES = st.lists(
@@ -22,23 +22,23 @@ HISTORIES = st.lists(
 
 
 def test_nothing_without_a_remote(repo: Repo) -> None:
-    assert unpushed_of(Workspace.open(repo.path)) is None
+    assert find_unpushed(Workspace.open(repo.path)) is None
 
 
 def test_since_the_first(folder_site: Site) -> None:
     workspace = Workspace.open(folder_site.here.path)
-    assert unpushed_of(workspace) is None
+    assert find_unpushed(workspace) is None
     folder_site.here.commit({"a.md": "# A\n"})
     first = int(folder_site.here.git("log", "-1", "--format=%ct"))
     folder_site.here.commit({"b.md": "# B\n"})
-    assert unpushed_of(workspace) == Unpushed(2, datetime.fromtimestamp(first, UTC))
+    assert find_unpushed(workspace) == Unpushed(2, datetime.fromtimestamp(first, UTC))
     folder_site.here.git("push", "-q", "origin", "main")  # a person did
-    assert unpushed_of(workspace) is None
+    assert find_unpushed(workspace) is None
 
 
 def test_a_remote_that_was_never_seen(folder_site: Site) -> None:
     folder_site.here.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = unpushed_of(Workspace.open(folder_site.here.path))
+    unpushed = find_unpushed(Workspace.open(folder_site.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
 
@@ -53,7 +53,7 @@ def test_the_walk_is_bounded(tmp_path: Path) -> None:
     assert list_commits_ahead(store, commits[-1], commits[0]) == Unpushed(
         29, datetime.fromtimestamp(1_700_000_001, UTC)
     )
-    bounded = list_commits_ahead(store, commits[-1], None, most=10)
+    bounded = list_commits_ahead(store, commits[-1], None, max_count=10)
     assert bounded is not None
     assert (bounded.commits, bounded.is_more) == (10, True)
 

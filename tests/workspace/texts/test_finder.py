@@ -108,7 +108,7 @@ def test_a_section_is_found_by_address_number_words_and_beginning(wanted: str, t
 
 
 @loop_over(("wanted", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
-def test_what_several_sections_answer_to_names_all_of_them(wanted: str, lines: list[int]) -> None:
+def test_ambiguous_query_lists_all_matches(wanted: str, lines: list[int]) -> None:
     source = "## A\n### Errors\n## Red\n\n## 2. Two\n\n## Rest\n## C\n### Errors\n\n## 2) Twice\n"
     with pytest.raises(AmbiguousSection) as caught:
         find(wanted, source)
@@ -120,7 +120,7 @@ def test_what_several_sections_answer_to_names_all_of_them(wanted: str, lines: l
         assert find(item["slug"], source).line == item["line"]
 
 
-def test_the_whole_words_win_over_a_beginning_and_over_a_number() -> None:
+def test_full_words_win_over_prefix_and_number() -> None:
     assert find("3").line == 9
     assert find("Scope").line == 33
     with pytest.raises(AmbiguousSection):
@@ -145,7 +145,7 @@ def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
         ("Metods", "3-methods-and-code/31-methods"),
     ],
 )
-def test_a_misspelt_heading_is_answered_with_the_nearest(wanted: str, nearest: str) -> None:
+def test_misspelt_heading_suggests_the_nearest(wanted: str, nearest: str) -> None:
     with pytest.raises(SectionNotFound) as caught:
         find(wanted)
     assert nearest in caught.value.details["candidates"]  # type: ignore[operator]
@@ -153,21 +153,21 @@ def test_a_misspelt_heading_is_answered_with_the_nearest(wanted: str, nearest: s
 
 
 @loop_over("wanted", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
-def test_what_names_nothing_is_not_found(wanted: str) -> None:
+def test_query_without_match_is_not_found(wanted: str) -> None:
     with pytest.raises(SectionNotFound) as caught:
         find(wanted)
     assert len(caught.value.message) < 300
     assert caught.value.fix
 
 
-def test_a_text_without_sections_says_so() -> None:
+def test_error_states_that_a_text_has_no_sections() -> None:
     with pytest.raises(SectionNotFound) as caught:
         find("Methods", "one line\n", "notes.txt")
     assert "no sections" in caught.value.fix
     assert find("_preamble", "one line\n", "notes.txt").end == 9
 
 
-def test_the_address_of_a_task_is_not_that_of_a_section() -> None:
+def test_task_address_is_refused() -> None:
     with pytest.raises(InvalidAddress):
         find("tasks[0]", "# T\n\n## Tasks\n\n- [ ] one\n")
 

@@ -91,7 +91,7 @@ LINES = st.sampled_from(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.sampled_from(["a.rst", "a.adoc", "a.py", "a.js", "a.c", "a.go", "a.lua", "a.log", "a", "a.md"]),
 )
-def test_own_texts_follow_one_another_in_texts_of_every_kind(lines: list[str], end: str, path: str) -> None:
+def test_own_texts_are_adjacent_in_texts_of_every_kind(lines: list[str], end: str, path: str) -> None:
     data = end.join(lines).encode()
     found = outline(path, data)
     check(found, data)
@@ -128,14 +128,14 @@ PLAIN = st.sampled_from(
 @given(
     st.lists(PLAIN, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "---\na: 1\n---\n"])
 )
-def test_sections_are_the_bytes_between_the_headings_that_markdown_it_finds(
+def test_sections_are_the_bytes_between_headings_of_markdown_it(
     blocks: list[str], end: str, front: str
 ) -> None:
     data = (front + "\n\n".join(blocks)).replace("\n", end).encode()
     assert list(disagreements("doc.md", data)) == []
 
 
-def test_a_section_of_other_bytes_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def shifted(text: TextFile) -> TextOutline:
         found = read_outline(text)
         return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
@@ -265,7 +265,7 @@ text
 """
 
 
-def test_a_lone_section_below_words_is_no_title() -> None:
+def test_single_section_below_text_is_not_a_title() -> None:
     assert parts("a.rst", "Words.\n\nInstall\n=======\n") == [
         ("_preamble", 0, "", 1, 2),
         ("install", 1, "1", 3, 4),
@@ -336,14 +336,14 @@ def test_classes_and_functions_of_source_code(path: str) -> None:
     assert [part for part in shown if part != ("", 0, 1)] == [part for part in expected if part != ("", 0, 1)]
 
 
-def test_comments_and_decorators_belong_to_what_they_stand_above() -> None:
+def test_comments_and_decorators_belong_to_the_next_definition() -> None:
     source = "import x\n\n\n# Why.\n@cache\ndef f():\n    pass\n"
     found = outline("a.py", source)
     assert source.encode()[found.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
 
 
 @loop_over("package", ["workspace", "tools", "index"])
-def test_python_is_read_as_python_reads_it(package: str) -> None:
+def test_python_outline_equals_that_of_ast(package: str) -> None:
     for path in sorted((ROOT / package).glob("*.py")):
         data = path.read_bytes()
         expected = sorted(
@@ -355,7 +355,7 @@ def test_python_is_read_as_python_reads_it(package: str) -> None:
         assert found == expected, path.name
 
 
-def test_source_code_that_a_program_wrote_says_why_it_has_no_outline() -> None:
+def test_large_source_file_states_why_it_has_no_outline() -> None:
     source = "def f(): pass\n" * (code.MAX_BYTES // 14 + 1)
     found = outline("a.py", source)
     assert [entry.address for entry in found.entries] == ["_preamble"]

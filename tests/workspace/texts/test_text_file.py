@@ -53,7 +53,7 @@ def error(repo: Repo, path: str) -> WorkspaceError:
         (".gitignore", TextKind.PLAIN),
     ],
 )
-def test_the_name_says_the_kind(path: str, kind: TextKind) -> None:
+def test_kind_follows_from_the_name(path: str, kind: TextKind) -> None:
     assert detect_kind(path) is kind
 
 
@@ -69,7 +69,7 @@ def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
     assert ".hidden/x.txt" not in list(list_readable_paths(seen))
 
 
-def test_markdown_is_parsed_also_where_it_is_no_document(repo: Repo) -> None:
+def test_markdown_outside_of_documents_is_parsed(repo: Repo) -> None:
     repo.commit({"page.mdx": "# One\n"})
     seen = snapshot(repo)
     assert read_text(seen, "README.md").document is seen.document("README.md")
@@ -95,7 +95,7 @@ def test_bytes_that_are_not_utf_8_are_shown_as_replacements() -> None:
         b"%PDF-1.7\n" + zlib.compress(random.Random(1).randbytes(9_000)),
     ],
 )
-def test_binary_files_are_told_by_their_first_bytes(data: bytes) -> None:
+def test_binary_files_are_detected_by_their_first_bytes(data: bytes) -> None:
     assert is_binary(data)
 
 
@@ -112,7 +112,7 @@ def test_binary_files_are_told_by_their_first_bytes(data: bytes) -> None:
         "数据".encode("gb18030"),
     ],
 )
-def test_texts_are_not_taken_for_binary_data(data: bytes) -> None:
+def test_texts_are_not_binary(data: bytes) -> None:
     assert not is_binary(data)
 
 
@@ -124,7 +124,7 @@ def test_a_binary_file_is_refused_whatever_its_name(repo: Repo) -> None:
     assert "UTF-8" in error(repo, "notes.txt").fix
 
 
-def test_a_document_may_hold_a_nul_and_another_text_may_not(repo: Repo) -> None:
+def test_nul_is_permitted_in_documents_only(repo: Repo) -> None:
     data = b"# Title\n\n" + b"Words of a text. " * 9 + b"a\0b\n"
     repo.commit({"zero.md": data, "zero.txt": data})
     assert read_text(snapshot(repo), "zero.md").data == data
@@ -142,7 +142,7 @@ def test_a_file_that_is_too_large_is_not_read(repo: Repo, monkeypatch: pytest.Mo
     assert caught.value.details["actual"] == 50_000_000
 
 
-def test_links_submodules_and_folders_are_named_as_such(repo: Repo) -> None:
+def test_error_names_symbolic_links_submodules_and_folders(repo: Repo) -> None:
     (repo.path / "link.md").symlink_to("README.md")
     (repo.path / "out.md").symlink_to("/etc/passwd")
     repo.commit({"guides/a.txt": "x"})
@@ -162,13 +162,13 @@ def test_links_submodules_and_folders_are_named_as_such(repo: Repo) -> None:
     assert isinstance(error(repo, "vendor/lib/a.md"), DocumentNotFound)
 
 
-def test_a_pointer_of_git_lfs_is_no_text(repo: Repo) -> None:
+def test_git_lfs_pointer_is_refused(repo: Repo) -> None:
     repo.commit({"data.csv": POINTER, "page.md": POINTER})
     assert isinstance(error(repo, "data.csv"), NotADocument)
     assert isinstance(error(repo, "page.md"), NotADocument)
 
 
-def test_absolute_paths_count_within_the_work_tree_alone(repo: Repo, tmp_path: Path) -> None:
+def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path: Path) -> None:
     inside = repo.path / "guides" / "setup.md"
     assert read_text(snapshot(repo), str(inside)).path == "guides/setup.md"
     linked = tmp_path / "elsewhere"
@@ -190,7 +190,7 @@ def test_absolute_paths_count_within_the_work_tree_alone(repo: Repo, tmp_path: P
         assert "passwd" not in str(found.details)
 
 
-def test_a_file_that_is_not_committed_is_said_to_be(repo: Repo) -> None:
+def test_uncommitted_file_is_reported(repo: Repo) -> None:
     repo.write({"draft.txt": "x", "guides/draft.md": "x", "guides/.secret/x.txt": "x"})
     assert isinstance(error(repo, "draft.txt"), NotCommitted)
     assert isinstance(error(repo, "guides/draft.md"), NotCommitted)
@@ -202,7 +202,7 @@ def test_a_file_that_is_not_committed_is_said_to_be(repo: Repo) -> None:
     assert not isinstance(caught.value, NotCommitted)
 
 
-def test_the_nearest_of_all_readable_files_are_proposed(repo: Repo) -> None:
+def test_error_suggests_the_nearest_readable_files(repo: Repo) -> None:
     repo.commit({"src/server.py": "x", "notes.rst": "x"})
     found = error(repo, "src/servr.py")
     assert found.details["candidates"] == ["src/server.py"]
@@ -210,7 +210,7 @@ def test_the_nearest_of_all_readable_files_are_proposed(repo: Repo) -> None:
     assert error(repo, "zzzzzz").details["candidates"]
 
 
-def test_what_the_settings_leave_out_is_not_read(repo: Repo) -> None:
+def test_excluded_files_are_not_read(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nexclude = ["deep/**"]\n', "guides/a.txt": "x"})
     assert read_text(snapshot(repo), "guides/a.txt").text() == "x"
     for path in ("README.md", "guides/deep/only.md"):

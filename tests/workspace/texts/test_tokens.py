@@ -56,13 +56,13 @@ def test_source_code_is_estimated_within_a_quarter() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_other_languages_are_estimated_between_half_and_twice_of_what_tokenizers_say(language: str) -> None:
+def test_other_languages_are_estimated_within_a_factor_of_two(language: str) -> None:
     text = (LANGUAGES[language] + "\n") * 3
     counts = sorted(count(text) for count in TOKENIZERS.values())
     assert counts[0] / 2 < estimate_tokens(text) < counts[1] * 2
 
 
-def test_what_nobody_reads_is_estimated_too() -> None:
+def test_unreadable_text_is_estimated() -> None:
     chance = random.Random(7)
     some = chance.randbytes(6_000)
     log = "".join(
@@ -80,14 +80,14 @@ def test_counts_are_exact_where_the_extra_is_installed() -> None:
 
 
 def test_without_the_extra_counts_are_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens._counter.cache_clear()
+    tokens._load_counter.cache_clear()
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
     try:
         assert get_tokenizer() == "estimate"
         assert count_tokens("Each section has an address.") == estimate_tokens("Each section has an address.")
         assert count_tokens(b"caf\xe9") == estimate_tokens("caf\ufffd")
     finally:
-        tokens._counter.cache_clear()
+        tokens._load_counter.cache_clear()
 
 
 @given(st.text(max_size=100))
@@ -97,12 +97,12 @@ def test_no_text_has_more_tokens_than_the_upper_bound(text: str) -> None:
     assert all(count(text) <= most for count in TOKENIZERS.values())
 
 
-def test_nothing_has_no_tokens() -> None:
+def test_empty_text_has_no_tokens() -> None:
     assert (estimate_tokens(""), count_tokens(b"")) == (0, 0)
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_a_text_costs_about_what_its_parts_cost(one: str, other: str) -> None:
+def test_estimate_is_about_the_sum_of_its_parts(one: str, other: str) -> None:
     together, apart = estimate_tokens(f"{one}\n\n{other}"), estimate_tokens(one) + estimate_tokens(other)
     assert abs(together - apart) <= 8 + 0.35 * apart
 

@@ -38,4 +38,4 @@ def validator(held: Mapping[str, str | bytes], *only: str) -> Validator:
 def findings(held: Mapping[str, str | bytes], *only: str) -> list[Finding]:
     """What is found in all documents of such files."""
     made = validator(held, *only)
-    return made.suggested(made.check(made.files.documents))
+    return made.add_suggestions(made.check(made.files.documents))

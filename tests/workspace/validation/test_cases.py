@@ -18,7 +18,7 @@ def test_what_is_found(case: Case) -> None:
     if "settings" in case.fences:
         held["docyard.toml"] = case.fences["settings"]
     made = validator(held)
-    found = made.suggested(made.check(["a.md"]))
+    found = made.add_suggestions(made.check(["a.md"]))
     assert "".join(map(_line, found)) == case.fences["findings"]
     if "mended" in case.fences:
         assert mended(case.data("document"), found) == case.data("mended")
@@ -39,7 +39,7 @@ def test_every_rule_has_an_example() -> None:
 
 def mended(data: bytes, found: list[Finding]) -> bytes:
     """A document with the safe mends of what was found in it."""
-    splices = sorted((splice for one in found for splice in one.mend), key=lambda splice: splice.start)
+    splices = sorted((splice for one in found for splice in one.fix_splices), key=lambda splice: splice.start)
     assert all(one.end <= other.start for one, other in pairwise(splices))
     for splice in reversed(splices):
         data = data[: splice.start] + splice.replacement + data[splice.end :]

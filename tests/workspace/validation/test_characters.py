@@ -88,7 +88,7 @@ def test_they_are_found_in_anchors_links_and_front_matter_too() -> None:
     text = "---\ntitle: A\u200b\n---\n\n## B {#b\u200b}\n\n[x](#b\u200b)\n"
     found = findings({"a.md": text}, INVISIBLE)
     assert [(one.line, one.column) for one in found] == [(2, 9), (5, 9), (7, 7)]
-    assert [bool(one.mend) for one in found] == [False, True, True]
+    assert [bool(one.fix_splices) for one in found] == [False, True, True]
 
 
 def test_only_idle_characters_outside_code_are_taken_out() -> None:

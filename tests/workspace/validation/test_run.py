@@ -7,7 +7,7 @@ import pickle
 from tests.workspace.validation.memory import findings, validator
 from workspace.validation.rule import Subject
 from workspace.validation.rules import RULES
-from workspace.validation.run import MOST_SUGGESTIONS, check_document
+from workspace.validation.run import MAX_SUGGESTIONS, check_document
 
 
 def test_a_document_that_links_to_itself_many_times_is_read_once() -> None:
@@ -57,17 +57,17 @@ def test_a_manifest_that_cannot_be_used_is_told_of_with_its_line() -> None:
 
 
 def test_only_the_first_broken_links_have_a_suggestion() -> None:
-    links = "[x](guid.md)\n" * (MOST_SUGGESTIONS + 1)
+    links = "[x](guid.md)\n" * (MAX_SUGGESTIONS + 1)
     found = findings({"a.md": links, "guide.md": "# G\n"})
-    assert found[MOST_SUGGESTIONS - 1].suggestion == "Did you mean 'guide.md'?"
-    assert found[MOST_SUGGESTIONS].suggestion is None
+    assert found[MAX_SUGGESTIONS - 1].suggestion == "Did you mean 'guide.md'?"
+    assert found[MAX_SUGGESTIONS].suggestion is None
 
 
 def test_no_suggestion_is_looked_for_that_is_not_told() -> None:
     made = validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
     document = made.corpus.read("a.md")
-    subject = Subject(document, made.files.config, made.corpus.types, made.corpus, suggests=True)
-    found = check_document(subject, RULES, made.selection.severities("a.md"), most=2)
+    subject = Subject(document, made.files.config, made.corpus.types, made.corpus, makes_suggestions=True)
+    found = check_document(subject, RULES, made.selection.severities("a.md"), max_spots=2)
     assert [(one.rule, one.line) for one in found] == [
         ("broken-link", 1),
         ("broken-image", 2),

@@ -27,8 +27,8 @@ from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing import idempotency
 from workspace.writing.idempotency import (
-    KEPT,
     MAX_RESULT,
+    MAX_SCANNED_COMMITS,
     InvalidKey,
     KeyReused,
     RecordedRequest,
@@ -272,7 +272,7 @@ def test_arguments_that_are_too_deep_have_no_digest() -> None:
 
 def test_a_request_is_forgotten_after_a_thousand_commits(history: History) -> None:
     keyed = history.keyed((history.repo.head(),), "old")
-    last = history.line(keyed, KEPT - 1)
+    last = history.line(keyed, MAX_SCANNED_COMMITS - 1)
     following = RequestLog(history.store)
     for log in (following, RequestLog(history.store)):
         found = log.find(last, "old")
@@ -305,7 +305,7 @@ def test_a_log_that_follows_finds_what_a_fresh_one_finds(history: History, data:
     """Over any moves of a branch: commits, merges, resets, and a history made anew, seen six at a time."""
     kept = 6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(idempotency, "KEPT", kept)
+        patch.setattr(idempotency, "MAX_SCANNED_COMMITS", kept)
         log = RequestLog(history.store)
         parents: dict[str, list[str]] = {}
         keys: dict[str, str | None] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.repositories import Repo, bare, normal
-from tests.workspace.interrupted import Interrupted
+from tests.workspace.publishing.interrupted import Interrupted
 from workspace.document.section_text import compute_digest
 from workspace.edits import AddTask, AppendContent, CompleteTask, RemoveSection, UpdateContent
 from workspace.edits.operation import Operation
@@ -48,9 +48,9 @@ def theirs(repo: Repo) -> Callable[..., WriteResult]:
 
 def shown(workspace: Workspace) -> SeenTexts:
     """The memory of a client that has read the whole page."""
-    document, sight = workspace.snapshot().document(PAGE), SeenTexts()
-    sight.add(compute_digest(document, section) for section in document.sections)
-    return sight
+    document, seen_texts = workspace.snapshot().document(PAGE), SeenTexts()
+    seen_texts.add(compute_digest(document, section) for section in document.sections)
+    return seen_texts
 
 
 def meet(
@@ -74,7 +74,7 @@ def test_a_task_is_the_one_that_stood_there_when_the_call_came_in(
     assert "- [ ] First\n- [x] Write\n" in text(repo)
     outcome = done.steps[1].outcome
     assert outcome is not None
-    assert outcome.answer["slug"] == "tasks[1]"
+    assert outcome.result["slug"] == "tasks[1]"
     assert repo.git("rev-list", "--count", "HEAD").strip() == "3"
 
 
@@ -108,7 +108,7 @@ def test_a_section_is_found_behind_a_new_one_of_its_name(repo: Repo, ours: Works
 def test_what_another_writer_wrote_meanwhile_is_not_overwritten(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult], operation: Operation, with_base: bool
 ) -> None:
-    proof = {"base_commit": repo.head()} if with_base else {"sight": shown(ours)}
+    proof = {"base_commit": repo.head()} if with_base else {"seen_texts": shown(ours)}
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
     done = meet(ours, lambda: theirs(append), operation, **proof)
     assert not done.is_committed
@@ -125,7 +125,7 @@ def test_what_nobody_else_changed_is_overwritten_all_the_same(
 ) -> None:
     task = AddTask(file=PAGE, slug="tasks", title="Theirs")
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
-    assert meet(ours, lambda: theirs(task), update, sight=shown(ours)).is_committed
+    assert meet(ours, lambda: theirs(task), update, seen_texts=shown(ours)).is_committed
     assert "## Errors\n\nOurs.\n" in text(repo)
     assert "- [ ] Theirs\n" in text(repo)
 
@@ -133,15 +133,15 @@ def test_what_nobody_else_changed_is_overwritten_all_the_same(
 def test_only_what_was_committed_has_been_written(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
-    sight = shown(ours)
-    known = len(sight)
+    seen_texts = shown(ours)
+    known = len(seen_texts)
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    assert not meet(ours, lambda: theirs(append), update, sight=sight).is_committed
-    assert len(sight) == known
+    assert not meet(ours, lambda: theirs(append), update, seen_texts=seen_texts).is_committed
+    assert len(seen_texts) == known
     task = AddTask(file=PAGE, slug="tasks", title="Ours")
-    assert meet(ours, lambda: None, task, sight=sight).is_committed
-    assert len(sight) == known + 1
+    assert meet(ours, lambda: None, task, seen_texts=seen_texts).is_committed
+    assert len(seen_texts) == known + 1
 
 
 def _commit(repo: Repo, data: bytes) -> None:

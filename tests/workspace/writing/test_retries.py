@@ -20,7 +20,7 @@ from workspace.git.store import GitStore
 from workspace.snapshot.document_types import read_type_named
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import KEPT, KeyReused, Request, compute_digest
+from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyReused, Request, compute_digest
 from workspace.writing.plan import Mode, Plan, StepStatus
 from workspace.writing.write import WriteResult
 
@@ -138,7 +138,7 @@ def test_a_key_is_forgotten_after_a_thousand_commits(repo: Repo) -> None:
     store, tip = workspace.git, first
     assert isinstance(store, GitStore)
     who, tree = repositories.signature(), store.commit(first).tree
-    for number in range(KEPT):
+    for number in range(MAX_SCANNED_COMMITS):
         tip = store.put_commit(tree, (tip,), who, who, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
     assert write(workspace, [TASK], "key").commit == first

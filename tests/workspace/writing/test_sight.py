@@ -50,7 +50,7 @@ TEXT = "# Page\n\nw0\n\n## One\n\nw1\n\n### Deep\n\nw2\n\n## Two\n\n## Tasks\n\n
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("sight") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"})
+    return normal(tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"})
 
 
 def at(repo: Repo, commit: str | None = None) -> Snapshot:
@@ -58,16 +58,19 @@ def at(repo: Repo, commit: str | None = None) -> Snapshot:
 
 
 def run(
-    snapshot: Snapshot, *operations: Operation, sight: SeenTexts | None = None, base: Snapshot | None = None
+    snapshot: Snapshot,
+    *operations: Operation,
+    seen_texts: SeenTexts | None = None,
+    base: Snapshot | None = None,
 ) -> Plan:
-    return plan(snapshot, operations, Mode.EACH, STYLE, Precondition(base, sight))
+    return plan(snapshot, operations, Mode.EACH, STYLE, Precondition(base, seen_texts))
 
 
 def seen(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenTexts:
     """The memory of a client that was shown these sections."""
-    sight, document = SeenTexts(), snapshot.document(path)
-    sight.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
-    return sight
+    seen_texts, document = SeenTexts(), snapshot.document(path)
+    seen_texts.add(compute_digest(document, item) for item in document.sections if item.key in slugs)
+    return seen_texts
 
 
 def codes(planned: Plan) -> list[str]:
@@ -109,10 +112,10 @@ def test_what_takes_words_away_needs_their_sight(page: Repo, operation: Operatio
         assert "w1" not in step.error.message + step.error.fix
         for missing in needed:
             rest = seen(snapshot, *(name for name in needed if name != missing))
-            error = run(snapshot, operation, sight=rest).steps[0].error
+            error = run(snapshot, operation, seen_texts=rest).steps[0].error
             assert isinstance(error, ReadFirst)
             assert error.details["slugs"] == [missing]
-    assert codes(run(snapshot, operation, sight=seen(snapshot, *needed))) == ["done"]
+    assert codes(run(snapshot, operation, seen_texts=seen(snapshot, *needed))) == ["done"]
     assert codes(run(snapshot, operation, base=snapshot)) == ["done"]
 
 
@@ -139,11 +142,11 @@ def test_adding_to_words_that_were_not_read_does_not_make_them_ones_own(page: Re
     append = AppendContent(file=PAGE, slug="one", content="Mine.")
     planned = run(snapshot, append, UPDATE)
     assert codes(planned) == ["done", "READ_FIRST"]
-    assert not planned.owned
+    assert not planned.written_digests
     tick = CompleteTask(file=PAGE, slug="tasks[0]")
     assert codes(run(snapshot, tick, RemoveSection(file=PAGE, slug="tasks"))) == ["done", "READ_FIRST"]
     for known in (seen(snapshot, "one"), None):
-        planned = run(snapshot, append, UPDATE, sight=known, base=None if known else snapshot)
+        planned = run(snapshot, append, UPDATE, seen_texts=known, base=None if known else snapshot)
         assert codes(planned) == ["done", "done"]
 
 
@@ -169,7 +172,7 @@ def test_a_text_that_changed_since_the_base_is_a_conflict(page: Repo, tmp_path: 
     assert error.details["slugs"] == ["one"]
     deep = UpdateContent(file=PAGE, slug="one/deep", content="New.")
     assert codes(run(tip, deep, RemoveDocument(path=PAGE), base=base)) == ["done", "CONFLICT"]
-    assert codes(run(tip, DEEP, base=base, sight=seen(tip, "one"))) == ["done"]
+    assert codes(run(tip, DEEP, base=base, seen_texts=seen(tip, "one"))) == ["done"]
 
 
 def test_without_a_base_of_that_path_everything_there_is_new(tmp_path: Path) -> None:
@@ -185,7 +188,7 @@ def test_a_document_that_is_too_large_to_be_shown_is_removed_by_its_commit(tmp_p
     config = "[limits]\ndocument_bytes = 1000\n"
     snapshot = at(normal(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
     remove = RemoveDocument(path=PAGE)
-    error = run(snapshot, remove, sight=SeenTexts()).steps[0].error
+    error = run(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
     assert "base_commit" in error.fix
     planned = run(snapshot, remove, base=snapshot)
@@ -257,7 +260,7 @@ def test_what_is_in_neither_the_base_nor_the_tip_is_told_as_ever(tmp_path: Path)
     repo.commit({PAGE: TEXT + "\n## Newer\n"})
     error = run(at(repo), CompleteTask(file=PAGE, slug="tasks[7]"), base=base).steps[0].error
     assert error is not None
-    assert "the last is tasks[1]" in error.message
+    assert "the last task is tasks[1]" in error.message
 
 
 def test_what_a_batch_makes_itself_needs_not_be_in_the_base(tmp_path: Path) -> None:
@@ -314,30 +317,30 @@ def test_a_commit_is_named_in_full_and_exists(page: Repo) -> None:
 
 
 def test_the_memory_is_bounded_and_forgets_what_was_not_used() -> None:
-    sight = SeenTexts(3)
-    sight.add([b"a", b"b", None, b"c"])
-    assert b"a" in sight
-    sight.add([b"d"])
-    assert [name in sight for name in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
-    assert len(sight) == 3
+    seen_texts = SeenTexts(3)
+    seen_texts.add([b"a", b"b", None, b"c"])
+    assert b"a" in seen_texts
+    seen_texts.add([b"d"])
+    assert [name in seen_texts for name in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
+    assert len(seen_texts) == 3
 
 
 def test_the_memory_may_be_used_by_several_threads() -> None:
-    sight = SeenTexts(100)
+    seen_texts = SeenTexts(100)
 
     def work(number: int) -> None:
         for count in range(500):
             name = b"%d-%d" % (number, count)
-            sight.add([name])
-            assert len(sight) <= 100
-            assert (name in sight) in (True, False)
+            seen_texts.add([name])
+            assert len(seen_texts) <= 100
+            assert (name in seen_texts) in (True, False)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(sight) == 100
+    assert len(seen_texts) == 100
 
 
 @given(documents)
@@ -372,8 +375,8 @@ def test_no_words_go_that_were_neither_read_nor_written(
 ) -> None:
     """A client and another writer at one document. Each word is one of a kind, so that it can be followed."""
     snapshot = at(page)
-    sight, overlay = SeenTexts(), Overlay(snapshot)
-    ledger = OverwriteCheck(Precondition(sight=sight), snapshot)
+    seen_texts, overlay = SeenTexts(), Overlay(snapshot)
+    ledger = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
     known: set[str] = set()
     pending: set[str] = set()
     for number, (verb, slug, flag) in enumerate(story):
@@ -382,14 +385,14 @@ def test_no_words_go_that_were_neither_read_nor_written(
         word = f"x{number}"
         if verb == "commit":
             if flag:  # what was not committed is forgotten, as after a dry run
-                sight.add(ledger.owned)
+                seen_texts.add(ledger.written_digests)
                 known |= pending
                 pending = set()
-                ledger = OverwriteCheck(Precondition(sight=sight), snapshot)
+                ledger = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
             continue
         if verb == "read":
             if section:
-                sight.add([compute_digest(document, section)])
+                seen_texts.add([compute_digest(document, section)])
                 known |= _words(document.source(section))
             continue
         operation = _operation(verb, slug, word, flag)
@@ -401,7 +404,7 @@ def test_no_words_go_that_were_neither_read_nor_written(
         except ReadFirst as refused:
             # It shows what it is about; whoever has read that may do it.
             shown = refused.details["current"]
-            sight.add(item.digest for item in shown)
+            seen_texts.add(item.digest for item in shown)
             known |= {word for item in shown for word in _words(item.source.encode())}
             ledger.check(operation, overlay, draft)
         except WorkspaceError:

@@ -56,7 +56,7 @@ def add_to_blocks(tokens: list[Token]) -> None:
         match token.type:
             case "heading_open":
                 inline = tokens[position + 1]
-                inline.content = read_heading(inline.content).words
+                inline.content = read_heading(inline.content).title
                 _hide_lists_below(tokens, position)
             case "blockquote_open" if not token.level:
                 _read_alert(tokens, position)

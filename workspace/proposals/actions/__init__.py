@@ -6,5 +6,5 @@ merge.py       the merge of a proposal into its target
 merge_gate.py  the requirements of a merge
 open.py        the opening of a proposal
 refresh.py     the refresh of a proposal: a merge commit of the target's tip, without a rebase
-register.py    the repository of proposals
+repository.py  the repository of proposals
 """

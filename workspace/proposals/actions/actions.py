@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 from workspace.proposals.actions import discuss, merge, open, refresh
 from workspace.proposals.actions.discuss import relay
 from workspace.proposals.actions.merge_gate import find_merge_blockers
-from workspace.proposals.actions.register import ProposalRepository, check_alive, local_tip
+from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
 from workspace.writing.idempotency import check_key
 from workspace.writing.write import WriteRequest
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.discuss import RelayedEvent
     from workspace.proposals.actions.merge_gate import MergeRequirements
     from workspace.proposals.actions.refresh import RefreshDecisions
-    from workspace.proposals.actions.register import ActionResult, Actor, ProposedWrite
+    from workspace.proposals.actions.repository import ActionResult, Actor, ProposedWrite
     from workspace.proposals.events import Event, ReviewDecision
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import Preview
@@ -44,37 +44,37 @@ class ProposalActions:
     raises.
     """
 
-    def __init__(self, workspace: Branch, announce: Callable[[Proposal], Announced | None]) -> None:
+    def __init__(self, workspace: Branch, announce: Callable[[Proposal], PullRequestReport | None]) -> None:
         self._workspace = workspace
         self._announce = announce
         self._register = ProposalRepository(workspace)
 
-    def all(self) -> tuple[Proposal, ...]:
+    def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
-        return self._register.all()
+        return self._register.list_all()
 
-    def one(self, name: str) -> Proposal:
+    def find(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._register.one(name)
+        return self._register.find(name)
 
-    def said(self, proposal: Proposal) -> tuple[Event, ...]:
+    def list_events(self, proposal: Proposal) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
-        return self._register.said(proposal.id)
+        return self._register.list_events(proposal.id)
 
-    def branch(self, name: str) -> Branch:
+    def open_branch(self, name: str) -> Branch:
         """Return a proposal's branch, for reading and writing; it is created if only a remote has it.
 
         It takes no write any more from when the proposal has ended. Raises ProposalEnded, ProposalNotFound.
         """
-        proposal = self.one(name)
-        check_alive(proposal)
+        proposal = self.find(name)
+        check_not_ended(proposal)
         if not self._workspace.read_only:
-            local_tip(self._workspace, proposal)
-        found = self._workspace.on(proposal.words.branch)
+            ensure_local_branch(self._workspace, proposal)
+        found = self._workspace.on(proposal.content.branch)
         found.guards["proposal"] = self._alive(proposal.id)
         return found
 
-    def lacking(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
+    def find_merge_blockers(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
         """Return the reasons that block the previewed merge of a proposal, for any actor."""
         return find_merge_blockers(self._register, proposal, preview)
 
@@ -103,7 +103,7 @@ class ProposalActions:
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
-        sight: SeenTexts | None = None,
+        seen_texts: SeenTexts | None = None,
         request: Request | None = None,
     ) -> ProposedWrite:
         """Write operations that the policy does not allow directly to a new proposal.
@@ -119,18 +119,18 @@ class ProposalActions:
             message=message,
             dry_run=dry_run,
             base_commit=base_commit,
-            sight=sight,
+            seen_texts=seen_texts,
             request=request,
             check_new=None,  # it is written to a proposal
             person=actor.person,
         )
         return open.propose(self._register, call, actor)
 
-    def took(self, request: Request) -> bool:
+    def has_proposal_for(self, request: Request) -> bool:
         """Return True if a call with this key became a proposal, or opened one."""
-        return open.is_key_used(self._register, request.key)
+        return open.is_key_of_proposal(self._register, request.key)
 
-    def written(self, proposal: Proposal, request: Request) -> WriteResult | None:
+    def find_write(self, proposal: Proposal, request: Request) -> WriteResult | None:
         """Return the result of an earlier write with this key to a proposal, also one that has ended.
 
         Raises KeyReused.
@@ -164,7 +164,7 @@ class ProposalActions:
         _check(request)
         return discuss.submit(self._register, name, actor, request)
 
-    def announce(self, proposal: Proposal) -> Announced | None:
+    def announce(self, proposal: Proposal) -> PullRequestReport | None:
         """Open the pull request of a submitted proposal, or update it.
 
         None where no forge is asked for. It may take as long as a push; what fails is told in it.
@@ -261,7 +261,7 @@ class ProposalActions:
 
     def _alive(self, id: str) -> Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]:
         def guard(_: Snapshot, __: Mapping[str, bytes | WholeEntry | None]) -> None:
-            check_alive(self._register.one(id))
+            check_not_ended(self._register.find(id))
 
         return guard
 
@@ -271,7 +271,7 @@ def _check(request: str | None) -> None:
         check_key(request)
 
 
-class NotAnnounced(WorkspaceError):
+class PullRequestFailed(WorkspaceError):
     """A submitted proposal, which stays submitted, has no pull request; `reason` is the code."""
 
     code = "NOT_ANNOUNCED"
@@ -285,7 +285,7 @@ class NotAnnounced(WorkspaceError):
         )
 
 
-class Announced(NamedTuple):
+class PullRequestReport(NamedTuple):
     """A proposal's pull request: its forge, number and URL, and whether it was just opened.
 
     `error` is why it was not opened, and `unsent` why the words of the discussion did not travel with it.
@@ -295,5 +295,5 @@ class Announced(NamedTuple):
     number: int | None = None
     url: str = ""
     is_new: bool = False
-    error: NotAnnounced | None = None
-    unsent: WorkspaceError | None = None
+    error: PullRequestFailed | None = None
+    send_error: WorkspaceError | None = None

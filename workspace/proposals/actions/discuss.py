@@ -15,11 +15,11 @@ from workspace.git.messages import REFRESH_TRAILER, read_trailers
 from workspace.git.store import require_writable
 from workspace.nearest import find_nearest
 from workspace.proposals import events as said
-from workspace.proposals.actions.register import (
+from workspace.proposals.actions.repository import (
     ActionResult,
     Actor,
     ProposalEnded,
-    check_alive,
+    check_not_ended,
     key_reused_error,
 )
 from workspace.proposals.approvals import find_commit_authors
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from workspace.git.reader import GitReader
-    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.events import Closed, Commented, EventBody, Reopened
     from workspace.proposals.proposal import Proposal
@@ -63,12 +63,12 @@ def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, 
     tip = proposal.tip
     asked = dict.fromkeys(
         review.commit
-        for review in proposal.words.reviews
+        for review in proposal.content.reviews
         if review.verdict is ReviewDecision.REQUEST_CHANGES and review.commit != tip
     )
     if tip is None or not asked:
         return None
-    target = git.tip(proposal.words.target)
+    target = git.tip(proposal.content.target)
     words = _find_content_commit(git, proposal, tip, target)
     same = [commit for commit in asked if _find_content_commit(git, proposal, commit, target) == words]
     return tuple(same[-MAX_COMMITS:]) or None
@@ -125,8 +125,8 @@ def edit(
     text = (
         said.validate_text(description, "description", may_be_empty=True) if description is not None else None
     )
-    proposal = register.one(name)
-    now = (proposal.words.title, proposal.words.description)
+    proposal = register.find(name)
+    now = (proposal.content.title, proposal.content.description)
     is_new = now != (new_title or now[0], now[1] if text is None else text)
     return _append_event(
         register, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm
@@ -135,10 +135,10 @@ def edit(
 
 def submit(register: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
     """Request a review of a proposal as it is now; refreshes alone address no change request."""
-    proposal = register.one(name)
+    proposal = register.find(name)
     if register.find_earlier(proposal.id, [Submitted("")], key) is None:
-        check_alive(proposal)
-    is_new = proposal.words.submitted != proposal.tip
+        check_not_ended(proposal)
+    is_new = proposal.content.submitted_commit != proposal.tip
     same = find_open_change_requests(register.workspace.git, proposal)
     return _append_event(register, proposal, Submitted(proposal.tip or "", same), actor, key, is_new=is_new)
 
@@ -161,12 +161,12 @@ def comment(
         raise InvalidEventText(
             "a section or a quote is given, and no file", fix="Give the file too.", field="file"
         )
-    proposal = register.one(name)
+    proposal = register.find(name)
     repeated = register.find_repeated(proposal.id, key)
     if repeated is not None:
         # The text that the first call was on may have changed since, or be gone.
         asked = (words, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_strip_target(event.words) for event in repeated.events] != [asked]:
+        if [_strip_target(event.body) for event in repeated.events] != [asked]:
             raise key_reused_error(proposal=proposal.id)
         return _build_result(register, proposal, repeated)
     if reply_to is not None:
@@ -192,15 +192,15 @@ def review(
     words = said.validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise needs_person_error(name, "approve")
-    proposal = register.one(name)
+    proposal = register.find(name)
     earlier = register.find_earlier(proposal.id, [Reviewed(verdict, words, "")], key)
     if earlier is not None:
         if commit is not None and all(
-            commit != event.words.commit for event in earlier.events if isinstance(event.words, Reviewed)
+            commit != event.body.commit for event in earlier.events if isinstance(event.body, Reviewed)
         ):
             raise key_reused_error(proposal=proposal.id)
         return _build_result(register, proposal, earlier)
-    check_alive(proposal)
+    check_not_ended(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
         raise ProposalMoved(
@@ -218,7 +218,7 @@ def review(
 def close(register: ProposalRepository, name: str, actor: Actor, text: str, key: str | None) -> ActionResult:
     """Close a proposal, also one without a branch. Raises ProposalEnded if it was merged."""
     words = Closed(said.validate_text(text, "reason", may_be_empty=True))
-    proposal = register.one(name)
+    proposal = register.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     return _append_event(
@@ -229,7 +229,7 @@ def close(register: ProposalRepository, name: str, actor: Actor, text: str, key:
 def reopen(register: ProposalRepository, name: str, actor: Actor, text: str, key: str | None) -> ActionResult:
     """Reopen a closed proposal. Raises ProposalEnded if it was merged, or has no branch."""
     words = Reopened(said.validate_text(text, "reason", may_be_empty=True))
-    proposal = register.one(name)
+    proposal = register.find(name)
     if proposal.state is ProposalState.MERGED:
         raise ProposalEnded(proposal)
     if proposal.tip is None:
@@ -272,7 +272,7 @@ def _build_result(register: ProposalRepository, proposal: Proposal, said: Append
     """
     note_commit(said.commit, proposal=proposal.id)
     ids = tuple(event.id for event in said.events)
-    return ActionResult(register.latest(proposal), said.commit, not said.repeated, said=ids)
+    return ActionResult(register.read_latest(proposal), said.commit, not said.is_repeat, event_ids=ids)
 
 
 def _build_target(
@@ -283,7 +283,7 @@ def _build_target(
     What the proposal removed is commented on as it was before. Raises DocumentNotFound, and what `place_of`
     raises.
     """
-    at = proposal.landing.tip if proposal.landing is not None else proposal.tip
+    at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
     if file is None:
         return None, at
     if at is None:
@@ -291,7 +291,7 @@ def _build_target(
     try:
         return build_comment_target(register.workspace.snapshot(at).document(file), slug, quote), at
     except DocumentNotFound:
-        base = proposal.words.base
+        base = proposal.content.base
         before = register.workspace.snapshot(base) if base is not None else None
         if before is None or before.entry(file) is None:
             raise
@@ -307,7 +307,7 @@ def _strip_target(words: EventBody) -> object:
 
 
 def _check_remark(proposal: Proposal, id: str) -> None:
-    known = [one.id for thread in proposal.words.threads for one in (thread.comment, *thread.replies)]
+    known = [one.id for thread in proposal.content.threads for one in (thread.comment, *thread.replies)]
     if id not in known:
         close = find_nearest(id, known) or known[-3:]
         raise InvalidEventText(
@@ -319,12 +319,12 @@ def _check_remark(proposal: Proposal, id: str) -> None:
 
 
 def _check_not_own(register: ProposalRepository, proposal: Proposal, actor: Actor) -> None:
-    speaker, workspace = actor.speaker, register.workspace
-    target = workspace.git.tip(proposal.words.target)
+    speaker, workspace = actor.event_author, register.workspace
+    target = workspace.git.tip(proposal.content.target)
     hands = frozenset[str]()
     if target is not None and proposal.tip is not None:
         hands = find_commit_authors(workspace.git, register.graph, proposal.tip, target)
-    if speaker.is_same(proposal.words.author) or speaker.email.casefold() in hands:
+    if speaker.is_same(proposal.content.author) or speaker.email.casefold() in hands:
         raise OwnProposal(
             "nobody approves what they proposed or wrote themselves",
             fix="Ask another person to review it.",
@@ -339,15 +339,15 @@ def _make_seal(
     if actor.person is None:
         return None
     from workspace.policy.tokens import Tokens
-    from workspace.proposals.approvals import make_seal
+    from workspace.proposals.approvals import create_seal
 
     key = Tokens(register.workspace.git.common_dir).key(actor.person.token)
     if key is None:
         return None
-    return make_seal(
+    return create_seal(
         key,
         proposal=proposal.id,
-        target=proposal.words.target,
+        target=proposal.content.target,
         verdict=verdict,
         commit=commit,
         token=actor.person.token,

@@ -10,13 +10,13 @@ from workspace.git.store import require_writable
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, needs_person_error
-from workspace.proposals.actions.merge_gate import find_merge_obstacle, judge_merge
-from workspace.proposals.actions.register import (
+from workspace.proposals.actions.merge_gate import evaluate_merge, find_blocker_for_actor
+from workspace.proposals.actions.repository import (
     ActionResult,
     NothingProposed,
     ProposalEnded,
-    check_alive,
-    target_tip,
+    check_not_ended,
+    resolve_target_tip,
 )
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import ProposalState
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import KnownPerson, Person
-    from workspace.proposals.actions.merge_gate import Judgement
-    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.actions.merge_gate import MergeEvaluation
+    from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.proposal import Proposal
 
 _ATTEMPTS = 4
@@ -40,15 +40,15 @@ class MergeBlocked(WorkspaceError):
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
-    def __init__(self, proposal: Proposal, judgement: Judgement, first: tuple[str, str]) -> None:
-        blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in judgement.blocks)]))
+    def __init__(self, proposal: Proposal, judgement: MergeEvaluation, first: tuple[str, str]) -> None:
+        blocks = list(dict.fromkeys([first, *((block.code, block.message) for block in judgement.blockers)]))
         super().__init__(
             f"the proposal '{proposal.id}' may not be merged: {first[1]}",
             fix="View the proposal: it says what is missing.",
             proposal=proposal.id,
             blocks=[{"code": code, "message": message} for code, message in blocks],
         )
-        self.judgement = judgement
+        self.evaluation = judgement
 
 
 class _ProposalChanged(Exception):
@@ -68,10 +68,10 @@ def merge(register: ProposalRepository, name: str, actor: Actor, commit: str | N
     """
     require_writable(register.workspace.git)
     for _ in range(_ATTEMPTS):
-        proposal = register.one(name)
+        proposal = register.find(name)
         if proposal.state is ProposalState.MERGED:
             return _already_merged_result(proposal, commit)
-        check_alive(proposal)
+        check_not_ended(proposal)
         try:
             return _try_merge(register, proposal, actor, commit)
         except _ProposalChanged:
@@ -82,7 +82,7 @@ def merge(register: ProposalRepository, name: str, actor: Actor, commit: str | N
 def _try_merge(
     register: ProposalRepository, proposal: Proposal, actor: Actor, commit: str | None
 ) -> ActionResult:
-    workspace, target, tip = register.workspace, proposal.words.target, proposal.tip
+    workspace, target, tip = register.workspace, proposal.content.target, proposal.tip
     assert tip is not None
     if commit is not None and commit != tip:
         raise ProposalMoved(
@@ -91,7 +91,7 @@ def _try_merge(
             proposal=proposal.id,
             tip=tip,
         )
-    if tip in workspace.git.merge_bases(target_tip(workspace, target), tip):
+    if tip in workspace.git.merge_bases(resolve_target_tip(workspace, target), tip):
         _check_not_merged_meanwhile(register, proposal)
         raise NothingProposed(
             f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to merge",
@@ -107,9 +107,9 @@ def _try_merge(
         believed = tokens.all() if merge.ours.config.protect else None
         if believed is not None and actor.person is not None and not _is_known(actor.person, believed):
             raise needs_person_error(proposal.id, "merge")
-        judgement = judge_merge(register, proposal, merge)
+        judgement = evaluate_merge(register, proposal, merge)
         is_client = actor.person is None and actor.author.known_by is KnownBy.CLIENT
-        block = find_merge_obstacle(judgement, actor.person, is_client=is_client)
+        block = find_blocker_for_actor(judgement, actor.person, is_client=is_client)
         if block is not None and block.code == NeedsPerson.code:
             raise needs_person_error(proposal.id, "merge")
         if block is not None:
@@ -119,8 +119,8 @@ def _try_merge(
                 guard(merge.ours, merge.changes)
 
     def confirm() -> None:
-        now = register.one(proposal.id)
-        if (now.tip, now.words, now.unread) != (tip, proposal.words, proposal.unread):
+        now = register.find(proposal.id)
+        if (now.tip, now.content, now.unread) != (tip, proposal.content, proposal.unread):
             raise _ProposalChanged
         # In the writer's turn, in which tokens are revoked too: what is revoked before does not count.
         if believed is not None and tokens.all() != believed:
@@ -128,7 +128,7 @@ def _try_merge(
 
     def message(merge: Merge) -> str:
         return format_commit_message(
-            [f"Merge proposal {proposal.id}: {proposal.words.title}"],
+            [f"Merge proposal {proposal.id}: {proposal.content.title}"],
             paths=[],
             message=None,
             tool=actor.tool,
@@ -145,12 +145,12 @@ def _try_merge(
             raise _needs_refresh_error(proposal, conflict) from conflict
     if not merged.is_new:
         _check_not_merged_meanwhile(register, proposal)
-    return ActionResult(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
+    return ActionResult(register.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
 def _check_not_merged_meanwhile(register: ProposalRepository, proposal: Proposal) -> None:
     """Raise _ProposalChanged if the target has the proposal's commits by a merge meanwhile."""
-    if register.one(proposal.id).state is not proposal.state:
+    if register.find(proposal.id).state is not proposal.state:
         raise _ProposalChanged
 
 
@@ -160,7 +160,7 @@ def _is_known(person: Person, tokens: Mapping[str, KnownPerson]) -> bool:
 
 
 def _already_merged_result(proposal: Proposal, commit: str | None) -> ActionResult:
-    landing = proposal.landing
+    landing = proposal.merge_record
     if landing is None or (commit is not None and commit != landing.tip):
         raise ProposalEnded(proposal)
     return ActionResult(proposal, landing.commit or landing.tip, False)

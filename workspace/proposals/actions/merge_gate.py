@@ -9,10 +9,10 @@ from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.policy.protection import find_governing_rules, find_touched_paths, format_paths
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.register import NothingProposed, ProposalEnded
+from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import (
     EffectiveReviews,
-    Void,
+    VoidReason,
     evaluate_reviews,
     find_commit_authors,
     normalize_address,
@@ -20,7 +20,7 @@ from workspace.proposals.approvals import (
 from workspace.proposals.events import KnownBy
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import list_merge_changes
-from workspace.proposals.unreviewed import find_unreviewed
+from workspace.proposals.unreviewed import find_unreviewed_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
     from workspace.policy.protection import GoverningRule
     from workspace.policy.tokens import Keyring, Person
-    from workspace.proposals.actions.register import ProposalRepository
-    from workspace.proposals.approvals import Void
+    from workspace.proposals.actions.repository import ProposalRepository
+    from workspace.proposals.approvals import VoidReason
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges
@@ -43,13 +43,13 @@ NEEDS_REFRESH = "NEEDS_REFRESH"
 _SHOWN = 60
 
 _NOT_COUNTED = {
-    Void.NO_TOKEN: "without a token",
-    Void.UNKNOWN_TOKEN: "by tokens that are not known here",
-    Void.UNSEALED: "without a seal that proves them",
-    Void.COPIED: "with a copied seal",
-    Void.OUTDATED: "of another commit",
-    Void.UNSEEN: "of less than the merge would bring",
-    Void.OWN: "of one's own work",
+    VoidReason.NO_TOKEN: "without a token",
+    VoidReason.UNKNOWN_TOKEN: "by tokens that are not known here",
+    VoidReason.UNSEALED: "without a seal that proves them",
+    VoidReason.COPIED: "with a copied seal",
+    VoidReason.OUTDATED: "of another commit",
+    VoidReason.UNSEEN: "of less than the merge would bring",
+    VoidReason.OWN: "of one's own work",
 }
 
 
@@ -63,7 +63,7 @@ class CheckOutcome(Protocol):
     def passed(self) -> bool: ...
 
 
-class Demand(NamedTuple):
+class RuleRequirement(NamedTuple):
     """The requirements of a rule, and those that are fulfilled.
 
     `number` is the rule's, from 1. `approved_by` are names of tokens, one for each person whose approval
@@ -94,16 +94,16 @@ class MergeBlocker(NamedTuple):
     only_clients: bool = False
 
 
-class Judgement(NamedTuple):
+class MergeEvaluation(NamedTuple):
     """The requirements of a proposal, and what blocks it, for any actor.
 
     `void` says of each approval that does not count why, by the id of its event. `unreviewed` is what the
     merge would bring under a rule that is not in the proposal's commit.
     """
 
-    demands: tuple[Demand, ...]
-    blocks: tuple[MergeBlocker, ...]
-    void: Mapping[str, Void]
+    requirements: tuple[RuleRequirement, ...]
+    blockers: tuple[MergeBlocker, ...]
+    void_reasons: Mapping[str, VoidReason]
     unreviewed: tuple[UnreviewedChange, ...] = ()
 
 
@@ -115,7 +115,7 @@ def judge(
     tokens: Keyring,
     own: frozenset[str],
     unreviewed: tuple[UnreviewedChange, ...] = (),
-) -> Judgement:
+) -> MergeEvaluation:
     """Evaluate the requirements of a proposal as it is now.
 
     `said` are its events in order, `governed` the rules of the target's tip that govern what it changes,
@@ -129,28 +129,33 @@ def judge(
     }
     demands = tuple(_check_rule(one, held, passed, tokens) for one in governed)
     hidden = _unread_blocker(proposal.unread, only_clients=not governed) if proposal.unread else ()
-    unseen = (_unreviewed_blocker(unreviewed, proposal.words.target),) if unreviewed else ()
-    blocks = (*unseen, *map(_change_request_blocker, held.asking), *hidden, *_find_unmet(demands, held.void))
-    return Judgement(demands, blocks, held.void, unreviewed)
+    unseen = (_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
+    blocks = (
+        *unseen,
+        *map(_change_request_blocker, held.change_requesters),
+        *hidden,
+        *_find_unmet(demands, held.void_reasons),
+    )
+    return MergeEvaluation(demands, blocks, held.void_reasons, unreviewed)
 
 
-def find_merge_obstacle(
-    judgement: Judgement, person: Person | None, *, is_client: bool | None = None
+def find_blocker_for_actor(
+    judgement: MergeEvaluation, person: Person | None, *, is_client: bool | None = None
 ) -> MergeBlocker | None:
     """Return the reason why an actor may not merge the proposal; None if there is none.
 
     `person` is None for whoever shows no token, who counts as a client unless something else is said.
     """
     client = person is None if is_client is None else is_client
-    for block in judgement.blocks:
+    for block in judgement.blockers:
         if client or not block.only_clients:
             return block
-    if judgement.demands and person is None:
-        paths = _format_paths(judgement.demands)
+    if judgement.requirements and person is None:
+        paths = _format_paths(judgement.requirements)
         return MergeBlocker(
             "NEEDS_PERSON", f"{format_paths(paths)} is protected, so a person must merge this, by a token"
         )
-    for demand in judgement.demands:
+    for demand in judgement.requirements:
         if person is not None and demand.may_merge and person.token not in demand.may_merge:
             return MergeBlocker(
                 "NOT_ALLOWED",
@@ -160,11 +165,13 @@ def find_merge_obstacle(
     return None
 
 
-def _check_rule(one: GoverningRule, held: EffectiveReviews, passed: set[str], tokens: Keyring) -> Demand:
+def _check_rule(
+    one: GoverningRule, held: EffectiveReviews, passed: set[str], tokens: Keyring
+) -> RuleRequirement:
     rule = one.rule
-    counting = [person for person in held.approving if not rule.approvers or person.token in rule.approvers]
+    counting = [person for person in held.approvers if not rule.approvers or person.token in rule.approvers]
     people = {normalize_address(person): person.token for person in reversed(counting)}
-    return Demand(
+    return RuleRequirement(
         one.number,
         one.paths,
         rule.approvals,
@@ -204,7 +211,7 @@ def _unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlocker, .
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
 
-def _find_unmet(demands: Sequence[Demand], void: Mapping[str, Void]) -> list[MergeBlocker]:
+def _find_unmet(demands: Sequence[RuleRequirement], void: Mapping[str, VoidReason]) -> list[MergeBlocker]:
     found = []
     reasons = [words for reason, words in _NOT_COUNTED.items() if reason in void.values()]
     not_counted = f"; not counted are approvals {', '.join(reasons)}" if reasons else ""
@@ -229,7 +236,7 @@ def _find_unmet(demands: Sequence[Demand], void: Mapping[str, Void]) -> list[Mer
     return found
 
 
-def _format_paths(demands: Sequence[Demand]) -> list[str]:
+def _format_paths(demands: Sequence[RuleRequirement]) -> list[str]:
     return sorted({path for demand in demands for path in demand.paths})
 
 
@@ -243,7 +250,7 @@ def _format_any_of(names: Sequence[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def judge_merge(register: ProposalRepository, proposal: Proposal, merge: Merge) -> Judgement:
+def evaluate_merge(register: ProposalRepository, proposal: Proposal, merge: Merge) -> MergeEvaluation:
     """Return the judgement on the proposal of a merge; the rules of ours, the target's tip, apply.
 
     What is protected is judged by what changes on the target, however the proposal came to it. Raises
@@ -260,17 +267,17 @@ def judge_merge(register: ProposalRepository, proposal: Proposal, merge: Merge) 
         # Imported here because most rules ask for no checks.
         from workspace.proposals.review.review import reviewing
 
-        checks = reviewing(register.workspace).check(merge)
+        checks = reviewing(register.workspace).check_merge(merge)
     return judge(
         proposal,
-        register.said(proposal.id),
+        register.list_events(proposal.id),
         governed,
         checks,
         Tokens(register.workspace.git.common_dir),
         find_commit_authors(register.workspace.git, register.graph, merge.theirs.commit, merge.ours.commit)
         if governed
         else frozenset(),
-        find_unreviewed(merge) if config.protect else (),
+        find_unreviewed_changes(merge) if config.protect else (),
     )
 
 
@@ -287,19 +294,19 @@ class MergeRequirements(NamedTuple):
     `unreviewed` is what the merge would bring under a rule beyond the proposal's commit; None for nothing.
     """
 
-    blocks: tuple[MergeBlocker, ...]
-    judgement: Judgement | None = None
+    blockers: tuple[MergeBlocker, ...]
+    evaluation: MergeEvaluation | None = None
     unreviewed: CommitChanges | None = None
 
     @property
-    def demands(self) -> tuple[Demand, ...]:
+    def requirements(self) -> tuple[RuleRequirement, ...]:
         """The requirements of the rules that govern it."""
-        return self.judgement.demands if self.judgement is not None else ()
+        return self.evaluation.requirements if self.evaluation is not None else ()
 
     @property
-    def void(self) -> Mapping[str, Void]:
+    def void_reasons(self) -> Mapping[str, VoidReason]:
         """The reasons why approvals do not count, by the ids of their events."""
-        return self.judgement.void if self.judgement is not None else {}
+        return self.evaluation.void_reasons if self.evaluation is not None else {}
 
 
 def find_merge_blockers(
@@ -312,12 +319,12 @@ def find_merge_blockers(
     if preview.merge is None:
         return MergeRequirements(tuple(blocks))
     try:
-        judgement = judge_merge(register, proposal, preview.merge)
+        judgement = evaluate_merge(register, proposal, preview.merge)
     except WorkspaceError as error:  # such as tokens that others could have changed: all else is told
         return MergeRequirements((*blocks, MergeBlocker(error.code, error.message)))
     paths = dict.fromkeys(one.path for one in judgement.unreviewed)
     unreviewed = list_merge_changes(preview.merge, paths) if paths else None
-    return MergeRequirements((*blocks, *judgement.blocks), judgement, unreviewed)
+    return MergeRequirements((*blocks, *judgement.blockers), judgement, unreviewed)
 
 
 def _find_early_blocker(proposal: Proposal, preview: Preview) -> Iterator[MergeBlocker]:
@@ -329,4 +336,4 @@ def _find_early_blocker(proposal: Proposal, preview: Preview) -> Iterator[MergeB
         yield MergeBlocker(NOT_MERGEABLE, preview.reason)
     if count := len(preview.conflicts):
         conflicts = "1 conflict" if count == 1 else f"{count:,} conflicts"
-        yield MergeBlocker(MergeConflict.code, f"{conflicts} with {proposal.words.target} to be decided")
+        yield MergeBlocker(MergeConflict.code, f"{conflicts} with {proposal.content.target} to be decided")

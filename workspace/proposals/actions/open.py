@@ -15,14 +15,14 @@ from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import derive_id, new_id
 from workspace.proposals import events as said
-from workspace.proposals.actions.register import (
+from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
-    create_branch_for,
+    created_branch,
+    find_target,
     find_unfinished_branch,
     key_reused_error,
-    target_of,
-    target_tip,
+    resolve_target_tip,
 )
 from workspace.proposals.events import MAX_TITLE, Opened, Submitted, join_lines, remove_controls
 from workspace.proposals.proposal import ProposalNotFound, ProposalState
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from workspace.branch import Branch
     from workspace.errors import WorkspaceError
-    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.events import EventBody
     from workspace.proposals.proposal import Proposal
     from workspace.writing.idempotency import RecordedRequest, Request
@@ -59,10 +59,10 @@ def open_proposal(
     ReadOnly, KeyReused, and what `Publication` raises.
     """
     require_writable(register.workspace.git)
-    target, tip = target_of(register.workspace)
+    target, tip = find_target(register.workspace)
     title = said.validate_title(title)
     description = said.validate_text(description, "description", may_be_empty=True)
-    taken = register.ids()
+    taken = register.list_ids()
     id = derive_id(request) if request is not None else new_id(taken)
     if request is not None and id in taken:
         asked: list[EventBody] = [Opened(title, description, target, "", None)]
@@ -70,12 +70,12 @@ def open_proposal(
         if earlier is None:
             raise key_reused_error(proposal=id)
         note_commit(earlier.commit, proposal=id)
-        return register.one(id)
+        return register.find(id)
     branch = find_unfinished_branch(register.workspace.git, id, title)
     if request is not None:
         _check_unused(register.workspace, request, (tip, register.workspace.git.tip(branch)))
-    with create_branch_for(register, id, branch, tip):
-        return append_opening(
+    with created_branch(register, id, branch, tip):
+        return append_opened_event(
             register, id, title, description, target, branch, actor, submit=submit, request=request
         )
 
@@ -88,7 +88,7 @@ def _check_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> No
             raise key_reused_error(used_in=recorded.commit)
 
 
-def append_opening(
+def append_opened_event(
     register: ProposalRepository,
     id: str,
     title: str,
@@ -103,12 +103,12 @@ def append_opening(
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
     tip = register.workspace.on(branch).tip()
     assert tip is not None
-    bases = register.workspace.git.merge_bases(target_tip(register.workspace, target), tip)
+    bases = register.workspace.git.merge_bases(resolve_target_tip(register.workspace, target), tip)
     words: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
     if submit:
         words.append(Submitted(tip))
     register.append(id, words, actor, request, check=lambda: check_branch(register.workspace.git, branch))
-    return register.one(id)
+    return register.find(id)
 
 
 _TITLE = "Change what is protected"
@@ -125,10 +125,10 @@ def propose(register: ProposalRepository, call: WriteRequest, actor: Actor) -> P
     """
     workspace = call.workspace
     require_writable(workspace.git)
-    target, tip = target_of(workspace)
+    target, tip = find_target(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
-    id = derive_id(key) if key is not None else new_id(register.ids())
-    if key is not None and call.request is not None and id in register.ids():
+    id = derive_id(key) if key is not None else new_id(register.list_ids())
+    if key is not None and call.request is not None and id in register.list_ids():
         repeated = _find_repeated(register, id, call.request)
         if repeated is None:
             raise _lost_call_error(register, id)
@@ -138,12 +138,12 @@ def propose(register: ProposalRepository, call: WriteRequest, actor: Actor) -> P
         return ProposedWrite(None, planned)
     title, description = _describe_call(call, planned)
     branch = find_unfinished_branch(workspace.git, id, title)
-    with create_branch_for(register, id, branch, planned.commit or tip):
+    with created_branch(register, id, branch, planned.commit or tip):
         with workspace.turn, ignore_preliminary_commits():
             done = replace(call, workspace=workspace.on(branch)).write()
         if not done.changes and done.repeated is None:
             return ProposedWrite(None, done)
-        proposal = append_opening(
+        proposal = append_opened_event(
             register, id, title, description, target, branch, actor, submit=False, request=key
         )
         return ProposedWrite(proposal, done)
@@ -152,15 +152,15 @@ def propose(register: ProposalRepository, call: WriteRequest, actor: Actor) -> P
 def check_not_proposed(register: ProposalRepository, request: Request) -> None:
     """Raise Protected if a call with this key became a proposal: its text may be merged by now."""
     id = derive_id(request.key)
-    earlier = _find_repeated(register, id, request) if id in register.ids() else None
-    if earlier is not None and earlier.written.commit is not None:
+    earlier = _find_repeated(register, id, request) if id in register.list_ids() else None
+    if earlier is not None and earlier.result.commit is not None:
         git = register.workspace.git
-        commit = git.commit(earlier.written.commit)
+        commit = git.commit(earlier.result.commit)
         before = git.commit(commit.parents[0]).tree if commit.parents else None
         raise Protected(sorted(change.path for change in trees.diff_trees(git, before, commit.tree)))
 
 
-def is_key_used(register: ProposalRepository, key: str) -> bool:
+def is_key_of_proposal(register: ProposalRepository, key: str) -> bool:
     """Return True if a call with this key became a proposal or opened one, and is not on the target."""
     id = derive_id(key)
     if _find_proposal(register, id) is None:
@@ -172,7 +172,7 @@ def is_key_used(register: ProposalRepository, key: str) -> bool:
 
 def written(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
-    at = proposal.landing.tip if proposal.landing is not None else proposal.tip
+    at = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
     recorded = request_log(workspace).find_repeated(at, request)
     if recorded is None or not _is_of(workspace, recorded, proposal.id):
         return None
@@ -190,16 +190,16 @@ def _find_repeated(register: ProposalRepository, id: str, request: Request) -> P
 def _lost_call_error(register: ProposalRepository, id: str) -> WorkspaceError:
     """Return the error for a key whose proposal lacks the call: its branch is missing or another's."""
     proposal = _find_proposal(register, id)
-    if proposal is not None and proposal.tip is None and proposal.landing is None:
+    if proposal is not None and proposal.tip is None and proposal.merge_record is None:
         return ProposalEnded(proposal._replace(state=ProposalState.GONE))
     return key_reused_error(proposal=id)
 
 
 def _find_proposal(register: ProposalRepository, id: str) -> Proposal | None:
-    if id not in register.ids():
+    if id not in register.list_ids():
         return None
     try:
-        return register.one(id)
+        return register.find(id)
     except ProposalNotFound:
         return None
 

@@ -18,7 +18,12 @@ from workspace.git.store import require_writable
 from workspace.git.trees import WholeEntry
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
 from workspace.proposals.actions.discuss import DECIDED
-from workspace.proposals.actions.register import ActionResult, check_alive, local_tip, target_tip
+from workspace.proposals.actions.repository import (
+    ActionResult,
+    check_not_ended,
+    ensure_local_branch,
+    resolve_target_tip,
+)
 from workspace.proposals.events import KnownBy, Refreshed
 from workspace.publishing.after_commit import attempt, ignore_preliminary_commits
 from workspace.publishing.batch import Batch
@@ -26,13 +31,13 @@ from workspace.publishing.locks import Busy
 from workspace.publishing.publish import publish
 from workspace.publishing.refs import BranchMoved
 from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
-from workspace.writing.write import author_now, build_trailers
+from workspace.writing.write import build_trailers, make_author_signature
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.merge.trees import FileConflict, Merge, Resolutions
-    from workspace.proposals.actions.register import Actor, ProposalRepository
+    from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.proposal import Proposal
 
@@ -84,20 +89,20 @@ def refresh(
     store = require_writable(workspace.git)
     asked = decisions.digest if decisions is not None and key is not None else None
     for _ in range(_ATTEMPTS):
-        proposal = register.one(name)
+        proposal = register.find(name)
         earlier = register.find_earlier(proposal.id, [Refreshed("", "", asked)], key)
         if earlier is not None:
-            return _repeat(register, register.one(proposal.id), earlier, actor)
-        check_alive(proposal)
-        latest = theirs = target_tip(workspace, proposal.words.target)
-        tip = local_tip(workspace, proposal)
+            return _repeat(register, register.find(proposal.id), earlier, actor)
+        check_not_ended(proposal)
+        latest = theirs = resolve_target_tip(workspace, proposal.content.target)
+        tip = ensure_local_branch(workspace, proposal)
         if tip == proposal.tip:
             break
     else:
         raise Busy(
             f"the proposal was written to {_ATTEMPTS} times while it was looked at; nothing was merged"
         )
-    branch, target = proposal.words.branch, proposal.words.target
+    branch, target = proposal.content.branch, proposal.content.target
     if decisions is not None and decisions.target not in (None, latest):
         theirs = str(decisions.target)
         if not _has_commit(store, latest, theirs):
@@ -155,7 +160,7 @@ def refresh(
                 register.append(proposal.id, [Refreshed(merged.commit, theirs, asked)], actor, key)
 
         attempt(record, None, "the discussion does not mention the refresh; refresh again to add it")
-    return ActionResult(register.latest(proposal), merged.commit, merged.is_new, merged.merge)
+    return ActionResult(register.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
 
 
 def _repeat(
@@ -163,13 +168,13 @@ def _repeat(
 ) -> ActionResult:
     """Return the result of an earlier call with the same key, completed if the branch had not moved."""
     [commit, target] = next(
-        (event.words.commit, event.words.target)
+        (event.body.commit, event.body.target)
         for event in earlier.events
-        if isinstance(event.words, Refreshed)
+        if isinstance(event.body, Refreshed)
     )
     tip = proposal.tip
     if commit == target and proposal.is_open and tip is not None and tip != commit:
-        tip = local_tip(register.workspace, proposal)
+        tip = ensure_local_branch(register.workspace, proposal)
         if tip != commit and _has_commit(register.workspace.git, commit, tip):
             return _append_fast_forward(register, proposal, tip, commit, actor)
     return ActionResult(proposal, commit, False)
@@ -215,11 +220,11 @@ def _fast_forward(
     """Move a proposal without a commit of its own to a commit of the target."""
     if tip == theirs:
         return ActionResult(proposal, None, False)
-    if proposal.words.base != theirs:
+    if proposal.content.base != theirs:
         with ignore_preliminary_commits():
             said = register.append(proposal.id, [Refreshed(theirs, theirs, asked)], actor, key)
-        if said.repeated:  # by the same call, which may have seen another commit of the target
-            return _repeat(register, register.one(proposal.id), said, actor)
+        if said.is_repeat:  # by the same call, which may have seen another commit of the target
+            return _repeat(register, register.find(proposal.id), said, actor)
     return _append_fast_forward(register, proposal, tip, theirs, actor)
 
 
@@ -231,16 +236,16 @@ def _append_fast_forward(
         change.path: WholeEntry(change.new)
         for change in trees.diff_trees(store, store.commit(tip).tree, store.commit(theirs).tree)
     }
-    message = f"docyard: refresh {proposal.words.branch}"
-    author = author_now(workspace, actor.person)
-    batch = Batch(proposal.words.branch, tip, changes, message, author, commit=theirs)
+    message = f"docyard: refresh {proposal.content.branch}"
+    author = make_author_signature(workspace, actor.person)
+    batch = Batch(proposal.content.branch, tip, changes, message, author, commit=theirs)
     with workspace.turn:
         try:
             publish(store, batch, durable=workspace.durable)
         except BranchMoved as moved:
             if moved.tip != theirs:  # to which another has brought it
                 raise Busy("the proposal was written to while it was refreshed") from moved
-    return ActionResult(register.latest(proposal), theirs, True)
+    return ActionResult(register.read_latest(proposal), theirs, True)
 
 
 def _complete_refresh(
@@ -255,12 +260,12 @@ def _complete_refresh(
     commit = require_writable(register.workspace.git).commit(tip)
     is_refresh = read_trailers(commit.message).get(REFRESH_TRAILER) == proposal.id and len(commit.parents) > 1
     meant = decisions.commit if decisions is not None else None
-    if is_refresh and tip not in proposal.words.commits and meant in (None, commit.parents[0]):
+    if is_refresh and tip not in proposal.content.known_commits and meant in (None, commit.parents[0]):
         asked = decisions.digest if decisions is not None and key is not None else None
         register.append(proposal.id, [Refreshed(tip, commit.parents[1], asked)], actor, key)
-        return ActionResult(register.one(proposal.id), tip, False)
+        return ActionResult(register.find(proposal.id), tip, False)
     if meant not in (None, tip):
-        target = target_tip(register.workspace, proposal.words.target)
-        raise _changed(register.workspace, proposal.words.branch, target)
+        target = resolve_target_tip(register.workspace, proposal.content.target)
+        raise _changed(register.workspace, proposal.content.branch, target)
     _check_nothing_decided(decisions)
     return ActionResult(proposal, None, False)

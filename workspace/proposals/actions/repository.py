@@ -20,7 +20,7 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.publish import Publication, publish
 from workspace.publishing.refs import BranchMoved
 from workspace.writing.idempotency import KeyReused
-from workspace.writing.write import DetachedHead, author_now, check_signing
+from workspace.writing.write import DetachedHead, check_signing, make_author_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,21 +43,21 @@ class ProposalRepository:
         self._proposals = Proposals(workspace.git)
         self.graph = Graph(workspace.git)
 
-    def all(self) -> tuple[Proposal, ...]:
+    def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
-        return self._log.read_steadily(self._proposals.all)
+        return self._log.read_consistently(self._proposals.list_all)
 
-    def one(self, name: str) -> Proposal:
+    def find(self, name: str) -> Proposal:
         """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
-        return self._log.read_steadily(lambda said: self._proposals.one(said, name))
+        return self._log.read_consistently(lambda said: self._proposals.find(said, name))
 
-    def ids(self) -> tuple[str, ...]:
+    def list_ids(self) -> tuple[str, ...]:
         """Return the ids of proposals with events."""
         return tuple(self._log.read().proposals)
 
-    def said(self, id: str) -> tuple[Event, ...]:
+    def list_events(self, id: str) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
-        return self._log.read().of(id).events
+        return self._log.read().events_of(id).events
 
     def append(
         self,
@@ -78,18 +78,18 @@ class ProposalRepository:
             appended = self._log.append(
                 id,
                 words,
-                actor.speaker,
+                actor.event_author,
                 tool=actor.tool,
                 client=actor.client,
                 request=request,
-                confirm=(lambda: confirm(self.one(id))) if confirm is not None else check,
+                confirm=(lambda: confirm(self.find(id))) if confirm is not None else check,
             )
         note_commit(appended.commit, proposal=id)
         return appended
 
-    def latest(self, proposal: Proposal) -> Proposal:
+    def read_latest(self, proposal: Proposal) -> Proposal:
         """Return the current proposal; after a commit, the earlier one if it cannot be read."""
-        return attempt(partial(self.one, proposal.id), proposal, "the answer shows the proposal as it was")
+        return attempt(partial(self.find, proposal.id), proposal, "the answer shows the proposal as it was")
 
     def find_repeated(self, id: str, request: str | None) -> AppendResult | None:
         """Return the events of a proposal with a key, if there are any."""
@@ -124,7 +124,7 @@ class Actor(NamedTuple):
     person: Person | None = None
 
     @property
-    def speaker(self) -> Author:
+    def event_author(self) -> Author:
         """The author of an event: the person that a token has proved, before any other name."""
         person = self.person
         if person is None:
@@ -145,7 +145,7 @@ class ActionResult(NamedTuple):
     commit: str | None
     is_new: bool
     merge: Merge | None = None
-    said: tuple[str, ...] = ()
+    event_ids: tuple[str, ...] = ()
 
 
 class ProposedWrite(NamedTuple):
@@ -155,7 +155,7 @@ class ProposedWrite(NamedTuple):
     """
 
     proposal: Proposal | None
-    written: WriteResult
+    result: WriteResult
 
 
 log = logging.getLogger("docyard")
@@ -195,13 +195,13 @@ class InvalidTarget(WorkspaceError):
     code: ClassVar[str] = "INVALID_TARGET"
 
 
-def check_alive(proposal: Proposal) -> None:
+def check_not_ended(proposal: Proposal) -> None:
     """Raise ProposalEnded unless a proposal can still be changed."""
     if not proposal.is_open:
         raise ProposalEnded(proposal)
 
 
-def target_of(workspace: Branch) -> tuple[str, str]:
+def find_target(workspace: Branch) -> tuple[str, str]:
     """Return the served branch, the target of proposals, and its tip. Raises DetachedHead, InvalidTarget."""
     workspace.tip()  # says so if the repository is gone
     branch = workspace.branch
@@ -210,10 +210,10 @@ def target_of(workspace: Branch) -> tuple[str, str]:
             "HEAD is detached, so there is no branch to propose to",
             fix="Check out a branch with git switch NAME, or give the command --branch NAME.",
         )
-    return branch, target_tip(workspace, branch)
+    return branch, resolve_target_tip(workspace, branch)
 
 
-def target_tip(workspace: Branch, branch: str) -> str:
+def resolve_target_tip(workspace: Branch, branch: str) -> str:
     """Return the commit of a target branch. Raises InvalidTarget, BranchNotFound."""
     shown = branch if workspace.git.is_branch_name(branch) else "this branch"
     if shown != branch or branch == BRANCH or branch.startswith(BRANCHES):
@@ -250,7 +250,7 @@ def make(workspace: Branch, branch: str, commit: str) -> str:
         return tip
     check_signing(workspace.snapshot())
     message = f"docyard: begin {branch}"
-    batch = Batch(branch, None, {}, message, author_now(workspace), commit=commit)
+    batch = Batch(branch, None, {}, message, make_author_signature(workspace), commit=commit)
     with workspace.turn, ignore_preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)
@@ -261,7 +261,7 @@ def make(workspace: Branch, branch: str, commit: str) -> str:
 
 
 @contextmanager
-def create_branch_for(register: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
+def created_branch(register: ProposalRepository, id: str, branch: str, commit: str) -> Iterator[None]:
     """Create the branch of a proposal for a block that opens it, and remove it if the block fails.
 
     It stays where it was there before, where anything was committed to it, or where the proposal was opened,
@@ -285,19 +285,19 @@ def _remove_branch(register: ProposalRepository, id: str, branch: str, commit: s
             workspace.turn,
             Publication(require_writable(workspace.git), branch, durable=workspace.durable) as publication,
         ):
-            publication.remove_branch(commit, lambda: id not in register.ids())
+            publication.remove_branch(commit, lambda: id not in register.list_ids())
     except WorkspaceError as error:  # the same call with its key takes the branch that is left
         log.warning("the branch of a proposal that was not opened is left: %s", error.message)
 
 
-def local_tip(workspace: Branch, proposal: Proposal) -> str:
+def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:
     """Return the commit of a proposal's branch, which is created if only a remote has it.
 
     Raises ProposalEnded.
     """
     if proposal.tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
-    return make(workspace, proposal.words.branch, proposal.tip)
+    return make(workspace, proposal.content.branch, proposal.tip)
 
 
 _MAX_SLUG = 40

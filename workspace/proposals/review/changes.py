@@ -281,11 +281,13 @@ MOST = 100
 class ProposedCommit(NamedTuple):
     """A commit on a proposal's own line, and whether it only merged the target."""
 
-    told: CommitInfo
+    info: CommitInfo
     is_refresh: bool
 
 
-def list_own_commits(git: GitReader, graph: Graph, base: str | None, tip: str) -> tuple[ProposedCommit, ...]:
+def list_proposed_commits(
+    git: GitReader, graph: Graph, base: str | None, tip: str
+) -> tuple[ProposedCommit, ...]:
     """Return the first parents from a tip down to a base, the newest first, 100 at most.
 
     Refreshes are among them, and what they took in is not.

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 """Problems of one check that are told; of more, how many there are."""
 
 
@@ -87,7 +87,7 @@ class CheckResult(NamedTuple):
 def make_check_result(name: str, problems: list[Problem]) -> CheckResult:
     """Return the result of a check with these problems."""
     return CheckResult(
-        name, not problems, tuple(problems[:MOST_PROBLEMS]), max(0, len(problems) - MOST_PROBLEMS)
+        name, not problems, tuple(problems[:MAX_PROBLEMS]), max(0, len(problems) - MAX_PROBLEMS)
     )
 
 

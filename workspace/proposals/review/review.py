@@ -14,10 +14,10 @@ from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
     MAX_FOLLOWED,
+    AnchoredThread,
     At,
     CommentPage,
-    PlacedThread,
-    PlaceFilter,
+    TargetFilter,
     find_comment_anchor_safely,
 )
 from workspace.proposals.proposal import ProposalState
@@ -27,7 +27,7 @@ from workspace.proposals.review.changes import (
     ProposedCommit,
     compare_commits,
     list_changed_paths,
-    list_own_commits,
+    list_proposed_commits,
 )
 from workspace.proposals.review.checks import check_merge, make_unchecked_results
 from workspace.proposals.review.overlaps import (
@@ -126,7 +126,7 @@ class ProposalReview:
         ends = self._ends_of(proposal)
         return self._paths_of(ends) if ends is not None else frozenset()
 
-    def touched(self, proposal: Proposal) -> frozenset[Address]:
+    def touched_sections(self, proposal: Proposal) -> frozenset[Address]:
         """Return the sections that a proposal touches, by path and key; None for the whole file.
 
         Raises ShallowHistory, DamagedRepository.
@@ -149,7 +149,7 @@ class ProposalReview:
         for other in among:
             if other.id == proposal.id or not other.is_open:
                 continue
-            if other.words.target != proposal.words.target:
+            if other.content.target != proposal.content.target:
                 continue
             try:
                 theirs = self._ends_of(other, tips)
@@ -159,7 +159,7 @@ class ProposalReview:
             except WorkspaceError:
                 continue
             if addresses:
-                found.append(Overlap(other.id, other.words.title, addresses))
+                found.append(Overlap(other.id, other.content.title, addresses))
         return tuple(found)
 
     def preview(self, proposal: Proposal) -> Preview:
@@ -174,10 +174,10 @@ class ProposalReview:
             return _make_unmergeable_preview("its branch is gone")
         self._graph.look()
         try:
-            target = self._workspace.git.tip(proposal.words.target)
+            target = self._workspace.git.tip(proposal.content.target)
             if target is None:
                 return _make_unmergeable_preview(
-                    f"the branch '{proposal.words.target}', into which it asks to be merged, is gone"
+                    f"the branch '{proposal.content.target}', into which it asks to be merged, is gone"
                 )
             return self._previews.get((target, tip), lambda: self._previewed(target, tip))
         except WorkspaceError as error:
@@ -190,7 +190,7 @@ class ProposalReview:
         """
         from workspace.merge.commits import merge_commits
 
-        target = target or self._workspace.git.tip(proposal.words.target)
+        target = target or self._workspace.git.tip(proposal.content.target)
         if proposal.state is ProposalState.MERGED or proposal.tip is None or target is None:
             return ()
         workspace = self._workspace
@@ -205,11 +205,11 @@ class ProposalReview:
         if ends is None:
             return ()
         base, tip = ends
-        if proposal.landing is not None:
-            tip = proposal.landing.tip
-        return list_own_commits(self._workspace.git, self._graph, base, tip)
+        if proposal.merge_record is not None:
+            tip = proposal.merge_record.tip
+        return list_proposed_commits(self._workspace.git, self._graph, base, tip)
 
-    def check(self, merge: Merge) -> tuple[CheckResult, ...]:
+    def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
         """Return the checks of a merge; those of a merge without decisions are cached."""
         if merge.resolved:
             return check_merge(merge, self._workspace.inbound)
@@ -224,34 +224,34 @@ class ProposalReview:
         That is in the proposal, or as it was when it was merged; unknown where its branch is gone.
         A page of a place ends early where many texts would be followed: `next` says where to go on.
         """
-        threads = proposal.words.threads
+        threads = proposal.content.threads
         first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
         may_look, may_follow = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
-        tip = proposal.landing.tip if proposal.landing is not None else proposal.tip
+        tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
-        sieve = PlaceFilter(snapshot, at)
-        found: list[PlacedThread] = []
+        sieve = TargetFilter(snapshot, at)
+        found: list[AnchoredThread] = []
         followed, number = 0, first
         while number < min(len(threads), first + may_look) and len(found) < limit and followed < may_follow:
             thread = threads[number]
             if sieve.may_hold(thread.comment):
-                followed += thread.comment.place is not None
-                one = PlacedThread(thread, self._standing(proposal, thread, snapshot), number)
+                followed += thread.comment.target is not None
+                one = AnchoredThread(thread, self._standing(proposal, thread, snapshot), number)
                 found += [one] if one.is_at(*at) else []
             number += 1
         return CommentPage(tuple(found), len(threads), number if number < len(threads) else None)
 
     def _ends_of(self, proposal: Proposal, tips: dict[str, str | None] | None = None) -> Ends | None:
         """Return the two commits to compare for a proposal; `tips` caches the tips of targets in one call."""
-        begun = proposal.words.base
-        if proposal.landing is not None:
-            commit, tip = proposal.landing
+        begun = proposal.content.base
+        if proposal.merge_record is not None:
+            commit, tip = proposal.merge_record
             if commit is not None and commit != tip:
                 return self._bases.before(commit), commit
             return self._bases.find_base(begun, tip), tip
         if proposal.tip is None:
             return None
-        tip, branch = proposal.tip, proposal.words.target
+        tip, branch = proposal.tip, proposal.content.target
         tips = {} if tips is None else tips
         if branch not in tips:
             self._graph.look()
@@ -263,7 +263,7 @@ class ProposalReview:
 
     def _standing(self, proposal: Proposal, thread: Thread, tip: Snapshot | None) -> CommentAnchor | None:
         comment = thread.comment
-        if tip is None or comment.place is None:
+        if tip is None or comment.target is None:
             return None
         key = tip.commit, proposal.id, comment.id
         return self._standings.get(key, lambda: find_comment_anchor_safely(comment, tip))
@@ -288,7 +288,7 @@ class ProposalReview:
 
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
         behind, is_empty = self._bases.behind(target, tip), self._bases.find(target, tip) == tip
-        return Preview(merge, merge.conflicts, self.check(merge), behind, is_empty=is_empty)
+        return Preview(merge, merge.conflicts, self.check_merge(merge), behind, is_empty=is_empty)
 
 
 def _make_unmergeable_preview(reason: str) -> Preview:

@@ -1,8 +1,8 @@
 """Extractive summaries of texts: every section named, with its most important passages.
 
-code.py      the passages of a part of source code
-passages.py  passages
-prose.py     blocks of a section's own text, in Markdown and the markups like it
-summary.py   summaries
-wording.py   what an answer says of a summary
+code.py      passages of source code and of logs
+passages.py  passages: their kinds and weights, sentences, signatures, removal of markup
+prose.py     blocks and passages of prose in Markdown and similar markups
+summary.py   summaries within a budget of tokens
+wording.py   the description of a summary in an answer
 """

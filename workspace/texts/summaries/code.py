@@ -1,6 +1,7 @@
-"""The passages of a part of source code: its declaration, and what its comments and its docstring say.
+"""Passages of source code and of logs.
 
-The passages of a log: how it begins and ends, and the first line of each level of trouble.
+Those of source code are the declaration, comments and docstrings. Those of a log are its first and last
+lines, and the first line of each level of errors and warnings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _COMMENT = re.compile(r"[ \t]*(?:///?!?|#+!?|--|;+|\*(?!/)|%|/\*\*?!?)[ \t]?(.*)
 _DOCSTRING = re.compile(r"[ \t]*[rRbBuU]{0,2}(\"\"\"|''')(.*)$")
 _CLOSES = re.compile(r"\*/[ \t]*$")
 _DECORATOR = re.compile(r"[ \t]*(?:@\w|#\[|\[\w)")
-_OPEN_WORK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
+_TASK_MARK = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
 
 _PREPROCESSOR = re.compile(
     r"[ \t]*#[ \t]*(?:include|define|ifdef|ifndef|if|endif|else|pragma|undef|import)\b"
@@ -35,73 +36,76 @@ _PREPROCESSOR = re.compile(
 
 
 def read_source_passages(text: str, *, declares: bool) -> Iterator[Passage]:
-    """Yield the passages of a part of source code, in order; `declares` says that a declaration begins it."""
+    """Yield the passages of a part of source code, in order.
+
+    `declares` is True if the part begins with a declaration.
+    """
     lines = LINE_END.split(text)
     if declares:
-        first = next((place for place, line in enumerate(lines) if _is_code(line)), None)
+        first = next((index for index, line in enumerate(lines) if _is_code(line)), None)
         if first is not None:
-            kept = clip(join_declaration(lines[first:]))
-            yield Passage(PassageKind.SIGNATURE, kept, WORTH[PassageKind.LEAD], is_first=True)
-    is_led = declares
-    for words in _read_comment_words(lines):
-        for position, sentence in enumerate(split_sentences(words)):
-            kind = PassageKind.TASK if _OPEN_WORK.match(sentence) else classify_sentence(sentence)
-            if position == 0 and not is_led and kind is PassageKind.SENTENCE:
+            declaration = clip(join_declaration(lines[first:]))
+            yield Passage(PassageKind.SIGNATURE, declaration, WORTH[PassageKind.LEAD], is_first=True)
+    has_lead = declares
+    for comment in _read_comments(lines):
+        for position, sentence in enumerate(split_sentences(comment)):
+            kind = PassageKind.TASK if _TASK_MARK.match(sentence) else classify_sentence(sentence)
+            if position == 0 and not has_lead and kind is PassageKind.SENTENCE:
                 kind = PassageKind.LEAD
             share = 1.0 if position == 0 else 0.6
-            yield Passage(kind, clip(sentence), WORTH[kind] * share, is_first=not is_led)
-            is_led = True
+            yield Passage(kind, clip(sentence), WORTH[kind] * share, is_first=not has_lead)
+            has_lead = True
 
 
 def _is_code(line: str) -> bool:
     return bool(line.strip()) and not _COMMENT.match(line) and not _DECORATOR.match(line)
 
 
-def _read_comment_words(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the runs of words in comments and docstrings; an empty line of a comment ends a run."""
-    run: list[str] = []
+def _read_comments(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the paragraphs of comments and docstrings; an empty line of a comment ends a paragraph."""
+    paragraph: list[str] = []
     closing = ""
     for line in lines:
-        words: str | None = None
+        text: str | None = None
         if closing:
-            words, found, _ = line.partition(closing)
-            closing = "" if found else closing
+            text, is_closed, _ = line.partition(closing)
+            closing = "" if is_closed else closing
         elif opening := _DOCSTRING.match(line):
-            words, found, _ = opening[2].partition(opening[1])
-            closing = "" if found else opening[1]
+            text, is_closed, _ = opening[2].partition(opening[1])
+            closing = "" if is_closed else opening[1]
         elif not _PREPROCESSOR.match(line) and (comment := _COMMENT.match(line)):
-            words = _CLOSES.sub("", comment[1])
-        if words is not None and words.strip():
-            run.append(words.strip())
-        elif run:
-            yield " ".join(run)
-            run = []
-    if run:
-        yield " ".join(run)
+            text = _CLOSES.sub("", comment[1])
+        if text is not None and text.strip():
+            paragraph.append(text.strip())
+        elif paragraph:
+            yield " ".join(paragraph)
+            paragraph = []
+    if paragraph:
+        yield " ".join(paragraph)
 
 
 _LEVEL = re.compile(r"\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|Traceback|panic|Exception)\b")
-_LOOKED_AT = 400
-_ENDS = 3
+_SEARCHED_LENGTH = 400
+_EDGE_LINES = 3
 
 
 def read_log_passages(text: str) -> Iterator[Passage]:
-    """Return the first and last lines of a log, and the first line of each level with its line count."""
+    """Yield the first and last lines of a log, and the first line of each level with its number of lines."""
     lines = [line for line in LINE_END.split(text) if line.strip()]
     counts: dict[str, int] = {}
-    first: dict[int, str] = {}
-    for place, line in enumerate(lines):
-        if found := _LEVEL.search(line[:_LOOKED_AT]):
-            if found[0] not in counts:
-                first[place] = found[0]
-            counts[found[0]] = counts.get(found[0], 0) + 1
-    ends = {*range(_ENDS), *range(len(lines) - _ENDS, len(lines))}
-    for place, line in enumerate(lines):
-        shown = clip(" ".join(line.split()))
-        if (level := first.get(place)) is not None:
+    first_levels: dict[int, str] = {}
+    for index, line in enumerate(lines):
+        if match := _LEVEL.search(line[:_SEARCHED_LENGTH]):
+            if match[0] not in counts:
+                first_levels[index] = match[0]
+            counts[match[0]] = counts.get(match[0], 0) + 1
+    edge_indexes = {*range(_EDGE_LINES), *range(len(lines) - _EDGE_LINES, len(lines))}
+    for index, line in enumerate(lines):
+        text_line = clip(" ".join(line.split()))
+        if (level := first_levels.get(index)) is not None:
             note = f"{format_count(counts[level], 'line')} with {level}"
-            yield Passage(PassageKind.LEVEL, shown, WORTH[PassageKind.LEVEL], note, is_first=place == 0)
-        elif place in ends:
-            yield Passage(PassageKind.LEAD, shown, WORTH[PassageKind.LEAD], is_first=place == 0)
+            yield Passage(PassageKind.LEVEL, text_line, WORTH[PassageKind.LEVEL], note, is_first=index == 0)
+        elif index in edge_indexes:
+            yield Passage(PassageKind.LEAD, text_line, WORTH[PassageKind.LEAD], is_first=index == 0)
         else:
-            yield Passage(PassageKind.SENTENCE, shown, WORTH[PassageKind.ROW])
+            yield Passage(PassageKind.SENTENCE, text_line, WORTH[PassageKind.ROW])

@@ -1,10 +1,7 @@
-"""Passages: the pieces of a text that a summary may keep, and what each of them is worth.
+"""Passages: the parts of a text that a summary may keep, and their weights.
 
-What a summary leaves out of the words that it keeps: markup that says nothing to a reader of text.
-
-Sentences: where they end in a paragraph, told without knowing its language.
-
-Signatures: the lines of code that declare something, or say how a thing is called.
+Also: the removal of markup that has no meaning in plain text; the split of paragraphs into sentences, for any
+language; and signatures, the lines of code that declare something or show how it is called.
 """
 
 from __future__ import annotations
@@ -33,11 +30,11 @@ class PassageKind(StrEnum):
     LEVEL = "log_levels"
     SENTENCE = "other_sentences"
     ROW = "table_rows"
-    CODE = "code_blocks"  # only counted: a block is never kept whole
+    CODE = "code_blocks"  # only counted: code blocks are never kept
 
 
 class Passage(NamedTuple):
-    """A piece of a section: `text` as it is shown, on one line; `note` is what we say of it ("12 rows")."""
+    """A part of a section: `text` as it is shown, on one line; `note` is our remark on it ("12 rows")."""
 
     kind: PassageKind
     text: str
@@ -46,7 +43,7 @@ class Passage(NamedTuple):
     is_first: bool = False
 
 
-# How much a passage of a kind tells of its section, against the others.
+# The weight of a passage by its kind.
 WORTH = {
     PassageKind.LEAD: 10.0,
     PassageKind.WARNING: 7.0,
@@ -62,7 +59,7 @@ WORTH = {
     PassageKind.CODE: 0.0,
 }
 
-# What tells of a text beyond its prose: the kinds of which a reader wants to know whether all were kept.
+# Kinds other than prose, for which a summary states how many passages it kept.
 MARKED = (
     PassageKind.WARNING,
     PassageKind.REQUIREMENT,
@@ -74,10 +71,10 @@ MARKED = (
     PassageKind.LEVEL,
 )
 
-# What a passage is worth that stands word for word further up already.
-AGAIN = 0.1
+# The factor for a passage that is a repetition of an earlier one.
+REPEATED_SHARE = 0.1
 
-# Longer sentences are cut between words: they are lists or data more often than prose.
+# Longer sentences are cut between words, because most of them are lists or data.
 _MAX_LENGTH = 400
 CUT = " …"
 
@@ -86,7 +83,7 @@ _WARNS = re.compile(
     re.IGNORECASE,
 )
 
-_ENDS_OF_LIFE = re.compile(
+_DEPRECATES = re.compile(
     r"\b(?:deprecated|obsolete|no longer (?:supported|available|works)|breaking change)\b", re.IGNORECASE
 )
 
@@ -113,26 +110,26 @@ _STATES_FIGURE = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns look at so much of a sentence; what makes it a definition or a warning stands at its beginning.
-_LOOKED_AT = 1_000
-_BEGINNING = 120
+# Patterns search so many characters of a sentence; a definition or a warning shows at its beginning.
+_SEARCHED_LENGTH = 1_000
+_DEFINITION_LENGTH = 120
 
 
 def classify_sentence(sentence: str) -> PassageKind:
-    """Return what a sentence is, by its words; Kind.SENTENCE where nothing marks it."""
-    text = sentence[:_LOOKED_AT]
-    if _WARNS.match(text) or _ENDS_OF_LIFE.search(text):
+    """Return the kind of a sentence by its words; SENTENCE if no pattern matches."""
+    text = sentence[:_SEARCHED_LENGTH]
+    if _WARNS.match(text) or _DEPRECATES.search(text):
         return PassageKind.WARNING
     if _REQUIRES.search(text):
         return PassageKind.REQUIREMENT
-    start = text[:_BEGINNING]
+    start = text[:_DEFINITION_LENGTH]
     if _TERM.match(start) or _COLON_IN_BOLD.match(start) or _DEFINES.match(start):
         return PassageKind.DEFINITION
     return PassageKind.FIGURE if _STATES_FIGURE.search(text) else PassageKind.SENTENCE
 
 
 def clip(text: str) -> str:
-    """Return a passage of bounded length: a longer one is cut between words, and says so."""
+    """Return a passage of limited length; a longer one is cut between words and ends with `CUT`."""
     if len(text) <= _MAX_LENGTH:
         return text
     space = text.rfind(" ", _MAX_LENGTH // 2, _MAX_LENGTH)
@@ -140,18 +137,18 @@ def clip(text: str) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return a number of things: "1 row", "1,200 rows"."""
+    """Return a count with its noun: "1 row", "1,200 rows"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-# What a sentence ends with, and the marks that may close around it. Full-width marks need no space behind.
+# The end of a sentence, and marks that close after it. Full-width marks need no space after them.
 _END = re.compile(r"[.!?][\"'\u201d\u2019)\]*_]*(?=\s)|[\u3002\uff01\uff1f]")
 CODE_SPAN = re.compile(r"(?<!`)(?:``(?!`)(?:[^`]|`(?!`))+``|`[^`]+`)(?!`)")
 _WHITESPACE = re.compile(r"\s*")
 _LAST_WORD = re.compile(r"[^\s(\[*_\"']*$")
 _WORD_LENGTH = 40
 
-# English ones, and the most usual of German.
+# English abbreviations, and the most common German ones.
 _ABBREVIATIONS = re.compile(
     r"(?:e\.g|i\.e|etc|vs|cf|al|approx|ca|dr|eqs?|figs?|incl?|jr|ltd|mrs?|ms|nos?|nr|pp?|prof|refs?|resp"
     r"|sect?|sr|st|vol|viz|bzw|usw|z\.b|d\.h|u\.a)$",
@@ -160,45 +157,46 @@ _ABBREVIATIONS = re.compile(
 
 
 def split_sentences(paragraph: str) -> Iterator[str]:
-    """Yield the sentences of a paragraph, in order, as they stand in it, without the white space around them.
+    """Yield the sentences of a paragraph in order, without surrounding white space.
 
-    A full stop ends none in a code span, after an abbreviation or an initial, or before a small letter.
+    A full stop does not end a sentence in a code span, after an abbreviation or an initial, or before a small
+    letter.
     """
     start = 0
     spans = CODE_SPAN.finditer(paragraph)
     span = next(spans, None)
-    for found in _END.finditer(paragraph):
-        while span is not None and span.end() <= found.start():
+    for match in _END.finditer(paragraph):
+        while span is not None and span.end() <= match.start():
             span = next(spans, None)
-        if span is not None and span.start() <= found.start():
+        if span is not None and span.start() <= match.start():
             continue
-        if paragraph[found.start()] == "." and not _ends(paragraph, start, found):
+        if paragraph[match.start()] == "." and not _ends_sentence(paragraph, start, match):
             continue
-        if sentence := paragraph[start : found.end()].strip():
+        if sentence := paragraph[start : match.end()].strip():
             yield sentence
-        start = found.end()
-    if rest := paragraph[start:].strip():
-        yield rest
+        start = match.end()
+    if last_sentence := paragraph[start:].strip():
+        yield last_sentence
 
 
-def _ends(paragraph: str, start: int, found: re.Match[str]) -> bool:
-    """Return True if a full stop ends a sentence, by the word before it and the letter behind it."""
-    before = paragraph[max(start, found.start() - _WORD_LENGTH) : found.start()]
-    last = _LAST_WORD.search(before)
-    word = last[0] if last else ""
+def _ends_sentence(paragraph: str, start: int, match: re.Match[str]) -> bool:
+    """Return True if a full stop ends a sentence, by the word before it and the letter after it."""
+    before = paragraph[max(start, match.start() - _WORD_LENGTH) : match.start()]
+    last_word = _LAST_WORD.search(before)
+    word = last_word[0] if last_word else ""
     if _ABBREVIATIONS.match(word) or (len(word) == 1 and word.isalpha() and word.isupper()):
         return False
-    if word.isdigit() and found.start() - start < _WORD_LENGTH and not before.removesuffix(word).strip():
+    if word.isdigit() and match.start() - start < _WORD_LENGTH and not before.removesuffix(word).strip():
         return False  # the number of a list item
-    space = _WHITESPACE.match(paragraph, found.end())
-    following = paragraph[space.end() : space.end() + 1] if space else ""
-    return not following.islower()
+    space = _WHITESPACE.match(paragraph, match.end())
+    next_character = paragraph[space.end() : space.end() + 1] if space else ""
+    return not next_character.islower()
 
 
 _SPACE = re.compile(r"\s+")
 _IMAGE = re.compile(r"!\[([^\[\]\n]*)\]\([^()\n]*\)")
 
-# Behind a word, brackets side by side are indexes more often than a link.
+# After a word, adjacent brackets are indexes more often than a link.
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\n]*\)|(?<!\w)\[([^\[\]\n]*)\]\[[^\[\]\n]*\]")
 
 _TAG = re.compile(
@@ -208,61 +206,61 @@ _TAG = re.compile(
 )
 
 _SHORTCODE = re.compile(r"\{\{[<%]([^{}]*)[>%]\}\}")
-_TEXT_OF = re.compile(r"\btext=\"([^\"]*)\"")
+_SHORTCODE_TEXT = re.compile(r"\btext=\"([^\"]*)\"")
 _ANCHOR = re.compile(r"\{#[^{}\s]*\}")
 
-# A role of reStructuredText before what it is of.
+# A role of reStructuredText, before its text.
 _ROLE = re.compile(r"(?<![\w:`]):(?:[a-z]+:)?[a-z]+:(?=`)")
 
-# What stands for a code span while markup is left out around it: a private character, rare in texts.
-_MARK = "\ue000"
-_PUT_ASIDE = re.compile(rf"`{_MARK}(\d+)`")
+# The placeholder of a code span while markup is removed around it: a private character, rare in texts.
+_PLACEHOLDER = "\ue000"
+_REPLACED_SPAN = re.compile(rf"`{_PLACEHOLDER}(\d+)`")
 
 
 def strip_markup(source: str) -> str:
-    """Return inline text on one line, without the destinations of links, images, comments, tags and anchors.
+    """Return inline text on one line, without link destinations, images, comments, tags and anchors.
 
-    Every word that a reader of the rendered text sees is kept as it is, and so are emphasis and code spans.
-    Each pattern stops at the mark with which it begins, so the time is linear in the text.
+    Every word of the rendered text is preserved, and so are emphasis and code spans. Each pattern stops at
+    the mark with which it begins, so the time is linear in the text.
     """
-    if "`" not in source or _MARK in source:
-        return _SPACE.sub(" ", _without_markup(source)).strip()
+    if "`" not in source or _PLACEHOLDER in source:
+        return _SPACE.sub(" ", _remove_markup(source)).strip()
     spans: list[str] = []
 
-    def put_aside(found: re.Match[str]) -> str:
-        spans.append(found[0])
-        return f"`{_MARK}{len(spans) - 1}`"
+    def replace_span(match: re.Match[str]) -> str:
+        spans.append(match[0])
+        return f"`{_PLACEHOLDER}{len(spans) - 1}`"
 
-    marked = _without_markup(CODE_SPAN.sub(put_aside, source))
-    shown = _PUT_ASIDE.sub(lambda found: spans[int(found[1])], marked)
-    return _SPACE.sub(" ", shown).strip()
+    without_markup = _remove_markup(CODE_SPAN.sub(replace_span, source))
+    restored = _REPLACED_SPAN.sub(lambda found: spans[int(found[1])], without_markup)
+    return _SPACE.sub(" ", restored).strip()
 
 
-def _without_markup(text: str) -> str:
+def _remove_markup(text: str) -> str:
     if "<" in text:
-        text = _TAG.sub(" ", _without_comments(text))
+        text = _TAG.sub(" ", _remove_comments(text))
     if "](" in text or "][" in text:
         text = _LINK.sub(r"\1\2", _IMAGE.sub(" ", text))
     if "{" in text:
-        text = _ANCHOR.sub("", _SHORTCODE.sub(_of_shortcode, text))
+        text = _ANCHOR.sub("", _SHORTCODE.sub(_read_shortcode_text, text))
     if ":`" in text:
         text = _ROLE.sub("", text)
     return text
 
 
-def _without_comments(text: str) -> str:
-    """Return a text without its HTML comments; one that nothing closes is none."""
+def _remove_comments(text: str) -> str:
+    """Return a text without its HTML comments; an unclosed comment is text."""
     pieces: list[str] = []
-    place = 0
-    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
-        pieces.append(text[place:start])
-        place = end + len("-->")
-    return " ".join((*pieces, text[place:]))
+    position = 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
+        pieces.append(text[position:start])
+        position = end + len("-->")
+    return " ".join((*pieces, text[position:]))
 
 
-def _of_shortcode(found: re.Match[str]) -> str:
-    """Return the text that a shortcode of Hugo carries."""
-    text = _TEXT_OF.search(found[1])
+def _read_shortcode_text(shortcode: re.Match[str]) -> str:
+    """Return the text in a shortcode of Hugo."""
+    text = _SHORTCODE_TEXT.search(shortcode[1])
     return text[1] if text else " "
 
 
@@ -276,8 +274,8 @@ _TEMPLATE = re.compile(r"[ \t]*template[ \t]*<")
 _ENDPOINT = re.compile(r"[ \t]*(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)[ \t]+(?:/|https?:)\S*")
 _USAGE = re.compile(r"[ \t]*(?:usage:|synopsis:|\$[ \t]+\S)", re.IGNORECASE)
 
-# A type, and a name with an opening parenthesis: a declaration in C and what descends from it. No word may be
-# one of those that begin a statement.
+# A type, and a name with an opening parenthesis: a declaration in C and related languages. The first word
+# must not begin a statement.
 _C_LIKE = re.compile(
     r"[ \t]*(?!return\b|else\b|new\b|delete\b|throw\b|if\b|while\b|for\b|switch\b|await\b|yield\b|print\b)"
     r"(?:[\w:<>,*&\[\]~]+[ \t]+){1,6}[*&]*[\w:~]+(?:[ \t]?[-+*/%&|^!=<>\[\]]{1,3})?[ \t]*\("
@@ -285,25 +283,25 @@ _C_LIKE = re.compile(
 
 _COMMENT = re.compile(r"[ \t]*(?://|#(?!define|pragma|include)|/\*|\*|--|;|@\w|<!--)")
 
-# So many lines are looked at for a declaration, which goes over so many more.
-_FIRST_LINES = 6
-_MOST_LINES = 12
-_LINE = 300
+# How many lines are searched for a declaration, and how many lines a declaration may have.
+_SEARCHED_LINES = 6
+_MAX_DECLARATION_LINES = 12
+_MAX_LINE_LENGTH = 300
 
 
 def find_signature(lines: Sequence[str]) -> str | None:
-    """Return the declaration, endpoint or command that begins a block of code, on one line, or None.
+    """Return the declaration, endpoint or command at the beginning of a code block, on one line.
 
-    It ends where its parentheses are closed.
+    A declaration ends where its parentheses are closed. Return None if there is no signature.
     """
-    looked_at = [line[:_LINE] for line in lines[: _FIRST_LINES + _MOST_LINES]]
-    for place, line in enumerate(looked_at[:_FIRST_LINES]):
+    searched_lines = [line[:_MAX_LINE_LENGTH] for line in lines[: _SEARCHED_LINES + _MAX_DECLARATION_LINES]]
+    for index, line in enumerate(searched_lines[:_SEARCHED_LINES]):
         if not line.strip() or _COMMENT.match(line):
             continue
         if _ENDPOINT.match(line) or _USAGE.match(line):
             return " ".join(line.split())
         if _DECLARES.match(line) or _TEMPLATE.match(line) or _is_c_declaration(line):
-            return join_declaration(looked_at[place:])
+            return join_declaration(searched_lines[index:])
         return None
     return None
 
@@ -314,15 +312,15 @@ def _is_c_declaration(line: str) -> bool:
 
 
 def join_declaration(lines: Sequence[str]) -> str:
-    """Return the lines of a declaration, joined, up to where its parentheses are closed."""
-    kept: list[str] = []
+    """Return the lines of a declaration, joined, up to the line that closes its parentheses."""
+    declaration: list[str] = []
     depth = 0
-    for line in lines[:_MOST_LINES]:
-        if not line.strip() and kept:
+    for line in lines[:_MAX_DECLARATION_LINES]:
+        if not line.strip() and declaration:
             break
-        kept.append(line)
+        declaration.append(line)
         depth += line.count("(") - line.count(")")
         is_open = _TEMPLATE.match(line) and "(" not in line and ";" not in line
         if depth <= 0 and not is_open:
             break
-    return " ".join(" ".join(kept).split())
+    return " ".join(" ".join(declaration).split())

@@ -1,10 +1,10 @@
-"""Blocks of a section's own text, in Markdown and the markups like it: told by lines, in one pass.
+"""Blocks and passages of a section's own text, in Markdown and similar markups.
 
-This is not a parser: it never fails, and takes time in proportion to the text. What it takes for a paragraph
-is kept word for word whatever it was. The document model says where sections are, this only of what kind
-their blocks are.
+Blocks are classified line by line in one pass. This is not a parser: it never fails, and its time is linear
+in the text. A wrong classification changes the weight of a block, not its words. The document model
+determines the sections; this module only classifies their blocks.
 
-The passages of a section of prose: sentences by what they say, tables' heads, signatures, open tasks.
+The passages are sentences by their content, heads of tables, signatures and open tasks.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Shape(Enum):
 
     PARAGRAPH = auto()
     ITEM = auto()
-    TASK = auto()  # an open one
+    TASK = auto()  # an open task
     CODE = auto()
     TABLE = auto()
 
 
 class ProseBlock(NamedTuple):
-    """A block: its lines without marks, and for what stands in an admonition its `label` ("warning")."""
+    """A block: its lines without marks, and the `label` of the admonition that contains it ("warning")."""
 
     shape: Shape
     lines: list[str]
@@ -51,11 +51,11 @@ class ProseBlock(NamedTuple):
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _LISTING = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$")
 _ITEM = re.compile(rf"[ \t]*(?:{LIST_MARKER}|•|#\.)[ \t]+(?=\S)")
-_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 
-# What the line between the head of a table and its rows is made of.
-_RULE = "|:- \t"
+# The characters of the line between the head of a table and its rows.
+_RULE_CHARACTERS = "|:- \t"
 
 _LABEL = (
     r"(note|tip|hint|info|important|warning|caution|danger|attention|error|deprecated|admonition|seealso)"
@@ -71,8 +71,8 @@ _ADMONITION = re.compile(
     re.IGNORECASE,
 )
 
-# Lines that hold no words of the document: rules, adornments, definitions of links, directives, marks.
-_WORDLESS = re.compile(
+# Lines without words of the document: rules, adornments, definitions of links, directives, marks.
+_LINE_WITHOUT_WORDS = re.compile(
     r"[ \t]*(?:[^\w\s`|]{3,}[ \t]*$|:{3,}|\.\.(?:[ \t]|$)|\[[^\]]+\]:[ \t]"
     r"|\[!(?:INCLUDE|include|code-|div|VIDEO)"
     r"|\{\{[<%][^{}]*[>%]\}\}[ \t]*$|<[^<>]*>[ \t]*$|#{1,6}(?:[ \t]|$)|={1,6}[ \t])"
@@ -83,143 +83,148 @@ _HARD_BREAK = re.compile(r"(?:<br[ \t]*/?>|\\)[ \t]*$", re.IGNORECASE)
 
 
 def read_prose(text: str) -> Iterator[ProseBlock]:
-    """Yield the blocks of a text in order; headings, rules, comments and definitions of links are none."""
-    return _Reader(LINE_END.split(text)).blocks()
+    """Yield the blocks of a text in order, without headings, rules, comments and definitions of links."""
+    return _BlockReader(LINE_END.split(text)).blocks()
 
 
-class _Reader:
-    """A walk over lines. `label` is that of the admonition in which the next block stands."""
+class _BlockReader:
+    """A reader of lines; `_label` is the label of the admonition that contains the next block."""
 
     def __init__(self, lines: Sequence[str], *, is_quoted: bool = False) -> None:
         self._lines = lines
         self._is_quoted = is_quoted
-        self._place = 0
+        self._index = 0
         self._label = ""
         self._in_list = False
 
     def blocks(self) -> Iterator[ProseBlock]:
         """Yield the blocks in order."""
-        while self._place < len(self._lines):
-            line = self._lines[self._place]
+        while self._index < len(self._lines):
+            line = self._lines[self._index]
             first = line.lstrip()
             if not first:
-                self._place += 1
+                self._index += 1
             elif first.startswith("<!--"):
-                self._place = _after_comment(self._lines, self._place)
+                self._index = _find_end_of_comment(self._lines, self._index)
             elif opening := _FENCE.match(line) or _LISTING.match(line):
-                end = _find_closing_line(self._lines, self._place, opening)
-                yield self._block(Shape.CODE, self._lines[self._place + 1 : end], end + 1)
+                end = _find_closing_line(self._lines, self._index, opening)
+                yield self._make_block(Shape.CODE, self._lines[self._index + 1 : end], end + 1)
             elif first.startswith(">") and not self._is_quoted:
-                yield from self._quotation()
+                yield from self._read_quotation()
             elif found := _ADMONITION.match(line):
-                yield from self._admonition(found)
+                yield from self._read_admonition(found)
             elif self._begins_table():
-                yield self._table()
+                yield self._read_table()
             elif found := _ITEM.match(line):
-                yield self._item(line[found.end() :])
-            elif _WORDLESS.match(line):
-                self._place += 1
+                yield self._read_item(line[found.end() :])
+            elif _LINE_WITHOUT_WORDS.match(line):
+                self._index += 1
             elif _INDENTED.match(line) and not (self._in_list or self._label):
-                yield self._block(Shape.CODE, self._lines[self._place : (end := self._outdented())], end)
+                yield self._make_block(
+                    Shape.CODE, self._lines[self._index : (end := self._find_end_of_indented())], end
+                )
             else:
-                yield self._paragraph()
+                yield self._read_paragraph()
 
-    def _block(self, shape: Shape, lines: Sequence[str], after: int) -> ProseBlock:
-        """Return a block, behind which the walk goes on at a line."""
-        self._place = after
+    def _make_block(self, shape: Shape, lines: Sequence[str], after: int) -> ProseBlock:
+        """Return a block, and continue at the line `after`."""
+        self._index = after
         return ProseBlock(shape, list(lines), self._label)
 
-    def _quotation(self) -> Iterator[ProseBlock]:
+    def _read_quotation(self) -> Iterator[ProseBlock]:
         """Yield the blocks of a quotation; nested quotations are read in the same pass, without recursion."""
-        end = self._place
+        end = self._index
         while end < len(self._lines) and self._lines[end].lstrip().startswith(">"):
             end += 1
-        inner = [_QUOTE.sub("", line, count=1) for line in self._lines[self._place : end]]
-        self._place = end
-        return _Reader(inner, is_quoted=True).blocks()
+        inner = [_QUOTE.sub("", line, count=1) for line in self._lines[self._index : end]]
+        self._index = end
+        return _BlockReader(inner, is_quoted=True).blocks()
 
-    def _admonition(self, found: re.Match[str]) -> Iterator[ProseBlock]:
-        """Yield the paragraph on the line that opens an admonition, if there is one."""
-        self._label = next(group for group in found.groups() if group).lower()
-        if rest := self._lines[self._place][found.end() :].strip():
-            end = _paragraph_end(self._lines, self._place + 1)
-            yield self._block(Shape.PARAGRAPH, [rest, *self._lines[self._place + 1 : end]], end)
+    def _read_admonition(self, match: re.Match[str]) -> Iterator[ProseBlock]:
+        """Yield the paragraph on the opening line of an admonition, if there is one."""
+        self._label = next(group for group in match.groups() if group).lower()
+        if text := self._lines[self._index][match.end() :].strip():
+            end = _find_end_of_paragraph(self._lines, self._index + 1)
+            yield self._make_block(Shape.PARAGRAPH, [text, *self._lines[self._index + 1 : end]], end)
             self._leave_admonition()
         else:
-            self._place += 1
+            self._index += 1
 
     def _leave_admonition(self) -> None:
-        """Leave an admonition after its first paragraph; in a quotation, with the quotation."""
+        """Leave an admonition after its first paragraph; in a quotation, at the end of the quotation."""
         self._label = self._label if self._is_quoted else ""
 
     def _begins_table(self) -> bool:
-        below = self._lines[self._place + 1] if self._place + 1 < len(self._lines) else ""
-        is_rule = "|" in below and "-" in below and not below.strip(_RULE)
-        return is_rule and "|" in self._lines[self._place]
+        below = self._lines[self._index + 1] if self._index + 1 < len(self._lines) else ""
+        is_rule = "|" in below and "-" in below and not below.strip(_RULE_CHARACTERS)
+        return is_rule and "|" in self._lines[self._index]
 
-    def _table(self) -> ProseBlock:
+    def _read_table(self) -> ProseBlock:
         """Return the head of a table and its rows, without the line between them."""
-        head, end = self._lines[self._place], self._place + 2
+        head, end = self._lines[self._index], self._index + 2
         while end < len(self._lines) and "|" in self._lines[end]:
             end += 1
-        return self._block(Shape.TABLE, [head, *self._lines[self._place + 2 : end]], end)
+        return self._make_block(Shape.TABLE, [head, *self._lines[self._index + 2 : end]], end)
 
-    def _item(self, first: str) -> ProseBlock:
+    def _read_item(self, first: str) -> ProseBlock:
         self._in_list = True
-        end = _paragraph_end(self._lines, self._place + 1)
-        box = _BOX.match(first)
-        is_open = box is not None and box[1] == " "
-        words = first[box.end() :] if box and not is_open else first
+        end = _find_end_of_paragraph(self._lines, self._index + 1)
+        checkbox = _CHECKBOX.match(first)
+        is_open = checkbox is not None and checkbox[1] == " "
+        text = first[checkbox.end() :] if checkbox and not is_open else first
         shape = Shape.TASK if is_open else Shape.ITEM
-        return self._block(shape, [words, *self._lines[self._place + 1 : end]], end)
+        return self._make_block(shape, [text, *self._lines[self._index + 1 : end]], end)
 
-    def _outdented(self) -> int:
-        """Return the line behind code that is indented."""
-        end = self._place
+    def _find_end_of_indented(self) -> int:
+        """Return the index of the line after indented code."""
+        end = self._index
         while end < len(self._lines) and (_INDENTED.match(self._lines[end]) or not self._lines[end].strip()):
             end += 1
         return end
 
-    def _paragraph(self) -> ProseBlock:
-        self._in_list = self._in_list and _INDENTED.match(self._lines[self._place]) is not None
-        end = _paragraph_end(self._lines, self._place + 1)
-        block = self._block(Shape.PARAGRAPH, self._lines[self._place : end], end)
+    def _read_paragraph(self) -> ProseBlock:
+        self._in_list = self._in_list and _INDENTED.match(self._lines[self._index]) is not None
+        end = _find_end_of_paragraph(self._lines, self._index + 1)
+        block = self._make_block(Shape.PARAGRAPH, self._lines[self._index : end], end)
         self._leave_admonition()
         return block
 
 
-def _paragraph_end(lines: Sequence[str], place: int) -> int:
-    """Return the line behind a paragraph of which the line before `place` is a part."""
-    while place < len(lines):
-        line = lines[place]
+def _find_end_of_paragraph(lines: Sequence[str], index: int) -> int:
+    """Return the index of the line after a paragraph that contains the line before `place`."""
+    while index < len(lines):
+        line = lines[index]
         if not line.strip() or _FENCE.match(line) or _ITEM.match(line) or _ADMONITION.match(line):
             break
-        if line.lstrip().startswith((">", "<!--")) or _WORDLESS.match(line):
+        if line.lstrip().startswith((">", "<!--")) or _LINE_WITHOUT_WORDS.match(line):
             break
-        place += 1
-    return place
+        index += 1
+    return index
 
 
-def _find_closing_line(lines: Sequence[str], place: int, opening: re.Match[str]) -> int:
-    """Return the line that closes a fence; behind the last one where none does."""
+def _find_closing_line(lines: Sequence[str], index: int, opening: re.Match[str]) -> int:
+    """Return the index of the line that closes a fence; the number of lines if none does."""
     mark = opening[0].strip()
-    for end in range(place + 1, len(lines)):
+    for end in range(index + 1, len(lines)):
         line = lines[end].strip()
         if line.startswith(mark) and not line.strip(mark[0]):
             return end
     return len(lines)
 
 
-def _after_comment(lines: Sequence[str], place: int) -> int:
-    """Return the line after a comment; the end of the text if it is not closed (CommonMark 0.31 §4.6)."""
-    for end in range(place, len(lines)):
+def _find_end_of_comment(lines: Sequence[str], index: int) -> int:
+    """Return the index of the line after a comment.
+
+    An unclosed comment extends to the end of the text (CommonMark 0.31 §4.6).
+    """
+    for end in range(index, len(lines)):
         if "-->" in lines[end]:
             return end + 1
     return len(lines)
 
 
 def breaks_after_term(block: ProseBlock) -> bool:
-    """Return True if a paragraph's first line is a term that a hard break parts from what is said of it."""
+    """Return True if a paragraph's first line is a term, and a hard break follows it."""
     return len(block.lines) > 1 and _HARD_BREAK.search(block.lines[0]) is not None
 
 
@@ -228,64 +233,67 @@ def strip_hard_break(line: str) -> str:
     return _HARD_BREAK.sub("", line)
 
 
-# Admonitions that only inform are worth less than those that warn.
-_MILD = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
+# Admonitions that only inform have a lower weight than those that warn.
+_MILD_LABELS = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
 _MILD_SHARE = 0.6
 
-# What a further sentence of a paragraph is worth: the first tells what the others are about.
+# The factor for later sentences of a paragraph, because the first one states the subject.
 _LATER_SHARE = 0.6
 _DEFINITION_LINE = re.compile(r"[ \t]*:[ \t]+\S")
 _WORD = re.compile(r"\w")
 
-# A line of bold words is a heading in all but name, and one that ends with a colon leads to what follows:
-# by themselves they tell little.
+# A line in bold is used like a heading, and one that ends with a colon introduces what follows. Both have
+# little content of their own.
 _PROSE_LABEL = re.compile(r"\*\*[^*]*\*\*:?$|__[^_]*__:?$|\*[^*]*\*:?$|[^.]*:$")
 _LABEL_SHARE = 0.4
 
 
 def read_prose_passages(text: str) -> Iterator[Passage]:
-    """Yield the passages of a section's own text without its heading, in order. The first sentence leads."""
-    is_led = False
+    """Yield the passages of a section's own text without its heading, in order.
+
+    The first sentence is the leading one.
+    """
+    has_lead = False
     for block in read_prose(text):
         if block.shape is Shape.CODE:
-            if found := find_signature(block.lines):
-                yield _passage(PassageKind.SIGNATURE, found)
+            if signature := find_signature(block.lines):
+                yield _make_passage(PassageKind.SIGNATURE, signature)
             yield Passage(PassageKind.CODE, "", 0.0)
         elif block.shape is Shape.TABLE:
-            yield from _of_table(block)
+            yield from _read_table_passages(block)
         elif block.shape is Shape.TASK:
-            if shown := strip_markup("\n".join(block.lines)):
-                yield _passage(PassageKind.TASK, shown)
+            if task_text := strip_markup("\n".join(block.lines)):
+                yield _make_passage(PassageKind.TASK, task_text)
         else:
-            for passage in _of_text(block):
-                if not is_led and not block.label and not _PROSE_LABEL.match(passage.text):
-                    is_led = True
-                    yield _read_leading_sentence(passage)
+            for passage in _read_text_passages(block):
+                if not has_lead and not block.label and not _PROSE_LABEL.match(passage.text):
+                    has_lead = True
+                    yield _make_leading(passage)
                 else:
                     yield passage
 
 
-def _passage(kind: PassageKind, shown: str, share: float = 1.0) -> Passage:
-    return Passage(kind, clip(shown), WORTH[kind] * share)
+def _make_passage(kind: PassageKind, text: str, share: float = 1.0) -> Passage:
+    return Passage(kind, clip(text), WORTH[kind] * share)
 
 
-def _read_leading_sentence(passage: Passage) -> Passage:
-    """Return a section's first sentence: worth the most, whatever else it is."""
+def _make_leading(passage: Passage) -> Passage:
+    """Return a section's first sentence with the highest weight, whatever its kind."""
     kind = PassageKind.LEAD if passage.kind in (PassageKind.SENTENCE, PassageKind.FIGURE) else passage.kind
     return passage._replace(kind=kind, worth=max(passage.worth, WORTH[PassageKind.LEAD]), is_first=True)
 
 
-def _of_table(block: ProseBlock) -> Iterator[Passage]:
+def _read_table_passages(block: ProseBlock) -> Iterator[Passage]:
     head, rows = strip_markup(block.lines[0]), block.lines[1:]
     if _WORD.search(head):
-        yield _passage(PassageKind.TABLE, head)._replace(note=format_count(len(rows), "row"))
+        yield _make_passage(PassageKind.TABLE, head)._replace(note=format_count(len(rows), "row"))
     for row in rows:
-        if _WORD.search(shown := strip_markup(row)):
-            yield _passage(PassageKind.ROW, shown)
+        if _WORD.search(row_text := strip_markup(row)):
+            yield _make_passage(PassageKind.ROW, row_text)
 
 
-def _of_text(block: ProseBlock) -> Iterator[Passage]:
-    """Yield the sentences of a paragraph or a list item; a term and what is said of it stay together."""
+def _read_text_passages(block: ProseBlock) -> Iterator[Passage]:
+    """Yield the sentences of a paragraph or a list item; a term and its definition stay together."""
     is_term = breaks_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
     source = " ".join(map(strip_hard_break, block.lines))
     for position, sentence in enumerate(split_sentences(strip_markup(source))):
@@ -293,9 +301,9 @@ def _of_text(block: ProseBlock) -> Iterator[Passage]:
             continue
         kind, share = classify_sentence(sentence), 1.0 if position == 0 else _LATER_SHARE
         if block.label:
-            kind, share = PassageKind.WARNING, share * (_MILD_SHARE if block.label in _MILD else 1.0)
+            kind, share = PassageKind.WARNING, share * (_MILD_SHARE if block.label in _MILD_LABELS else 1.0)
         elif is_term and position == 0 and kind is PassageKind.SENTENCE:
             kind = PassageKind.DEFINITION
         elif kind is PassageKind.SENTENCE and _PROSE_LABEL.match(sentence):
             share *= _LABEL_SHARE
-        yield _passage(kind, sentence, share)
+        yield _make_passage(kind, sentence, share)

@@ -1,10 +1,7 @@
-"""Summaries: what a text says, in its own words, within a budget, with the address of each section.
+"""Summaries: the most important passages of a text within a budget, with the address of each section.
 
-Which passages a summary keeps: the most worth for what they cost, with a fair share for each section.
-
-How a summary names the sections of a text: as headings, as fully as the budget allows.
-
-The passages of each section of a text, by the kind of text that it is.
+Passages are selected by weight and cost in tokens, with a fair share for each section. Sections are named by
+headings, as fully as the budget allows. The kind of the text determines how its passages are read.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from workspace.markdown.lines import LINE_END
 from workspace.markdown.slugs import make_heading_slug
 from workspace.nearest import find_nearest
 from workspace.texts.summaries.code import read_log_passages, read_source_passages
-from workspace.texts.summaries.passages import AGAIN, CUT, WORTH, Passage, PassageKind
+from workspace.texts.summaries.passages import CUT, REPEATED_SHARE, WORTH, Passage, PassageKind
 from workspace.texts.summaries.prose import read_prose_passages
 from workspace.texts.text_file import TextKind
 
@@ -33,13 +30,14 @@ if TYPE_CHECKING:
 
     Count = Callable[[str], int]
 
-# Each line costs a reader's attention beside its tokens, and fewer tokens than this tell less.
-_OVERHEAD = 6
-_TELLING = 14
+# The cost of a line in addition to its tokens, and the number of tokens below which a passage has less
+# content.
+_LINE_OVERHEAD = 6
+_FULL_WEIGHT_TOKENS = 14
 
 
 class PassageChoice(NamedTuple):
-    """A passage that may be kept: where it stands, what it is worth, what its lines cost in tokens."""
+    """A passage that may be kept: its section and index, its weight, and the cost of its lines in tokens."""
 
     section: int
     place: int
@@ -47,54 +45,57 @@ class PassageChoice(NamedTuple):
     cost: int
 
 
-def choose_passages(choices: Sequence[PassageChoice], sizes: Sequence[int], room: int) -> list[PassageChoice]:
+def choose_passages(
+    choices: Sequence[PassageChoice], sizes: Sequence[int], remaining: int
+) -> list[PassageChoice]:
     """Return the best choices that fit `room` tokens, best first; `sizes` are the tokens of each section.
 
-    Greedy by worth for each token. What a section has been given lowers the worth of more from it, measured
-    by its fair share: the room by the square roots of the sections' sizes, so that a long section gets more,
-    but not all. Equal worths go by position, so the same text is always summarized alike.
+    The choice is greedy by weight per token. Each choice lowers the weight of more passages of its section,
+    relative to the section's fair share. Shares are proportional to the square roots of the sizes, so that a
+    long section gets more, but not all. Equal weights are ordered by position, so that the result is
+    deterministic.
     """
     by_section: dict[int, list[PassageChoice]] = {}
     for choice in choices:
         by_section.setdefault(choice.section, []).append(choice)
-    for found in by_section.values():
-        # The best is taken from the end.
-        found.sort(key=lambda choice: (_density(choice), -choice.place))
+    for section_choices in by_section.values():
+        # The best choice is the last one, because it is removed from the end.
+        section_choices.sort(key=lambda choice: (_weight_per_token(choice), -choice.place))
     roots = {section: math.sqrt(sizes[section] + 1) for section in by_section}
-    unit = max(room, 1) / (sum(roots.values()) or 1.0)
+    share_unit = max(remaining, 1) / (sum(roots.values()) or 1.0)
     spent = dict.fromkeys(by_section, 0)
 
     def rank(section: int) -> tuple[float, int]:
-        share = unit * roots[section]
-        return -_density(by_section[section][-1]) * share / (share + spent[section]), section
+        share = share_unit * roots[section]
+        return -_weight_per_token(by_section[section][-1]) * share / (share + spent[section]), section
 
     heap = [rank(section) for section in by_section]
     heapify(heap)
-    kept: list[PassageChoice] = []
-    while heap and room > 0:
+    chosen: list[PassageChoice] = []
+    while heap and remaining > 0:
         section = heap[0][1]
         choice = by_section[section].pop()
-        if choice.cost <= room:
-            kept.append(choice)
-            room -= choice.cost
+        if choice.cost <= remaining:
+            chosen.append(choice)
+            remaining -= choice.cost
             spent[section] += choice.cost
         if by_section[section]:
             heapreplace(heap, rank(section))
         else:
             heappop(heap)
-    return kept
+    return chosen
 
 
-def _density(choice: PassageChoice) -> float:
-    return choice.worth * min(1.0, choice.cost / _TELLING) / (choice.cost + _OVERHEAD)
+def _weight_per_token(choice: PassageChoice) -> float:
+    return choice.worth * min(1.0, choice.cost / _FULL_WEIGHT_TOKENS) / (choice.cost + _LINE_OVERHEAD)
 
 
-_DEEPEST = 6
-_TITLE = 200
+_MAX_HEADING_LEVEL = 6
+_MAX_TITLE_LENGTH = 200
 
 
 class SectionName(NamedTuple):
-    """The heading of a section in a summary: its line, the title in it ("" where the address tells it)."""
+    """The heading of a section in a summary: its line, and its title ("" if the address contains it)."""
 
     line: str
     title: str
@@ -102,68 +103,69 @@ class SectionName(NamedTuple):
 
 
 def format_full_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
-    """Title and address of each section: `## Title `address``."""
-    return [_name(entry, format_one_line(entry.title), count) for entry in entries]
+    """Return the title and the address of each section: `## Title `address``."""
+    return [_make_name(entry, format_one_line(entry.title), count) for entry in entries]
 
 
 def format_short_names(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
-    """Return the address alone where its last part is the title's slug; else both."""
+    """Return the address without the title if its last part is the title's slug; else both."""
     return [
-        _name(entry, "" if _tells_title(entry) else format_one_line(entry.title), count) for entry in entries
+        _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count)
+        for entry in entries
     ]
 
 
 def format_addresses(entries: Sequence[OutlineEntry], count: Count) -> list[SectionName]:
-    """Return the address alone of each section."""
-    return [_name(entry, "", count) for entry in entries]
+    """Return the address of each section, without titles."""
+    return [_make_name(entry, "", count) for entry in entries]
 
 
 def format_one_line(title: str) -> str:
-    """Return a title on one line, of bounded length."""
+    """Return a title on one line, of limited length."""
     title = " ".join(title.split())
-    return title if len(title) <= _TITLE else title[:_TITLE].rstrip() + " …"
+    return title if len(title) <= _MAX_TITLE_LENGTH else title[:_MAX_TITLE_LENGTH].rstrip() + " …"
 
 
-def _tells_title(entry: OutlineEntry) -> bool:
+def _has_title_as_slug(entry: OutlineEntry) -> bool:
     return entry.address.rpartition("/")[2] == make_heading_slug(entry.title)
 
 
-def _name(entry: OutlineEntry, title: str, count: Count) -> SectionName:
-    marks = "#" * max(1, min(entry.level, _DEEPEST))
+def _make_name(entry: OutlineEntry, title: str, count: Count) -> SectionName:
+    marks = "#" * max(1, min(entry.level, _MAX_HEADING_LEVEL))
     line = f"{marks} {title} `{entry.address}`" if title else f"{marks} `{entry.address}`"
-    # The line's end costs a token at most.
+    # The line end costs at most one token.
     return SectionName(line, title, count(line) + 1)
 
 
-# A book has some ten thousand; each costs up to 20 µs.
+# A book has some ten thousand passages; reading one takes up to 20 µs.
 MAX_PASSAGES = 200_000
 
-# The markups whose headings are lines of their sections.
-_TITLED = (TextKind.RESTRUCTUREDTEXT, TextKind.ASCIIDOC)
+# The markups in which a heading is a line of its section.
+_MARKUPS_WITH_TITLE_LINES = (TextKind.RESTRUCTUREDTEXT, TextKind.ASCIIDOC)
 
 
 def read_passages(text: TextFile, outline: TextOutline) -> list[list[Passage]]:
-    """Return the passages of each section's own text, in order. A repeated passage has a lower weight.
+    """Return the passages of each section's own text, in order; repeated passages have a lower weight.
 
-    Those past the first MAX_PASSAGES are not read, which bounds what a hostile text may cost.
+    At most MAX_PASSAGES are read, which limits the time for an adversarial text.
     """
     seen: set[str] = set()
-    found: list[list[Passage]] = []
-    room = MAX_PASSAGES
+    passages_by_section: list[list[Passage]] = []
+    remaining = MAX_PASSAGES
     for entry in outline.entries:
         passages: list[Passage] = []
-        for passage in islice(_of_entry(text, entry), room):
+        for passage in islice(_read_entry_passages(text, entry), remaining):
             if passage.text in seen:
-                passage = passage._replace(worth=passage.worth * AGAIN)
+                passage = passage._replace(worth=passage.worth * REPEATED_SHARE)
             elif passage.text:
                 seen.add(passage.text)
             passages.append(passage)
-        room -= len(passages)
-        found.append(passages)
-    return found
+        remaining -= len(passages)
+        passages_by_section.append(passages)
+    return passages_by_section
 
 
-def _of_entry(text: TextFile, entry: OutlineEntry) -> Iterator[Passage]:
+def _read_entry_passages(text: TextFile, entry: OutlineEntry) -> Iterator[Passage]:
     body = read_body(text, entry)
     match text.kind:
         case TextKind.SOURCE:
@@ -175,45 +177,45 @@ def _of_entry(text: TextFile, entry: OutlineEntry) -> Iterator[Passage]:
 
 
 def read_body(text: TextFile, entry: OutlineEntry) -> str:
-    """Return a section's own text without its heading; a declaration of source code is its own heading."""
+    """Return a section's own text without its heading; the declaration of source code is part of it."""
     document = text.document
     section = document.section_by_key(entry.address) if document is not None else None
     if section is not None:
         return text.text(section.body, section.end)
     own = text.text(entry.start, entry.end)
-    if not entry.title or text.kind not in _TITLED:
+    if not entry.title or text.kind not in _MARKUPS_WITH_TITLE_LINES:
         return own
-    # The line of the title goes; rules above and below it hold no words.
+    # Only the line of the title is removed; rules above and below it contain no words.
     lines = LINE_END.split(own)
-    place = entry.line - entry.first_line
-    del lines[place : place + 1]
+    title_index = entry.line - entry.first_line
+    del lines[title_index : title_index + 1]
     return "\n".join(lines)
 
 
 STYLES = ("structured", "outline", "lead")
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
 
-# The default budget: a part of the original, in bounds; more where the names of all sections need it.
-_PART, _LEAST, _MOST = 8, 500, 4_000
-_ROOM_BESIDE_NAMES = 2.5
-_MOST_OF_ORIGINAL = 3
+# The default budget: a fraction of the original, within limits; more if the names of all sections need it.
+_DEFAULT_DIVISOR, _MIN_DEFAULT, _MAX_DEFAULT = 8, 500, 4_000
+_NAMES_FACTOR = 2.5
+_MIN_DIVISOR = 3
 
-# Names may take so much of a budget in full before they are written shorter.
-_NAMES_SHARE = 0.5
+# The share of a budget that full names may take; above it names are shortened.
+_MAX_NAMES_SHARE = 0.5
 
 
 class UnknownStyle(WorkspaceError):
-    """No summary is written in this style. `styles` are those that there are."""
+    """Raised for an unknown style of summaries; `styles` are the known ones."""
 
     code = "UNKNOWN_STYLE"
 
 
 class Summary(NamedTuple):
-    """A summary: `content` is Markdown, `preamble` one sentence on what the file is and what was kept.
+    """A summary of a text; `content` is Markdown.
 
-    `named` are the sections that the content names, of `sections` in all. `kept` and `total` count passages
-    by kind, of those that were read: all, unless `is_cut`. `completeness` is the share of the original's
-    tokens that the content keeps or names, 0 to 1.
+    `named` are the sections that the content names, of `sections` in total. `kept` and `total` count passages
+    by kind; only the first MAX_PASSAGES were read if `is_cut`. `completeness` is the share of the original's
+    tokens that the content keeps or names, from 0 to 1.
     """
 
     content: str
@@ -230,23 +232,26 @@ class Summary(NamedTuple):
 
 
 def check_style(style: str) -> None:
-    """Raise UnknownStyle for a style that there is not."""
+    """Raise UnknownStyle if the style is unknown."""
     if style not in STYLES:
-        near = find_nearest(style, STYLES)
-        guess = f"Did you mean '{near[0]}'? " if near else ""
+        nearest = find_nearest(style, STYLES)
+        suggestion = f"Did you mean '{nearest[0]}'? " if nearest else ""
         raise UnknownStyle(
             f"no summary style '{style[:100]}'",
-            fix=f"{guess}There are {', '.join(STYLES)}.",
+            fix=f"{suggestion}Use one of: {', '.join(STYLES)}.",
             styles=list(STYLES),
             field="summary_style",
         )
 
 
 def choose_default_budget(original: int, names: int) -> int:
-    """Return the default token budget of a summary, for `original` tokens with names of `names` tokens."""
-    part = max(_LEAST, min(original // _PART, _MOST))
-    needed = min(int(names * _ROOM_BESIDE_NAMES), original // _MOST_OF_ORIGINAL)
-    return max(MIN_BUDGET, min(MAX_BUDGET, max(part, needed)))
+    """Return the default token budget of a summary.
+
+    `original` are the tokens of the text, `names` those of its section names.
+    """
+    default = max(_MIN_DEFAULT, min(original // _DEFAULT_DIVISOR, _MAX_DEFAULT))
+    needed = min(int(names * _NAMES_FACTOR), original // _MIN_DIVISOR)
+    return max(MIN_BUDGET, min(MAX_BUDGET, max(default, needed)))
 
 
 def summarize(
@@ -257,48 +262,49 @@ def summarize(
     budget: int | None = None,
     count: Count,
 ) -> Summary:
-    """Return the summary of a text: every section is named, and what tells most of it is kept word for word.
+    """Return the summary of a text: all sections are named, and the most important passages are kept.
 
-    `count` tells the tokens of a text; `budget` is the most that the content has, by default by the text's
-    size. Where not even the addresses of all sections fit, the shallowest are named. Raises UnknownStyle.
+    `count` returns the number of tokens of a text. `budget` is the maximum for the content; by default it
+    depends on the text's size. If not even the addresses of all sections fit, only the sections at the
+    highest levels are named. Raises UnknownStyle.
     """
     check_style(style)
     entries = outline.entries
     sizes = [count(text.text(entry.start, entry.end)) for entry in entries]
-    original = count(text.text())
-    full = format_full_names(entries, count)
+    original_tokens = count(text.text())
+    full_names = format_full_names(entries, count)
     if budget is None:
-        budget = choose_default_budget(original, sum(name.tokens for name in full))
+        budget = choose_default_budget(original_tokens, sum(name.tokens for name in full_names))
     passages = read_passages(text, outline)
     if style == "outline":
-        names = _with_sizes(entries, full, sizes, budget, count)
+        names = _add_sizes(entries, full_names, sizes, budget, count)
     else:
-        names = _fit_names(entries, full, budget, count)
-    named = _choose_named(entries, names, budget)
-    room = budget - sum(names[position].tokens for position in named)
-    chosen = choose_passages(_choices(passages, entries, named, style, count), sizes, room)
-    draft = _fit_budget(budget, _Draft(names, passages, named, chosen), count)
+        names = _fit_names(entries, full_names, budget, count)
+    named = _choose_sections(entries, names, budget)
+    remaining = budget - sum(names[position].tokens for position in named)
+    choices = choose_passages(_list_choices(passages, entries, named, style, count), sizes, remaining)
+    draft = _fit_budget(budget, _Draft(names, passages, named, choices), count)
     content = draft.content()
-    kept = [passages[choice.section][choice.place] for choice in draft.chosen]
-    words = [_without_cut(passage.text) for passage in kept]
-    words += [_without_cut(names[position].title) for position in draft.named]
+    kept_passages = [passages[choice.section][choice.place] for choice in draft.chosen]
+    kept_texts = [_strip_cut(passage.text) for passage in kept_passages]
+    kept_texts += [_strip_cut(names[position].title) for position in draft.named]
     return Summary(
         content,
         style,
         tuple(entries[position] for position in draft.named),
         len(entries),
-        Counter(passage.kind for passage in kept),
+        Counter(passage.kind for passage in kept_passages),
         Counter(passage.kind for found in passages for passage in found),
         count(content),
-        original,
+        original_tokens,
         budget,
-        round(min(1.0, sum(map(count, words)) / original), 4) if original else 1.0,
+        round(min(1.0, sum(map(count, kept_texts)) / original_tokens), 4) if original_tokens else 1.0,
         sum(map(len, passages)) >= MAX_PASSAGES,
     )
 
 
 class _Draft(NamedTuple):
-    """A draft of a summary: the names of sections, and the passages that were selected."""
+    """A draft of a summary: the names of sections, and the selected passages."""
 
     names: Sequence[SectionName]
     passages: Sequence[Sequence[Passage]]
@@ -306,43 +312,47 @@ class _Draft(NamedTuple):
     chosen: list[PassageChoice]
 
     def content(self) -> str:
-        """Return the Markdown: a heading for each section, below it a line for each passage."""
-        kept: dict[int, list[int]] = {}
+        """Return the Markdown: a heading for each section, then a line for each of its passages."""
+        places_by_section: dict[int, list[int]] = {}
         for choice in self.chosen:
-            kept.setdefault(choice.section, []).append(choice.place)
+            places_by_section.setdefault(choice.section, []).append(choice.place)
         lines: list[str] = []
         for position in sorted(self.named):
             lines.append(self.names[position].line)
-            for place in sorted(kept.get(position, ())):
-                lines += _lines(self.passages[position][place])
+            for index in sorted(places_by_section.get(position, ())):
+                lines += _format_passage(self.passages[position][index])
         return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(passage: Passage) -> list[str]:
-    """Return the lines of a passage: its words, and below them the note, which is not from the text."""
-    words = f"- {passage.text}"
-    return [words, f"> {passage.note}"] if passage.note else [words]
+def _format_passage(passage: Passage) -> list[str]:
+    """Return the lines of a passage: its text, then the note, which is not part of the text."""
+    text = f"- {passage.text}"
+    return [text, f"> {passage.note}"] if passage.note else [text]
 
 
 def _fit_names(
-    entries: Sequence[OutlineEntry], full: list[SectionName], budget: int, count: Count
+    entries: Sequence[OutlineEntry], full_names: list[SectionName], budget: int, count: Count
 ) -> list[SectionName]:
     """Return the names of sections as fully as the budget allows."""
-    for names in (full, format_short_names(entries, count)):
-        if sum(name.tokens for name in names) <= budget * _NAMES_SHARE:
+    for names in (full_names, format_short_names(entries, count)):
+        if sum(name.tokens for name in names) <= budget * _MAX_NAMES_SHARE:
             return names
     if sum(name.tokens for name in names) <= budget:
         return names
     return format_addresses(entries, count)
 
 
-def _with_sizes(
-    entries: Sequence[OutlineEntry], full: list[SectionName], sizes: Sequence[int], budget: int, count: Count
+def _add_sizes(
+    entries: Sequence[OutlineEntry],
+    full_names: list[SectionName],
+    sizes: Sequence[int],
+    budget: int,
+    count: Count,
 ) -> list[SectionName]:
-    """Return names with the lines and tokens of each section, subsections included, where they fit."""
-    before = [0]
+    """Return names with the lines and tokens of each section, subsections included, if they fit."""
+    offsets = [0]
     for size in sizes:
-        before.append(before[-1] + size)
+        offsets.append(offsets[-1] + size)
     ends = [len(entries)] * len(entries)
     open_entries: list[int] = []
     for position, entry in enumerate(entries):
@@ -350,50 +360,54 @@ def _with_sizes(
             ends[open_entries.pop()] = position
         open_entries.append(position)
     names = []
-    for position, (entry, name) in enumerate(zip(entries, full, strict=True)):
-        tokens = before[ends[position]] - before[position]
+    for position, (entry, name) in enumerate(zip(entries, full_names, strict=True)):
+        tokens = offsets[ends[position]] - offsets[position]
         line = f"{name.line} lines {entry.line}-{entry.end_line}, ~{tokens} tokens"
         names.append(name._replace(line=line, tokens=count(line) + 1))
     if sum(name.tokens for name in names) <= budget:
         return names
-    return full if sum(name.tokens for name in full) <= budget else _fit_names(entries, full, budget, count)
+    return (
+        full_names
+        if sum(name.tokens for name in full_names) <= budget
+        else _fit_names(entries, full_names, budget, count)
+    )
 
 
-def _choose_named(entries: Sequence[OutlineEntry], names: Sequence[SectionName], budget: int) -> list[int]:
-    """Return the positions of the sections that are named: all, else as many of the shallowest as fit."""
+def _choose_sections(entries: Sequence[OutlineEntry], names: Sequence[SectionName], budget: int) -> list[int]:
+    """Return the positions of the sections to name: all, or as many as fit, highest levels first."""
     if sum(name.tokens for name in names) <= budget:
         return list(range(len(entries)))
     named: list[int] = []
-    room = budget
+    remaining = budget
     for position in sorted(range(len(entries)), key=lambda position: (entries[position].level, position)):
-        room -= names[position].tokens
-        if room < 0:
+        remaining -= names[position].tokens
+        if remaining < 0:
             break
         named.append(position)
     return named
 
 
-def _choices(
+def _list_choices(
     passages: Sequence[Sequence[Passage]],
     entries: Sequence[OutlineEntry],
     named: Sequence[int],
     style: str,
     count: Count,
 ) -> list[PassageChoice]:
-    """Return what may be kept of the sections that are named. A deep section is worth a little less."""
+    """Return the possible choices from the named sections; deeper sections have slightly lower weights."""
     choices: list[PassageChoice] = []
     for section in named:
         depth = 1.0 + max(entries[section].level - 1, 0) / 10
-        for place, passage in enumerate(passages[section]):
-            worth = _worth(passage, place, style)
-            if worth > 0:
-                cost = sum(count(line) + 1 for line in _lines(passage))
-                choices.append(PassageChoice(section, place, worth / depth, cost))
+        for index, passage in enumerate(passages[section]):
+            weight = _weigh(passage, index, style)
+            if weight > 0:
+                cost = sum(count(line) + 1 for line in _format_passage(passage))
+                choices.append(PassageChoice(section, index, weight / depth, cost))
     return choices
 
 
-def _worth(passage: Passage, place: int, style: str) -> float:
-    """Return the weight of a passage in a style: zero for an outline; in leads, only its place counts."""
+def _weigh(passage: Passage, index: int, style: str) -> float:
+    """Return the weight of a passage in a style: 0 in an outline; in leads only its position counts."""
     if style == "structured":
         return passage.worth
     if style == "outline" or passage.kind in (
@@ -403,19 +417,22 @@ def _worth(passage: Passage, place: int, style: str) -> float:
         PassageKind.TASK,
     ):
         return 0.0
-    return WORTH[PassageKind.LEAD] if passage.is_first else WORTH[PassageKind.SENTENCE] / (place + 1)
+    return WORTH[PassageKind.LEAD] if passage.is_first else WORTH[PassageKind.SENTENCE] / (index + 1)
 
 
 def _fit_budget(budget: int, draft: _Draft, count: Count) -> _Draft:
-    """Return a draft within the budget: the tokens of lines need not add up to those of the whole."""
-    while (over := count(draft.content()) - budget) > 0 and (draft.chosen or draft.named):
-        fewer = max(1, over // 20)
+    """Return a draft within the budget.
+
+    The tokens of the content can differ from the sum over its lines, so passages are removed until it fits.
+    """
+    while (excess := count(draft.content()) - budget) > 0 and (draft.chosen or draft.named):
+        removed = max(1, excess // 20)
         if draft.chosen:
-            draft = draft._replace(chosen=draft.chosen[:-fewer])
+            draft = draft._replace(chosen=draft.chosen[:-removed])
         else:
-            draft = draft._replace(named=draft.named[:-fewer])
+            draft = draft._replace(named=draft.named[:-removed])
     return draft
 
 
-def _without_cut(text: str) -> str:
+def _strip_cut(text: str) -> str:
     return text.removesuffix(CUT)

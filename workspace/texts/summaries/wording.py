@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workspace.texts.summaries.summary import Summary
     from workspace.texts.text_file import TextFile
 
-_TEXTS = {
+_TEXT_NAMES = {
     TextKind.MARKDOWN: "a Markdown document",
     TextKind.RESTRUCTUREDTEXT: "a reStructuredText document",
     TextKind.ASCIIDOC: "an AsciiDoc document",
@@ -20,7 +20,7 @@ _TEXTS = {
     TextKind.LOG: "a log",
     TextKind.PLAIN: "a plain text",
 }
-_WORDS = {
+_KIND_NAMES = {
     PassageKind.WARNING: "warnings",
     PassageKind.REQUIREMENT: "requirements",
     PassageKind.DEFINITION: "definitions",
@@ -34,36 +34,41 @@ _SENTENCES = (PassageKind.LEAD, PassageKind.SENTENCE)
 
 
 def format_preamble(text: TextFile, summary: Summary, title: str) -> str:
-    """Return one sentence that says what the file is, and what this summary of it holds."""
-    named, sections = len(summary.named), summary.sections
-    what = f"'{title}' ({text.path})" if title else text.path
-    size = f"{_TEXTS[text.kind]} of {summary.original_tokens:,} tokens in {format_count(sections, 'section')}"
-    names = "names all of them" if named == sections else f"names {named:,} of them, the shallowest first"
+    """Return one sentence that describes the file and the contents of its summary."""
+    named_count, sections = len(summary.named), summary.sections
+    subject = f"'{title}' ({text.path})" if title else text.path
+    counted_sections = format_count(sections, "section")
+    size = f"{_TEXT_NAMES[text.kind]} of {summary.original_tokens:,} tokens in {counted_sections}"
+    names_clause = (
+        "names all of them"
+        if named_count == sections
+        else f"names {named_count:,} of them, the shallowest first"
+    )
     if sections == 1:
-        names = "names it" if named else "names none"
-    kept = [_share(kept, total, words) for kept, total, words in _shares(summary)]
-    keeps = f", and keeps word for word {', '.join(kept)}" if kept else ""
-    looked = f", of the first {MAX_PASSAGES:,} passages alone" if summary.is_cut else ""
-    return f"{what} is {size}; this summary {names}{keeps}{looked}."
+        names_clause = "names it" if named_count else "names none"
+    shares = [_format_share(kept, total, words) for kept, total, words in _list_shares(summary)]
+    kept_clause = f", and keeps word for word {', '.join(shares)}" if shares else ""
+    limit_clause = f", of the first {MAX_PASSAGES:,} passages alone" if summary.is_cut else ""
+    return f"{subject} is {size}; this summary {names_clause}{kept_clause}{limit_clause}."
 
 
-def _shares(summary: Summary) -> list[tuple[int, int, str]]:
-    """Return how many passages of each kind were kept, of how many; only kinds that the text has."""
-    kept = sum(summary.kept.get(kind, 0) for kind in _SENTENCES)
+def _list_shares(summary: Summary) -> list[tuple[int, int, str]]:
+    """Return the number of kept and of all passages of each kind that the text has."""
+    kept_count = sum(summary.kept.get(kind, 0) for kind in _SENTENCES)
     total = sum(summary.total.get(kind, 0) for kind in _SENTENCES)
-    shares = [(kept, total, "sentences")] if total else []
+    shares = [(kept_count, total, "sentences")] if total else []
     for kind in MARKED:
         if summary.total.get(kind):
-            shares.append((summary.kept.get(kind, 0), summary.total[kind], _WORDS[kind]))
+            shares.append((summary.kept.get(kind, 0), summary.total[kind], _KIND_NAMES[kind]))
     return shares
 
 
-def _share(kept: int, total: int, words: str) -> str:
+def _format_share(kept: int, total: int, words: str) -> str:
     return f"{kept:,} of {total:,} {words}"
 
 
 def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many sections and passages of each kind are in a summary, and how many are not."""
+    """Return how many sections and passages of each kind a summary includes, and how many it omits."""
     kinds = [kind for kind in PassageKind if summary.total.get(kind)]
     included = {"sections": len(summary.named)}
     included |= {kind.value: summary.kept.get(kind, 0) for kind in kinds}
@@ -73,7 +78,7 @@ def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def estimate_confidence(summary: Summary) -> float:
-    """Return the share of sections, leading sentences and marked passages that a summary holds, 0 to 1."""
+    """Return the share of sections, leading sentences and marked passages in a summary, from 0 to 1."""
     kinds = (PassageKind.LEAD, *MARKED)
     kept = len(summary.named) + sum(summary.kept.get(kind, 0) for kind in kinds)
     total = summary.sections + sum(summary.total.get(kind, 0) for kind in kinds)
@@ -81,14 +86,14 @@ def estimate_confidence(summary: Summary) -> float:
 
 
 def list_recommended_uses(summary: Summary) -> list[str]:
-    """Return what this summary is enough for."""
+    """Return the uses for which this summary suffices."""
     uses = []
     if len(summary.named) == summary.sections:
         uses.append("choosing the section to read")
-    if _all_but_a_tenth(summary, PassageKind.LEAD) and summary.style != "outline":
+    if _has_nine_tenths(summary, PassageKind.LEAD) and summary.style != "outline":
         uses.append("an overview of the whole file")
     uses += [
-        f"all of its {_WORDS[kind]}"
+        f"all of its {_KIND_NAMES[kind]}"
         for kind in MARKED
         if summary.total.get(kind) and summary.kept.get(kind) == summary.total[kind]
     ]
@@ -96,13 +101,13 @@ def list_recommended_uses(summary: Summary) -> list[str]:
 
 
 def list_discouraged_uses(summary: Summary) -> list[str]:
-    """Return what the file itself has to be read for."""
+    """Return the uses for which the file itself must be read."""
     uses = ["quoting or editing the file"]
     if missing := summary.sections - len(summary.named):
         uses.append(f"finding anything in the {format_count(missing, 'section')} not named")
-    for kept, total, words in _shares(summary):
+    for kept, total, words in _list_shares(summary):
         if kept < total and words != "sentences":
-            uses.append(f"a complete list of its {words}: {_share(kept, total, 'kept')}")
+            uses.append(f"a complete list of its {words}: {_format_share(kept, total, 'kept')}")
     if summary.total.get(PassageKind.ROW, 0) > summary.kept.get(PassageKind.ROW, 0):
         uses.append("values in the rows of its tables")
     if summary.total.get(PassageKind.CODE):
@@ -110,5 +115,5 @@ def list_discouraged_uses(summary: Summary) -> list[str]:
     return uses
 
 
-def _all_but_a_tenth(summary: Summary, kind: PassageKind) -> bool:
+def _has_nine_tenths(summary: Summary, kind: PassageKind) -> bool:
     return summary.kept.get(kind, 0) * 10 >= summary.total.get(kind, 0) * 9

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.splices import Splice
-    from workspace.links.survival import OffsetMap
+    from workspace.links.offset_map import OffsetMap
 
 
 class Fix(NamedTuple):
@@ -119,5 +119,5 @@ def _line(lines: Lines, line: int) -> bytes:
 
 
 def _truncate(lines: Lines, line: int) -> str:
-    text = lines.raw(line).decode("utf-8", "replace")
+    text = lines.line_bytes(line).decode("utf-8", "replace")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

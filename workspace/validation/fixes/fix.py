@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
-from workspace.links.survival import OffsetMap, PreservedSpan
+from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
 from workspace.markdown.slugs import UniqueNames
@@ -36,7 +36,7 @@ from workspace.validation.fixes.missing_anchor import RULE as MISSING_ANCHOR
 from workspace.validation.fixes.missing_anchor import add_missing_anchors, may_be_named_elsewhere
 from workspace.validation.rule import Subject
 from workspace.validation.rules import RULES
-from workspace.validation.run import MOST, check_document
+from workspace.validation.run import MAX_SPOTS, check_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -189,7 +189,7 @@ class FixFinder:
         subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
         findings = check_document(subject, rules, severities)
         for finding in findings:
-            yield from (Fix(finding.rule, finding.line, splice) for splice in finding.mend)
+            yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
         if unnamed := _lines(findings, {MISSING_ANCHOR}):
             found = add_missing_anchors(document, self.files.config.anchors)
             yield from (one for one in found if one.line in unnamed)
@@ -200,7 +200,7 @@ class FixFinder:
 
     def may_find_more(self, mends: tuple[Fix, ...]) -> bool:
         """Return True if a rule told of as many places as it tells of at most."""
-        return max(Counter(mend.rule for mend in mends).values(), default=0) >= MOST
+        return max(Counter(mend.rule for mend in mends).values(), default=0) >= MAX_SPOTS
 
 
 def _list_fixers(files: FileSet, selection: Selection, elsewhere: MoveLookup) -> FixFinder:
@@ -253,7 +253,7 @@ def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
     ):
         return True
     numbered = UniqueNames("-", 1)
-    slugs = {numbered.give(item.slug): item.position for item in before.sections if item.has_heading}
+    slugs = {numbered.make_unique(item.slug): item.position for item in before.sections if item.has_heading}
     return any(slugs.get(name, position) != position for name, position in given.items())
 
 

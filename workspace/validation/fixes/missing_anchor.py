@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workspace.document.heading_text import insert_anchor
-from workspace.document.headings import find_inline_span, replace_words
+from workspace.document.headings import find_inline_span, replace_inline
 from workspace.document.splices import Splice
 from workspace.edits.content import collect_anchor_names
 from workspace.markdown import anchors
@@ -53,7 +53,7 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
         if address in elsewhere:
             yield _skip(document, section, f"'{_short(address)}' names another place of the document already")
             continue
-        name = names.give(address)
+        name = names.make_unique(address)
         splice = _splice(document, section.heading, name, written_form)
         if splice is None:
             yield _skip(document, section, f"its address '{_short(address)}' cannot be written as an anchor")
@@ -104,12 +104,12 @@ def _splice(document: Document, heading: AnchoredHeading, name: str, form: Ancho
         return None
     start, end = find_inline_span(document.lines, heading.block)
     if start == end:
-        return Splice(*replace_words(document.lines, heading.block, anchors.write_heading("", name, form)))
+        return Splice(*replace_inline(document.lines, heading.block, anchors.write_heading("", name, form)))
     source = heading.block.source
     splice = insert_anchor(document, heading, name, form)
     behind, text = anchors.plan_anchor_insertion(source, name, form)
     read = anchors.read_heading(source[: len(source) - len(behind)] + text + behind)
-    is_read = read.name == name and to_plain_text(read.words) == heading.title
+    is_read = read.name == name and to_plain_text(read.title) == heading.title
     return splice if is_read else None
 
 

@@ -40,8 +40,8 @@ class FixDocuments(Operation):
             overlay.lay(change.path, change.after)
         left: list[SkippedFix] = [left for one in done for left in one.left]
         answer = {"changes": changes, "left": left}
-        survival = combine_offset_maps(one.survival for one in done)
-        return Outcome("", answer, format_summary(_mends(changes)), bool(changes), survival=survival)
+        offset_map = combine_offset_maps(one.survival for one in done)
+        return Outcome("", answer, format_summary(_mends(changes)), bool(changes), offset_map=offset_map)
 
 
 def _mends(changes: Mapping[str, FixedBytes]) -> Mapping[str, Sequence[Fix]]:

@@ -23,7 +23,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     if error is not None:
         line = error.line - 1 if error.line else 0
         start = document.lines.offset(min(line, max(document.front_matter_lines - 1, 0)))
-        end = start + len(document.lines.raw(document.lines.line_at(start)))
+        end = start + len(document.lines.line_bytes(document.lines.line_at(start)))
         tabs = b"\t" in document.data[start:end]
         fix = "Indent with spaces: YAML takes no tabs." if tabs else error.fix
         yield Spot(start, end, error.message.removesuffix(f" (line {error.line})"), fix)

@@ -82,7 +82,7 @@ def test_workflow_commands_escape_what_they_must() -> None:
         "::the link 'x%250A' leads nowhere",
         "::warning file=b.md,line=4,endLine=5,title=several-h1::a second h1. Write it as ##.",
         "::notice file=b.md,line=9,endLine=9,col=2,endColumn=2,title=unknown-type::there is no%0Atype",
-        "1 error, 1 warning, 1 note in 2 files. Looked at 2 documents of the work tree.",
+        "1 error, 1 warning, 1 note in 2 files. Checked 2 documents of the work tree.",
     ]
 
 

@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docyard.web.documents.sidebar._PATIENCE", 60.0)
+    monkeypatch.setattr("docyard.web.documents.sidebar._GRAPH_TIMEOUT_S", 60.0)

@@ -171,7 +171,7 @@ def test_a_document_that_moved_is_found_at_its_new_path(own: Pages) -> None:
     page = own.get("/history/guides/search.md")
     assert "renamed" in page
     assert "from specs/api.md" in page
-    assert "is not there any more" in own.get("/history/specs/api.md")
+    assert "no longer exists" in own.get("/history/specs/api.md")
 
 
 def test_a_ref_is_kept_in_links_and_nothing_is_edited_in_the_past(own: Pages) -> None:
@@ -211,7 +211,7 @@ def test_a_large_document_is_cut_and_says_so(own: Pages) -> None:
     own.repo.commit({"large.md": text})
     page = own.get("/doc/large.md")
     assert len(page) < 2_500_000
-    assert "Read all of it as it is" in page
+    assert "Read the full source" in page
 
 
 def test_a_document_over_the_limit_is_told_of(own: Pages) -> None:
@@ -293,7 +293,7 @@ def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.Monkey
     for number in range(6):
         own.repo.commit({"notes.txt": f"{number}\n"})
     own.site.index().links.follow(own.workspace.snapshot())
-    monkeypatch.setattr("docyard.web.documents.sidebar._LOOKED_AT", 2)
+    monkeypatch.setattr("docyard.web.documents.sidebar._MAX_WALKED_COMMITS", 2)
     held = threading.Event()
     own.site.background.submit("another", lambda: held.wait(30))
     first = own.get("/doc/specs/api.md")
@@ -308,16 +308,16 @@ def test_a_page_waits_for_no_long_history(own: Pages, monkeypatch: pytest.Monkey
 
 
 def test_a_page_waits_for_no_graph_of_links(own: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docyard.web.documents.sidebar._FEW", 0)
+    monkeypatch.setattr("docyard.web.documents.sidebar._SMALL_WORKSPACE", 0)
     graph = own.site.index().links
-    with graph._following:  # another thread has its turn
+    with graph._update_lock:  # another thread has its turn
         first = own.get("/doc/specs/api.md")
-        assert "is being read" in first
+        assert "are being read" in first
         assert "Linked from" not in first
         assert _shown_version(first).endswith("~")
     _until(lambda: not own.site.is_reading)
     second = own.get("/doc/specs/api.md")
-    assert "is being read" not in second
+    assert "are being read" not in second
     assert "Linked from" in second
     assert not _shown_version(second).endswith("~")
 
@@ -325,7 +325,7 @@ def test_a_page_waits_for_no_graph_of_links(own: Pages, monkeypatch: pytest.Monk
 def test_a_large_document_that_links_here_is_named_without_reading_it(
     own: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("docyard.web.documents.sidebar._READ", 10)
+    monkeypatch.setattr("docyard.web.documents.sidebar._MAX_READ_BYTES", 10)
     own.site.index().links.follow(own.workspace.snapshot())
     page = own.get("/doc/specs/api.md")
     assert '<a href="/doc/README.md">README.md</a>' in page.replace("#_preamble", "")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docyard.web.documents.scene import Pages, fields, served
 from tests.loops import loop_over
-from workspace.proposals.actions.register import Actor
+from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import ProposalState
 
@@ -40,9 +40,9 @@ def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Page
     assert form["text"] == "Sixty in a minute."
     sent = {**form, "text": "Ninety in a minute.", "title": "Allow more", "description": "They asked for it."}
     id = proposal_of(pages.post(LIMITS, {**sent, "act": "propose"}))
-    proposal = pages.workspace.proposing().one(id)
-    assert (proposal.words.title, proposal.state) == ("Allow more", ProposalState.OPEN)
-    assert proposal.words.description.startswith("They asked for it.")
+    proposal = pages.workspace.proposing().find(id)
+    assert (proposal.content.title, proposal.state) == ("Allow more", ProposalState.OPEN)
+    assert proposal.content.description.startswith("They asked for it.")
     assert text_at(pages, id, "specs/api.md") == before.replace(b"Sixty", b"Ninety")
     assert text_at(pages, "main", "specs/api.md") == before
 
@@ -50,7 +50,7 @@ def test_what_is_proposed_stands_in_a_proposal_and_not_on_the_branch(pages: Page
 def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     id = proposal_of(pages.post(LIMITS, sent))
-    assert pages.workspace.proposing().one(id).state is ProposalState.DRAFT
+    assert pages.workspace.proposing().find(id).state is ProposalState.DRAFT
     assert f'<option value="{id}"' in pages.get(LIMITS)
     more = f"/edit/specs/api.md?section=endpoints&proposal={id}"
     form = pages.form(more)
@@ -60,7 +60,7 @@ def test_a_draft_is_not_submitted_and_takes_more(pages: Pages) -> None:
     assert b"Ninety." in text
     assert b"Three of them." in text
     pages.post(more, {**pages.form(more), "text": "Four.", "act": "propose"})
-    assert pages.workspace.proposing().one(id).state is ProposalState.OPEN
+    assert pages.workspace.proposing().find(id).state is ProposalState.OPEN
 
 
 def test_a_proposal_of_another_takes_what_is_edited_in_it(pages: Pages) -> None:
@@ -106,7 +106,7 @@ def test_a_form_sent_twice_at_once_makes_one_proposal(pages: Pages) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: pages.post(LIMITS, sent), range(4)))
     assert len(found) == 1
-    [proposal] = pages.workspace.proposing().all()
+    [proposal] = pages.workspace.proposing().list_all()
     assert proposal.state is ProposalState.OPEN
     assert pages.repo.git("rev-list", "--count", f"main..{proposal.tip}").strip() == "1"
 
@@ -115,10 +115,10 @@ def test_a_form_that_was_sent_with_other_words_asks_again(pages: Pages) -> None:
     sent = {**pages.form(LIMITS), "text": "Ninety.", "title": "Allow more", "act": "draft"}
     pages.post(LIMITS, sent)
     page = pages.post(LIMITS, {**sent, "text": "A hundred."}, 409)
-    assert "sent once already" in page
+    assert "already sent" in page
     assert fields(page)["text"] == "A hundred."
     pages.post(LIMITS, {**fields(page), "act": "draft"})
-    assert len(pages.workspace.proposing().all()) == 2
+    assert len(pages.workspace.proposing().list_all()) == 2
 
 
 def test_what_another_changed_meanwhile_is_shown_and_nothing_is_lost(pages: Pages) -> None:
@@ -131,7 +131,7 @@ def test_what_another_changed_meanwhile_is_shown_and_nothing_is_lost(pages: Page
     page = pages.post(LIMITS, {**form, "text": "Ninety in a minute.", "title": "Allow <more>"}, 409)
     for text in ("Sixty in a minute.", "Seventy in a minute.", "Ninety in a minute.", "Allow &lt;more&gt;"):
         assert text in page
-    assert not pages.workspace.proposing().all()
+    assert not pages.workspace.proposing().list_all()
     again = fields(page)
     assert again["base"] == pages.repo.head()
     id = proposal_of(pages.post(LIMITS, again))
@@ -152,7 +152,7 @@ def test_a_section_that_is_gone_meanwhile_keeps_the_words(pages: Pages) -> None:
     pages.repo.commit({"specs/api.md": text[: text.index(b"## Rate")]})
     page = pages.post(LIMITS, {**form, "text": "Ninety, however.", "title": "Allow more"}, 400)
     assert "Ninety, however." in page
-    assert not pages.workspace.proposing().all()
+    assert not pages.workspace.proposing().list_all()
 
 
 @pytest.mark.parametrize(
@@ -160,11 +160,11 @@ def test_a_section_that_is_gone_meanwhile_keeps_the_words(pages: Pages) -> None:
     [
         ({"title": ""}, "title"),
         ({"title": "x" * 300}, "title"),
-        ({"text": "Two of them."}, "Nothing is changed"),
+        ({"text": "Two of them."}, "The text is unchanged"),
         ({"text": "> a\n\n## Errors\n\n```\nopen"}, "section"),
         ({"text": "a\0b"}, "NUL"),
-        ({"base": "0" * 40}, "not there any more"),
-        ({"base": ""}, "not there any more"),
+        ({"base": "0" * 40}, "no longer exists"),
+        ({"base": ""}, "no longer exists"),
         ({"proposal": "zzzzzzzz"}, "proposal"),
     ],
     ids=["no title", "long title", "no change", "open fence", "NUL", "other base", "no base", "no proposal"],
@@ -179,7 +179,7 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(
     assert said in answer.text
     if "text" not in change:
         assert "Ninety, they say." in answer.text
-    assert not pages.workspace.proposing().all()
+    assert not pages.workspace.proposing().list_all()
     assert "proposals/" not in pages.repo.git("branch", "--list")
 
 
@@ -204,7 +204,7 @@ def test_a_preview_shows_the_text_and_keeps_the_form(pages: Pages) -> None:
     assert "<script>alert" not in page
     kept = fields(page)
     assert (kept["title"], kept["base"], kept["key"]) == ("So far", sent["base"], sent["key"])
-    assert not pages.workspace.proposing().all()
+    assert not pages.workspace.proposing().list_all()
 
 
 def test_text_comes_back_from_the_page_as_it_went_there(pages: Pages) -> None:
@@ -246,7 +246,7 @@ def test_the_text_of_a_section_of_the_same_name_is_not_taken_for_it(pages: Pages
     text = text_at(pages, "main", "specs/twice.md").replace(b"## Same", b"## New {#same}\n\nn\n\n## Same")
     pages.repo.commit({"specs/twice.md": text.replace(b"\n\nb\n", b"\n\nchanged\n")})
     page = pages.post(url, {**form, "text": "c", "title": "Say c"}, 409)
-    assert "How it reads now" not in page
+    assert "Current text" not in page
     assert fields(page)["base"] == form["base"]
     assert fields(page)["text"] == "c"
 
@@ -275,4 +275,4 @@ def test_nothing_is_edited_where_all_is_read_only(tmp_path: Path, read_only: boo
 def test_another_page_cannot_send_the_form(pages: Pages) -> None:
     form = pages.form(LIMITS)
     pages.post(LIMITS, {**form, "csrf": "wrong", "text": "Ninety.", "title": "x"}, 403)
-    assert not pages.workspace.proposing().all()
+    assert not pages.workspace.proposing().list_all()

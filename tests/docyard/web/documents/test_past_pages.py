@@ -80,8 +80,8 @@ def test_what_was_removed_has_a_history(pages: Pages) -> None:
 
 
 def test_the_past_leads_back_to_the_document_as_it_is(pages: Pages) -> None:
-    assert 'href="/doc/count.md">Back to now' in pages.get("/doc/count.md?ref=HEAD~3")
-    assert 'href="/">Back to now' in pages.get("/doc/specs/twice.md?ref=HEAD~1")
+    assert 'href="/doc/count.md">Back to the current state' in pages.get("/doc/count.md?ref=HEAD~3")
+    assert 'href="/">Back to the current state' in pages.get("/doc/specs/twice.md?ref=HEAD~1")
 
 
 def test_a_commit_is_told_in_words(pages: Pages) -> None:

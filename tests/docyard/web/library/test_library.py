@@ -121,7 +121,7 @@ def test_open_tasks_are_listed_from_everywhere_below(served: Served) -> None:
 
 
 def test_where_all_is_done_the_page_says_so(served: Served) -> None:
-    assert "Everything is done" in served.get("/folder/many?tasks=open")
+    assert "All tasks are completed" in served.get("/folder/many?tasks=open")
 
 
 def test_a_folder_goes_on_for_pages(served: Served) -> None:
@@ -145,7 +145,7 @@ def test_the_past_is_read_and_kept_in_links(served: Served) -> None:
     assert 'href="/doc/plan.md?ref=HEAD~2"' in page
     assert "many" not in page
     assert "1 of 1 task" in page
-    assert "This is how it was at" in page
+    assert "This is the state at" in page
     assert "data-version" not in page  # what is past does not change
 
 

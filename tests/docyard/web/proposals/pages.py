@@ -35,7 +35,7 @@ class Pages:
             Workspace.open(scene.repo.path, read_only=True, durable=False) if read_only else scene.workspace
         )
         self.written = 0
-        self.site = Site(lambda: SearchIndex(workspace), read_only, written=self._written)
+        self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._written)
         self.as_person: str | None = "bea"
         self._may_write = not read_only
         pages = Starlette(routes=build_routes(self.site))
@@ -80,7 +80,7 @@ class Pages:
 
     def now(self, one: Proposal) -> Proposal:
         """A proposal as it is by now."""
-        return self.scene.proposing.one(one.id)
+        return self.scene.proposing.find(one.id)
 
 
 def pages(path: Path, settings: str = "", *, read_only: bool = False) -> Pages:

@@ -73,7 +73,7 @@ def test_a_form_that_is_sent_twice_says_it_once(open_pages: Pages, act: str, fie
     key = "fedcba9876543210" * 2
     first, again = (open_pages.does(one, act, key=key, **fields) for _ in range(2))
     assert first == again
-    events = open_pages.scene.proposing.said(one)
+    events = open_pages.scene.proposing.list_events(one)
     assert len(events) == 3  # opened, submitted, and this
 
 
@@ -102,7 +102,7 @@ def test_a_form_that_is_sent_again_with_other_words(open_pages: Pages) -> None:
     html = open_pages.refused(one, "comment", 409, key=key, text="Second, after going back.")
     assert "was sent once already" in text_of(html)
     assert "Second, after going back." in html
-    assert len(open_pages.now(one).words.threads) == 1
+    assert len(open_pages.now(one).content.threads) == 1
 
 
 def test_a_comment_on_a_section_and_its_answer(open_pages: Pages) -> None:
@@ -113,7 +113,7 @@ def test_a_comment_on_a_section_and_its_answer(open_pages: Pages) -> None:
     changes = open_pages.show(one, "changes?view=inline")
     assert f'id="{there.partition("#")[2]}"' in changes
     assert "Why <em>so</em>?" in changes
-    [thread] = open_pages.now(one).words.threads
+    [thread] = open_pages.now(one).content.threads
     said = thread.comment.id
     answer = open_pages.does(one, "comment", text="Because.", reply_to=said)
     shown = open_pages.show(one)
@@ -236,7 +236,7 @@ def test_a_proposal_that_has_ended(open_pages: Pages, state: str) -> None:
     if state == "merged":
         scene.proposing.merge(one.id, scene.person())
     else:
-        scene.repo.git("branch", "-D", one.words.branch)
+        scene.repo.git("branch", "-D", one.content.branch)
     for act in ("approve", "request-changes", "refresh"):
         open_pages.refused(one, act, 409, text="Late", commit=one.tip or "")
     for part in ("", "changes", "conflicts"):
@@ -251,7 +251,7 @@ def test_a_branch_that_was_rewritten(open_pages: Pages) -> None:
     open_pages.does(one, "approve", commit=one.tip or "")
     other = scene.open("Other")
     scene.append(other.id, "Another.", slug="install")
-    scene.repo.git("update-ref", f"refs/heads/{one.words.branch}", scene.proposing.one(other.id).tip or "")
+    scene.repo.git("update-ref", f"refs/heads/{one.content.branch}", scene.proposing.find(other.id).tip or "")
     shown = text_of(open_pages.show(one))
     assert "Its branch was rewritten" in shown
     assert "· void, since" in shown
@@ -308,23 +308,23 @@ def test_two_who_edit_the_description_lose_nothing(open_pages: Pages) -> None:
     fields = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(one))
     assert fields is not None
     seen = fields[1]
-    open_pages.does(one, "edit", seen=seen, title=one.words.title, description="Of the first.")
+    open_pages.does(one, "edit", seen=seen, title=one.content.title, description="Of the first.")
     html = open_pages.refused(one, "edit", 409, seen=seen, title="Of the second", description="Other words.")
-    assert "How it reads now" in html
+    assert "Current text" in html
     assert "Of the first.</textarea>" in html
     assert "Other words.</textarea>" in html
-    assert open_pages.now(one).words.description == "Of the first."
+    assert open_pages.now(one).content.description == "Of the first."
     now = re.search(r'name="seen" value="([0-9a-f]+)"', html)
     assert now is not None
     for _ in range(2):  # a form that is sent twice
         open_pages.does(one, "edit", seen=now[1], title="Of the second", description="Both words.")
-    assert open_pages.now(one).words.title == "Of the second"
+    assert open_pages.now(one).content.title == "Of the second"
 
 
 def test_links_of_a_merged_proposal_lead_to_what_was_merged(open_pages: Pages) -> None:
     scene, one = open_pages.scene, open_pages.scene.proposed()
     merged = scene.proposing.merge(one.id, scene.person()).commit
-    scene.repo.git("switch", "-q", one.words.branch)
+    scene.repo.git("switch", "-q", one.content.branch)
     scene.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
     scene.repo.git("switch", "-q", "main")
     assert f"/doc/guide.md?ref={merged}" in open_pages.show(one, "changes")

@@ -26,7 +26,7 @@ def conflicted(some: Pages, ours: str = "Run ours.", theirs: str = "Run theirs."
     """A proposal that says of `install` something else than its target by now."""
     scene = some.scene
     one = scene.open("Install better")
-    branch = one.words.branch
+    branch = one.content.branch
     commit_to(some, branch, GUIDE.replace("Run it.", ours))
     commit_to(some, "main", GUIDE.replace("Run it.", theirs))
     return scene.proposing.submit(one.id, scene.person("agent")).proposal
@@ -73,7 +73,7 @@ def test_decided(some: Pages, choice: str, content: str, becomes: str | None) ->
     fields, [id] = form(some, one)
     status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": content})
     assert status == 303
-    text = some.scene.show("guide.md", one.words.branch)
+    text = some.scene.show("guide.md", one.content.branch)
     assert f"## Install\n\n{becomes}\n\n## Use" in text if becomes else "Run" not in text
     assert "There is no conflict" in text_of(some.show(one, "conflicts"))
     # Sent again, as by a double click, it is done already.
@@ -131,13 +131,13 @@ def test_a_target_that_went_on_keeps_the_choices(some: Pages) -> None:
     again = dict(_FIELDS.findall(html.partition('class="conflicts"')[2]))
     status, _ = send(some, one, again | {f"choice-{id}": "content", f"content-{id}": "My words."})
     assert status == 303
-    assert "My words." in some.scene.show("guide.md", one.words.branch)
+    assert "My words." in some.scene.show("guide.md", one.content.branch)
 
 
 def test_a_choice_on_other_words_is_not_kept(some: Pages) -> None:
     one = conflicted(some)
     fields, [id] = form(some, one)
-    commit_to(some, one.words.branch, GUIDE.replace("Run it.", "Run ours, again."))
+    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Run ours, again."))
     status, html = send(some, one, fields | {f"choice-{id}": "ours", f"content-{id}": "My words."})
     assert status == 409
     assert "This has changed since you chose" in text_of(html)
@@ -147,7 +147,7 @@ def test_a_choice_on_other_words_is_not_kept(some: Pages) -> None:
 
 def test_not_all_decided(some: Pages) -> None:
     one = some.scene.open("Two")
-    commit_to(some, one.words.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too."))
+    commit_to(some, one.content.branch, GUIDE.replace("Run it.", "Ours.").replace("Use it.", "Ours too."))
     commit_to(some, "main", GUIDE.replace("Run it.", "Theirs.").replace("Use it.", "Theirs too."))
     fields, ids = form(some, one)
     assert len(ids) == 2
@@ -164,14 +164,14 @@ def test_words_that_cannot_stand_there(some: Pages) -> None:
     content = "## A heading\n\nWords."
     status, html = send(some, one, fields | {f"choice-{id}": "content", f"content-{id}": content})
     assert status == 400
-    assert "has a heading" in text_of(html)
+    assert "must not have headings" in text_of(html)
     assert f">\n{content}</textarea>" in html
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "content"])
 def test_removed_on_one_side(some: Pages, choice: str) -> None:
     one = some.scene.open("Drop the guide")
-    commit_to(some, one.words.branch, None)
+    commit_to(some, one.content.branch, None)
     commit_to(some, "main", GUIDE.replace("Run it.", "Run theirs."))
     shown = text_of(some.show(one, "conflicts"))
     assert "The whole file" in shown
@@ -179,7 +179,7 @@ def test_removed_on_one_side(some: Pages, choice: str) -> None:
     fields, [id] = form(some, one)
     status, _ = send(some, one, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"})
     assert status == 303
-    files = some.scene.repo.git("ls-tree", "--name-only", one.words.branch).split()
+    files = some.scene.repo.git("ls-tree", "--name-only", one.content.branch).split()
     assert ("guide.md" in files) is (choice != "ours")
 
 
@@ -197,7 +197,7 @@ def test_other_kinds(some: Pages, base: str, ours: str, theirs: str, kind: str) 
 
     some.scene.repo.commit({"notes.md": text(base)})
     one = some.scene.open("Change it")
-    commit_to(some, one.words.branch, text(ours), "notes.md")
+    commit_to(some, one.content.branch, text(ours), "notes.md")
     commit_to(some, "main", text(theirs), "notes.md")
     assert kind in text_of(some.show(one, "conflicts"))
     fields, [id, *_] = form(some, one)
@@ -208,7 +208,7 @@ def test_a_binary_file(some: Pages) -> None:
     repo = some.scene.repo
     repo.commit({"logo.png": b"\x89PNG\0base"})
     one = some.scene.open("Another logo")
-    repo.git("switch", "-q", one.words.branch)
+    repo.git("switch", "-q", one.content.branch)
     repo.commit({"logo.png": b"\x89PNG\0ours"})
     repo.git("switch", "-q", "main")
     repo.commit({"logo.png": b"\x89PNG\0theirs"})

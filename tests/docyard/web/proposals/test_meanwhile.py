@@ -11,7 +11,7 @@ from docyard.web import site
 from tests.docyard.web.proposals.pages import Pages, pages
 from tests.meanwhile import after
 from workspace.proposals.actions import discuss
-from workspace.proposals.actions.register import ProposalRepository
+from workspace.proposals.actions.repository import ProposalRepository
 from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
 
@@ -36,9 +36,9 @@ def test_words_that_another_changes_just_now_are_not_replaced(
         lambda: others.edit(one.id, scene.person("cyd"), description="Theirs."),
     )
     html = open_pages.refused(
-        one, "edit", 409, seen=fields[1], title=one.words.title, description="Of the second."
+        one, "edit", 409, seen=fields[1], title=one.content.title, description="Of the second."
     )
-    assert open_pages.now(one).words.description == "Theirs."
+    assert open_pages.now(one).content.description == "Theirs."
     assert "Theirs.</textarea>" in html
     assert "Of the second.</textarea>" in html
 
@@ -58,7 +58,7 @@ def test_a_form_leads_to_what_it_has_said(
 
     after(monkeypatch, ProposalRepository, "append", speak)
     said = open_pages.does(one, act, text="Good.").partition("#said-")[2]
-    words = open_pages.now(one).words
+    words = open_pages.now(one).content
     spoken = [thread.comment for thread in words.threads] if act == "comment" else words.reviews
     assert {found.id: found.author.name for found in spoken}[said] == "Bea"
 
@@ -68,7 +68,7 @@ def test_who_has_written_sees_it_by_a_clock_that_stands_still(
 ) -> None:
     """Two changes within one tick of the clock of folders look like one."""
     one = open_pages.scene.proposed()
-    monkeypatch.setattr(site, "_look", lambda git: ((("refs", 1, 0),), True))
-    assert one.words.title in open_pages.get("/proposals")
+    monkeypatch.setattr(site, "_read_folder_times", lambda git: ((("refs", 1, 0),), True))
+    assert one.content.title in open_pages.get("/proposals")
     open_pages.does(one, "close")
-    assert one.words.title not in open_pages.get("/proposals")
+    assert one.content.title not in open_pages.get("/proposals")

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from docyard.forges.announcements import build_announcer
+from docyard.forges.pull_request_report import build_announcer
 from tests.docyard.forges.joined import Joined, joined
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tests.docyard.web.proposals.pages import Pages, sound, text_of
@@ -45,7 +45,7 @@ def test_a_submission_shows_its_pull_request_or_why_there_is_none(here: Joined, 
     assert forge_pages.now(one).state is ProposalState.OPEN
     assert "Pull request" not in forge_pages.show(one)
     forge_pages.does(one, "submit")
-    (there,) = [each for each in here.local.state.pull_requests if each.head == one.words.branch]
+    (there,) = [each for each in here.local.state.pull_requests if each.head == one.content.branch]
     shown = forge_pages.show(one)
     assert f'<a href="{here.local.url_of(there)}" rel="noopener noreferrer">Pull request</a>' in shown
     assert "Opened as pull request" in text_of(shown)

@@ -73,7 +73,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pages, Proposal]:
     made = pages(tmp_path_factory.mktemp("hostile"))
     scene = made.scene
     one = scene.proposing.open(EVIL, f"{EVIL}\n\n[x](javascript:alert(1))", AGENT, submit=True)
-    scene.repo.git("switch", "-q", one.words.branch)
+    scene.repo.git("switch", "-q", one.content.branch)
     text = GUIDE.replace("Run it.", EVIL).replace("## Use", f"## {EVIL}")
     scene.repo.commit({"guide.md": text, '<b>"x".md': f"# {EVIL}\n", "<i>.png": b"\0"}, EVIL)
     scene.repo.git("switch", "-q", "main")

@@ -10,7 +10,7 @@ from tests.repositories import Repo
 from workspace.edits import AppendContent, Operation
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.actions import ProposalActions
-from workspace.proposals.actions.register import Actor, ProposedWrite
+from workspace.proposals.actions.repository import Actor, ProposedWrite
 from workspace.proposals.events import Author, KnownBy, ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
@@ -55,7 +55,7 @@ class Scene:
 
     def append(self, name: str, text: str, file: str = "guide.md", slug: str = "use") -> WriteResult:
         """Write to a proposal, as an agent does."""
-        return write(self.proposing.branch(name), text, file, slug)
+        return write(self.proposing.open_branch(name), text, file, slug)
 
     def write(self, text: str, file: str = "guide.md", slug: str = "install") -> WriteResult:
         """Write to the served branch."""

@@ -14,7 +14,7 @@ from workspace.policy.protection import Protected
 from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.refresh import RefreshDecisions
-from workspace.proposals.actions.register import NothingProposed, ProposalEnded
+from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.events import InvalidEventText, ReviewDecision
 from workspace.proposals.proposal import ProposalState
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -36,14 +36,14 @@ def test_from_a_direct_write_to_the_merge(scene: Scene) -> None:
     assert proposal is not None
     assert scene.repo.head() == before
     assert (written.is_committed, written.commit) == (True, proposal.tip)
-    assert (proposal.state, proposal.words.base, proposal.words.target) == (
+    assert (proposal.state, proposal.content.base, proposal.content.target) == (
         ProposalState.DRAFT,
         before,
         "main",
     )
-    assert "One." in scene.show("specs/api.md", proposal.words.branch)
+    assert "One." in scene.show("specs/api.md", proposal.content.branch)
     name = proposal.id
-    assert f"Docyard-Proposal: {name}" in scene.log("-1", "--format=%B", proposal.words.branch)
+    assert f"Docyard-Proposal: {name}" in scene.log("-1", "--format=%B", proposal.content.branch)
     assert scene.proposing.submit(name, AGENT).proposal.state is ProposalState.OPEN
     with pytest.raises(MergeBlocked) as blocked:
         scene.proposing.merge(name, scene.person())
@@ -84,7 +84,7 @@ def test_nobody_approves_their_own(scene: Scene) -> None:
     with pytest.raises(OwnProposal):
         scene.approve(opened)
     written = scene.proposed(file="specs/api.md", slug="calls")
-    branch = scene.proposing.branch(written.id)
+    branch = scene.proposing.open_branch(written.id)
     branch.write(
         [append("By her.", "specs/api.md", "calls")],
         mode=Mode.EACH,
@@ -103,7 +103,7 @@ def test_nobody_approves_their_own(scene: Scene) -> None:
     scene.write("And more.")
     scene.proposing.refresh(by_hand.id, scene.person("dora"))
     assert scene.approve(by_hand, "dora").state is ProposalState.APPROVED
-    scene.repo.git("checkout", "-q", by_hand.words.branch)
+    scene.repo.git("checkout", "-q", by_hand.content.branch)
     scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
     with pytest.raises(OwnProposal):
         scene.approve(by_hand, "dora")
@@ -124,20 +124,20 @@ def test_what_is_asked_for_blocks_until_it_is_answered(tmp_path: Path) -> None:
 def test_comments(scene: Scene) -> None:
     name = scene.proposed().id
     first = scene.proposing.comment(name, ADA, "Why?", file="guide.md", slug="use", quote="Use it.")
-    (thread,) = first.proposal.words.threads
-    assert thread.comment.place is not None
-    assert (thread.comment.place.slug, thread.comment.commit) == ("use", first.proposal.tip)
+    (thread,) = first.proposal.content.threads
+    assert thread.comment.target is not None
+    assert (thread.comment.target.slug, thread.comment.commit) == ("use", first.proposal.tip)
     answered = scene.proposing.comment(name, AGENT, "Because.", reply_to=thread.comment.id)
-    assert [one.text for one in answered.proposal.words.threads[0].replies] == ["Because."]
+    assert [one.text for one in answered.proposal.content.threads[0].replies] == ["Because."]
     for wrong in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
         with pytest.raises(InvalidEventText):
             scene.proposing.comment(name, ADA, "Why?", **wrong)
     with pytest.raises(DocumentNotFound):
         scene.proposing.comment(name, ADA, "Why?", file="none.md")
-    scene.proposing.branch(name).write(
+    scene.proposing.open_branch(name).write(
         [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=scene.repo.head()
     )
-    removed = scene.proposing.comment(name, ADA, "Keep it.", file="notes.md").proposal.words
+    removed = scene.proposing.comment(name, ADA, "Keep it.", file="notes.md").proposal.content
     assert removed.threads[-1].comment.commit == removed.base
     scene.proposing.close(name, AGENT, "No.")
     assert scene.proposing.comment(name, ADA, "A pity.").is_new
@@ -149,10 +149,10 @@ def test_words_that_cannot_be_kept(scene: Scene) -> None:
             scene.open(title)
     with pytest.raises(InvalidKey):
         scene.open(request="two words")
-    assert scene.proposing.all() == ()
+    assert scene.proposing.list_all() == ()
     one, other = scene.open("🦀 🦀"), scene.open("🦀 🦀")
     assert one.id != other.id
-    assert (one.words.title, one.words.branch) == ("🦀 🦀", f"proposals/{one.id}")
+    assert (one.content.title, one.content.branch) == ("🦀 🦀", f"proposals/{one.id}")
     edited = scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}")
     assert edited.proposal.id == one.id
     assert scene.proposing.edit(one.id, AGENT, title=f"proposals/{other.id}").is_new is False
@@ -162,7 +162,7 @@ def test_words_that_cannot_be_kept(scene: Scene) -> None:
 
 def test_closed_and_taken_up_again(scene: Scene) -> None:
     proposal = scene.proposed()
-    writer = scene.proposing.branch(proposal.id)
+    writer = scene.proposing.open_branch(proposal.id)
     assert scene.proposing.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
     assert scene.proposing.close(proposal.id, AGENT).is_new is False
     for act in (scene.proposing.merge, scene.proposing.submit, scene.proposing.refresh):
@@ -170,7 +170,7 @@ def test_closed_and_taken_up_again(scene: Scene) -> None:
             act(proposal.id, AGENT)
         assert ended.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
-        scene.proposing.branch(proposal.id)
+        scene.proposing.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
         writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
     assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
@@ -185,18 +185,18 @@ def test_refreshed_by_a_merge_commit(scene: Scene) -> None:
     assert scene.proposing.refresh(proposal.id, AGENT).is_new is False
     scene.write("Meanwhile.")
     refreshed = scene.proposing.refresh(proposal.id, AGENT)
-    assert scene.log("-1", "--format=%P", proposal.words.branch) == [f"{proposal.tip} {scene.repo.head()}"]
+    assert scene.log("-1", "--format=%P", proposal.content.branch) == [f"{proposal.tip} {scene.repo.head()}"]
     assert refreshed.proposal.state is ProposalState.OPEN
     assert not refreshed.proposal.is_rewritten
-    text = scene.show("guide.md", proposal.words.branch)
+    text = scene.show("guide.md", proposal.content.branch)
     assert "Meanwhile." in text
     assert "More." in text
     assert scene.proposing.refresh(proposal.id, AGENT).is_new is False
     # Fast-forwarded by hand, what it merged on the way is not taken for its landing.
-    scene.repo.git("merge", "-q", "--ff-only", proposal.words.branch)
-    landed = scene.proposing.one(proposal.id)
-    assert landed.landing is not None
-    assert landed.landing.tip == refreshed.commit
+    scene.repo.git("merge", "-q", "--ff-only", proposal.content.branch)
+    landed = scene.proposing.find(proposal.id)
+    assert landed.merge_record is not None
+    assert landed.merge_record.tip == refreshed.commit
 
 
 def test_refreshed_without_a_commit_of_its_own(scene: Scene) -> None:
@@ -205,7 +205,7 @@ def test_refreshed_without_a_commit_of_its_own(scene: Scene) -> None:
         scene.proposing.merge(proposal.id, AGENT)
     scene.write("Meanwhile.")
     refreshed = scene.proposing.refresh(proposal.id, AGENT)
-    assert refreshed.proposal.tip == refreshed.proposal.words.base == scene.repo.head()
+    assert refreshed.proposal.tip == refreshed.proposal.content.base == scene.repo.head()
     assert refreshed.proposal.state is ProposalState.DRAFT
     with pytest.raises(NothingProposed):
         scene.proposing.merge(proposal.id, AGENT)
@@ -234,11 +234,11 @@ def test_what_changes_nothing_becomes_no_proposal(scene: Scene) -> None:
         [append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
     )
     assert dry.proposal is None
-    assert "One." in (dry.written.changes["specs/api.md"] or b"").decode()
+    assert "One." in (dry.result.changes["specs/api.md"] or b"").decode()
     failed = scene.propose(slug="nowhere")
     assert failed.proposal is None
-    assert failed.written.steps[0].error is not None
-    assert scene.proposing.all() == ()
+    assert failed.result.steps[0].error is not None
+    assert scene.proposing.list_all() == ()
     assert scene.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
         scene.workspace.write(
@@ -258,7 +258,7 @@ def test_retries(scene: Scene) -> None:
     for _ in range(2):
         scene.proposing.comment(name, ADA, "Why?", file="specs/api.md", request="asked")
         scene.append(name, "Moves on.", "specs/api.md", "calls")
-    assert len(scene.proposing.one(name).words.threads) == 1
+    assert len(scene.proposing.find(name).content.threads) == 1
     with pytest.raises(KeyReused):
         scene.proposing.comment(name, ADA, "Why not?", request="asked")
     first = scene.proposing.review(name, scene.person(), ReviewDecision.APPROVE, request="yes")
@@ -286,13 +286,13 @@ def test_a_retry_of_a_write_that_became_a_proposal(scene: Scene) -> None:
         assert refused.value.paths == ("specs/api.md",)
         again = scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=request)
         assert again.proposal is not None
-        assert (again.proposal.id, again.written.commit) == (first.proposal.id, first.written.commit)
-        assert again.written.repeated is not None
-        assert again.written.repeated.result == {"told": "once"}
+        assert (again.proposal.id, again.result.commit) == (first.proposal.id, first.result.commit)
+        assert again.result.repeated is not None
+        assert again.result.repeated.result == {"told": "once"}
         if again.proposal.state is not ProposalState.MERGED:
             scene.approve(again.proposal)
             scene.proposing.merge(again.proposal.id, scene.person())
     other = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
         scene.proposing.propose(operations, AGENT, mode=Mode.EACH, request=other)
-    assert len(scene.proposing.all()) == 1
+    assert len(scene.proposing.list_all()) == 1

@@ -22,7 +22,7 @@ from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import BRANCH, BRANCHES
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.register import ActionResult, InvalidTarget, ProposalEnded
+from workspace.proposals.actions.repository import ActionResult, InvalidTarget, ProposalEnded
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import InvalidEventText, Opened
 from workspace.proposals.proposal import ProposalState
@@ -42,11 +42,11 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_a_branch_that_is_deleted(scene: Scene) -> None:
     proposal = scene.proposed()
-    writer = scene.proposing.branch(proposal.id)
+    writer = scene.proposing.open_branch(proposal.id)
     scene.proposing.comment(proposal.id, ADA, "Why?", file="guide.md")
-    scene.repo.git("branch", "-D", proposal.words.branch)
-    gone = scene.proposing.one(proposal.id)
-    assert (gone.state, len(gone.words.threads)) == (ProposalState.GONE, 1)
+    scene.repo.git("branch", "-D", proposal.content.branch)
+    gone = scene.proposing.find(proposal.id)
+    assert (gone.state, len(gone.content.threads)) == (ProposalState.GONE, 1)
     for act in (
         scene.proposing.merge,
         scene.proposing.refresh,
@@ -58,31 +58,31 @@ def test_a_branch_that_is_deleted(scene: Scene) -> None:
         assert ended.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
         write(writer, "Late.", "guide.md", "use")
-    assert proposal.words.branch not in scene.workspace.git.branches()
+    assert proposal.content.branch not in scene.workspace.git.branches()
     assert scene.proposing.comment(proposal.id, ADA, "Where is it?").is_new
     assert scene.proposing.close(proposal.id, AGENT).proposal.state is ProposalState.CLOSED
-    scene.proposing.branch(scene.open().id)
-    scene.repo.git("branch", proposal.words.branch, str(proposal.tip))
+    scene.proposing.open_branch(scene.open().id)
+    scene.repo.git("branch", proposal.content.branch, str(proposal.tip))
     assert scene.proposing.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
 
 
 def test_a_branch_that_is_rebased_below_a_comment(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.proposing.comment(proposal.id, scene.person(), "Why?")
-    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
     scene.repo.git("checkout", "-q", "main")
-    assert scene.proposing.one(proposal.id).is_rewritten
+    assert scene.proposing.find(proposal.id).is_rewritten
 
 
 def test_a_branch_that_is_rebased(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     scene.write("Meanwhile.")
-    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("rebase", "-q", "main")
     scene.repo.git("checkout", "-q", "main")
-    rewritten = scene.proposing.one(proposal.id)
+    rewritten = scene.proposing.find(proposal.id)
     assert rewritten.is_rewritten
     assert rewritten.state is ProposalState.OPEN
     assert len(rewritten.reviews) == 1
@@ -94,7 +94,7 @@ def test_a_branch_that_is_rebased(scene: Scene) -> None:
 
 def test_a_branch_that_is_checked_out(scene: Scene) -> None:
     proposal = scene.proposed()
-    scene.repo.git("checkout", "-q", proposal.words.branch)
+    scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.write({"notes.md": "# Mine\n"})
     # It is served now, and what it asks its target is not asked of it.
     assert scene.write("By hand.", "specs/api.md", "calls").is_committed
@@ -109,12 +109,12 @@ def test_a_branch_that_is_checked_out(scene: Scene) -> None:
 
 def test_where_nothing_can_be_proposed(scene: Scene, tmp_path: Path) -> None:
     proposal = scene.open()
-    for branch in (proposal.words.branch, "docyard/discussion"):
+    for branch in (proposal.content.branch, "docyard/discussion"):
         served = Workspace.open(scene.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):
             served.proposing().open("Title", "", AGENT)
     reader = Workspace.open(scene.repo.path, read_only=True)
-    assert reader.proposing().one(proposal.id).id == proposal.id
+    assert reader.proposing().find(proposal.id).id == proposal.id
     for act in (reader.proposing().submit, reader.proposing().merge, reader.proposing().refresh):
         with pytest.raises(ReadOnly):
             act(proposal.id, AGENT)
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_proposed(scene: Scene, tmp_path: Path) -> None:
     unborn = repositories.unborn(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
         Workspace.open(unborn.path).proposing().open("Title", "", AGENT)
-    assert len(scene.proposing.all()) == 1
+    assert len(scene.proposing.list_all()) == 1
 
 
 def test_where_commits_must_be_signed(scene: Scene) -> None:
@@ -173,9 +173,9 @@ def test_a_planted_target(scene: Scene, target: str, error: type[Exception]) -> 
     branch = f"proposals/{ID}"
     scene.repo.git("branch", branch)
     said = EventLog(GitStore(scene.repo.path), durable=False)
-    said.append(ID, [Opened("Title", "", target, branch, base)], ADA.speaker, tool="t", client="c")
+    said.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
     scene.append(ID, "Planted.")
-    assert scene.proposing.one(ID).words.target == target
+    assert scene.proposing.find(ID).content.target == target
     for act in (scene.proposing.merge, scene.proposing.refresh):
         with pytest.raises(error):
             act(ID, AGENT)
@@ -187,7 +187,7 @@ def test_a_target_that_no_event_may_name(scene: Scene, target: str) -> None:
     said = EventLog(GitStore(scene.repo.path), durable=False)
     with pytest.raises(InvalidEventText):
         said.append(
-            ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.speaker, tool="t", client="c"
+            ID, [Opened("Title", "", target, f"proposals/{ID}", None)], ADA.event_author, tool="t", client="c"
         )
 
 
@@ -196,8 +196,8 @@ def test_a_fresh_clone_goes_on(scene: Scene, tmp_path: Path) -> None:
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
     proposing = Workspace.open(clone.path, durable=False).proposing()
-    assert proposing.one(proposal.id).state is ProposalState.OPEN
-    write(proposing.branch(proposal.id), "From the clone.", "guide.md", "use")
+    assert proposing.find(proposal.id).state is ProposalState.OPEN
+    write(proposing.open_branch(proposal.id), "From the clone.", "guide.md", "use")
     merged = proposing.merge(proposal.id, AGENT)
     assert merged.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
@@ -220,20 +220,20 @@ def test_many_at_once(scene: Scene) -> None:
     _together([lambda number=number: one(number) for number in numbers])  # type: ignore[misc]
     # Two that add at one place say nothing of their order, so all may come in or be in conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
-    found = scene.proposing.all()
-    assert sorted(one.words.title for one in found) == [f"Proposal {number}" for number in numbers]
-    assert all(len(one.words.threads) == 1 for one in found)
+    found = scene.proposing.list_all()
+    assert sorted(one.content.title for one in found) == [f"Proposal {number}" for number in numbers]
+    assert all(len(one.content.threads) == 1 for one in found)
     merged = [one for one in found if one.state is ProposalState.MERGED]
     assert len(merged) == len(numbers) - len(errors)
     text = (scene.repo.path / "guide.md").read_text()
-    assert all(f"Text {one.words.title[-1]}." in text for one in merged)
+    assert all(f"Text {one.content.title[-1]}." in text for one in merged)
     scene.check_sound()
 
 
 _MERGE = """
 import sys
 from pathlib import Path
-from tests.workspace.proposing.scene import AGENT
+from tests.workspace.proposals.actions.scene import AGENT
 from workspace.workspace import Workspace
 proposing = Workspace.open(Path(sys.argv[1]), durable=False).proposing()
 print(flush=True)
@@ -275,7 +275,7 @@ def test_a_write_between_judgement_and_merge_is_judged_again(scene: Scene) -> No
 
         def __enter__(self) -> None:
             for _ in waits:
-                write(other.proposing().branch(proposal.id), "Unseen.", "specs/api.md", "calls")
+                write(other.proposing().open_branch(proposal.id), "Unseen.", "specs/api.md", "calls")
 
         def __exit__(self, *_: object) -> None:
             pass
@@ -293,12 +293,12 @@ def test_one_key_sent_twice_at_once(scene: Scene) -> None:
         workspace = Workspace.open(scene.repo.path, durable=False)
         found.append(workspace.proposing().open("Title", "", AGENT, request="key").id)
         acted: ActionResult = workspace.proposing().comment(str(found[0]), AGENT, "Why?", request="why")
-        found.append(len(acted.proposal.words.threads))
+        found.append(len(acted.proposal.content.threads))
 
     _together([one] * 4)
     assert len(set(found)) == 2
     assert found.count(1) == 4
-    assert len(scene.proposing.all()) == 1
+    assert len(scene.proposing.list_all()) == 1
 
 
 def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
@@ -307,9 +307,9 @@ def test_batches_that_touch_what_is_protected_go_as_one(scene: Scene) -> None:
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
     proposal = scene.proposing.propose(operations, AGENT, mode=Mode.EACH).proposal
     assert proposal is not None
-    assert proposal.words.title == "Edit 2 documents: 2 changes"
+    assert proposal.content.title == "Edit 2 documents: 2 changes"
     assert "Free." not in (scene.repo.path / "guide.md").read_text()
-    assert "Free." in scene.show("guide.md", proposal.words.branch)
+    assert "Free." in scene.show("guide.md", proposal.content.branch)
 
 
 def full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
@@ -343,7 +343,7 @@ def test_failed_event_removes_the_branch(
     assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
     proposal = scene.open(request=request_key)
     assert proposal.state is ProposalState.DRAFT
-    assert proposal.words.branch in proposal_refs(scene)
+    assert proposal.content.branch in proposal_refs(scene)
     scene.check_sound()
 
 
@@ -397,7 +397,7 @@ def test_branch_that_is_removed_before_its_event_opens_no_proposal(
         patch.setattr(EventLog, "append", remove_then_append)
         with pytest.raises(BranchNotFound):
             scene.open(request="key")
-    assert scene.proposing.all() == ()
+    assert scene.proposing.list_all() == ()
     assert scene.open(request="key").state is ProposalState.DRAFT
 
 

@@ -46,11 +46,11 @@ def test_a_merge_is_no_way_round_what_waits_for_a_decision(scene: Scene) -> None
 def test_a_proposal_that_waits_for_a_decision_is_not_written_to_there(scene: Scene) -> None:
     proposal = scene.open()
     tip = scene.repo.head()
-    branch = scene.proposing.branch(proposal.id)
+    branch = scene.proposing.open_branch(proposal.id)
     operation = UpdateContent(file="guide.md", slug="use", content="Ours.")
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=tip)
-    fetched(scene, proposal.words.branch, tip)
+    fetched(scene, proposal.content.branch, tip)
     with pytest.raises(SyncConflict):
         scene.append(proposal.id, "More.")
     scene.append(proposal.id, "More.", "notes.md", "_preamble")
-    assert len(scene.proposing.branch(proposal.id).guards) == 2
+    assert len(scene.proposing.open_branch(proposal.id).guards) == 2

@@ -11,7 +11,7 @@ import pytest
 from tests.workspace.proposals.actions.scene import AGENT, Scene
 from workspace.proposals.actions import merge
 from workspace.proposals.actions.actions import ProposalActions
-from workspace.proposals.actions.register import ProposalRepository
+from workspace.proposals.actions.repository import ProposalRepository
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Refreshed
 from workspace.proposals.proposal import Proposal, ProposalState
@@ -43,11 +43,11 @@ def elsewhere(scene: Scene) -> ProposalActions:
 
 
 def one(scene: Scene, proposal: Proposal) -> ProposalState:
-    return scene.proposing.one(proposal.id).state
+    return scene.proposing.find(proposal.id).state
 
 
 def listed(scene: Scene, proposal: Proposal) -> ProposalState:
-    return scene.proposing.all()[0].state
+    return scene.proposing.list_all()[0].state
 
 
 def submitted(scene: Scene, proposal: Proposal) -> ProposalState:
@@ -63,7 +63,7 @@ def test_a_proposal_that_goes_forward_is_not_taken_for_a_merged_one(
     scene.write("One.")
     after(monkeypatch, EventLog, "_said_at", lambda: others.refresh(proposal.id, AGENT))
     assert look(scene, proposal) is (ProposalState.OPEN if look is submitted else ProposalState.DRAFT)
-    assert others.one(proposal.id).tip == scene.repo.head()
+    assert others.find(proposal.id).tip == scene.repo.head()
 
 
 def test_it_is_not_left_out_of_the_open_ones_either(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,9 @@ def test_it_is_not_left_out_of_the_open_ones_either(scene: Scene, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(ProposalRepository, "one"), (merge, "target_tip")], ids=["looked", "compared"]
+    ("owner", "name"),
+    [(ProposalRepository, "find"), (merge, "resolve_target_tip")],
+    ids=["looked", "compared"],
 )
 def test_what_another_has_merged_meanwhile_is_merged_already(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
@@ -97,10 +99,10 @@ def test_a_refresh_that_another_has_made_meanwhile_is_seen_and_said_once(
 ) -> None:
     proposal, others = scene.proposed() if written else scene.open(), elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, ProposalRepository, "one", lambda: others.refresh(proposal.id, AGENT))
+    after(monkeypatch, ProposalRepository, "find", lambda: others.refresh(proposal.id, AGENT))
     acted = scene.proposing.refresh(proposal.id, AGENT)
-    assert (acted.proposal, acted.commit, acted.is_new) == (others.one(proposal.id), None, False)
-    assert sum(isinstance(event.words, Refreshed) for event in others.said(proposal)) == 1
+    assert (acted.proposal, acted.commit, acted.is_new) == (others.find(proposal.id), None, False)
+    assert sum(isinstance(event.body, Refreshed) for event in others.list_events(proposal)) == 1
 
 
 def test_a_proposal_goes_forward_to_what_was_said_with_the_same_key(

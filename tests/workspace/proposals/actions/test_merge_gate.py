@@ -14,7 +14,7 @@ from tests.workspace.proposals.saying import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
 from workspace.policy.protection import GoverningRule
 from workspace.policy.tokens import KnownPerson, Person
-from workspace.proposals.actions.merge_gate import Judgement, find_merge_obstacle, judge
+from workspace.proposals.actions.merge_gate import MergeEvaluation, find_blocker_for_actor, judge
 from workspace.proposals.events import Author, EventBody, KnownBy, ReviewDecision, Reviewed, Submitted
 
 TOKENS = ring(ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org")
@@ -30,7 +30,7 @@ def judged(
     checks: Sequence[Check] = PASSED,
     own: frozenset[str] = frozenset(),
     opener: Author = AGENT,
-) -> Judgement:
+) -> MergeEvaluation:
     events = said(*spoken, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
     return judge(standing(events), events, governed, checks, TOKENS, own)
@@ -40,33 +40,33 @@ def approval(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
     return [(sealed(known), by(known)) for known in people]
 
 
-def codes(judgement: Judgement) -> list[str]:
-    return [block.code for block in judgement.blocks]
+def codes(judgement: MergeEvaluation) -> list[str]:
+    return [block.code for block in judgement.blockers]
 
 
 def test_without_a_rule_anyone_merges() -> None:
     judgement = judged(())
-    assert (judgement.demands, judgement.blocks) == ((), ())
-    assert find_merge_obstacle(judgement, None) is None
+    assert (judgement.requirements, judgement.blockers) == ((), ())
+    assert find_blocker_for_actor(judgement, None) is None
 
 
 def test_an_approval_and_a_person() -> None:
     rule = Protection()
     assert codes(judged([rule])) == ["NEEDS_APPROVAL"]
     judgement = judged([rule], *approval(ANA))
-    assert [demand.approved_by for demand in judgement.demands] == [("ana",)]
-    assert judgement.demands[0].is_met
-    assert find_merge_obstacle(judgement, BEN.person) is None
-    block = find_merge_obstacle(judgement, None)
+    assert [demand.approved_by for demand in judgement.requirements] == [("ana",)]
+    assert judgement.requirements[0].is_met
+    assert find_blocker_for_actor(judgement, BEN.person) is None
+    block = find_blocker_for_actor(judgement, None)
     assert block is not None
     assert block.code == "NEEDS_PERSON"
 
 
 def test_no_approvals_still_ask_for_a_person() -> None:
     judgement = judged([Protection(approvals=0)])
-    assert judgement.blocks == ()
-    assert find_merge_obstacle(judgement, ANA.person) is None
-    assert (block := find_merge_obstacle(judgement, None)) is not None
+    assert judgement.blockers == ()
+    assert find_blocker_for_actor(judgement, ANA.person) is None
+    assert (block := find_blocker_for_actor(judgement, None)) is not None
     assert block.code == "NEEDS_PERSON"
 
 
@@ -86,7 +86,7 @@ def test_only_those_who_are_named_count() -> None:
 
 def test_a_named_approver_without_a_token_is_told_of() -> None:
     judgement = judged([Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *approval(ANA))
-    [demand], [block] = judgement.demands, judgement.blocks
+    [demand], [block] = judgement.requirements, judgement.blockers
     assert demand.unknown == ("zoe", "max")
     assert block.message == (
         "specs/a.md needs 2 approvals by ana or zoe of the proposal as it is now, and has 1 (ana); "
@@ -96,7 +96,7 @@ def test_a_named_approver_without_a_token_is_told_of() -> None:
 
 def test_why_an_approval_does_not_count_is_said() -> None:
     spoken = [*approval(CID), (sealed(ANA, commit=OTHER_COMMIT), by(ANA)), (sealed(BEN), by(ANA))]
-    [block] = judged([Protection()], *spoken, own=frozenset({"cid@example.org"})).blocks
+    [block] = judged([Protection()], *spoken, own=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
         "and has 0; not counted are approvals "
         "without a seal that proves them, of another commit, of one's own work"
@@ -106,7 +106,7 @@ def test_why_an_approval_does_not_count_is_said() -> None:
 def test_every_rule_must_be_fulfilled() -> None:
     rules = [Protection(approvers=("ana",)), Protection(approvers=("ben",)), Protection(approvals=3)]
     found = [
-        len(judged(rules, *approval(*people)).blocks) for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
+        len(judged(rules, *approval(*people)).blockers) for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
     ]
     assert found == [2, 1, 0]
 
@@ -115,7 +115,7 @@ def test_who_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
     judgement = judged(rules)
     for known, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
-        block = find_merge_obstacle(judgement, known.person)
+        block = find_blocker_for_actor(judgement, known.person)
         assert (block and block.code) == code
 
 
@@ -139,10 +139,10 @@ def test_a_person_who_asks_for_changes_stops_all_a_client_only_clients() -> None
     for author, stops_people in [(ADA, True), (by(ANA), True), (AGENT, False)]:
         judgement = judged((), (asks, author))
         assert codes(judgement) == ["CHANGES_REQUESTED"]
-        assert (find_merge_obstacle(judgement, BEN.person) is not None) is stops_people
-        assert (find_merge_obstacle(judgement, None, is_client=False) is not None) is stops_people
-        assert find_merge_obstacle(judgement, None) is not None
-        assert find_merge_obstacle(judgement, BEN.person, is_client=True) is not None
+        assert (find_blocker_for_actor(judgement, BEN.person) is not None) is stops_people
+        assert (find_blocker_for_actor(judgement, None, is_client=False) is not None) is stops_people
+        assert find_blocker_for_actor(judgement, None) is not None
+        assert find_blocker_for_actor(judgement, BEN.person, is_client=True) is not None
 
 
 def test_messages_are_bounded() -> None:
@@ -150,7 +150,7 @@ def test_messages_are_bounded() -> None:
     events = said((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
     judgement = judge(standing(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset())
-    assert all(len(block.message) < 400 for block in judgement.blocks)
+    assert all(len(block.message) < 400 for block in judgement.blockers)
 
 
 PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
@@ -257,7 +257,7 @@ def test_nothing_passes_without_what_the_rules_ask_for(
         opener=opener,
     )
     assert codes(judgement).count("NEEDS_APPROVAL") == len(lacking)
-    if find_merge_obstacle(judgement, person) is None:
+    if find_blocker_for_actor(judgement, person) is None:
         assert person is not None
         assert not lacking
         assert all({*rule.checks} <= passed for rule in policy)

@@ -11,7 +11,7 @@ from tests.workspace.proposals.actions.scene import AGENT, RULE, Scene
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import NeedsPerson
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.merge_gate import judge_merge as judge
+from workspace.proposals.actions.merge_gate import evaluate_merge as judge
 from workspace.proposals.events import ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
@@ -29,7 +29,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> Non
             waiting.pop()()
         return found
 
-    monkeypatch.setattr("workspace.proposals.actions.merge.judge_merge", judged)
+    monkeypatch.setattr("workspace.proposals.actions.merge.evaluate_merge", judged)
 
 
 def edited(scene: Scene, proposal: Proposal) -> None:

@@ -34,11 +34,11 @@ def update(workspace: Workspace, text: str, slug: str = "use") -> None:
 def torn(scene: Scene) -> tuple[Proposal, MergeConflict]:
     """A proposal in conflict with its target, and what is told of that."""
     proposal = scene.open()
-    update(scene.proposing.branch(proposal.id), "Ours.\n")
+    update(scene.proposing.open_branch(proposal.id), "Ours.\n")
     update(scene.workspace, "Theirs.\n")
     with pytest.raises(MergeConflict) as refused:
         scene.proposing.refresh(proposal.id, AGENT)
-    return scene.proposing.one(proposal.id), refused.value
+    return scene.proposing.find(proposal.id), refused.value
 
 
 def decisions(
@@ -59,10 +59,10 @@ def test_what_the_target_says_later_is_not_dropped_by_a_decision(
     proposal, found = torn(scene)
     update(scene.workspace, "Never seen.\n")
     made = scene.proposing.refresh(proposal.id, AGENT, decisions(found, choice))
-    assert scene.log("-1", "--format=%P", proposal.words.branch) == [f"{found.tip} {found.theirs}"]
+    assert scene.log("-1", "--format=%P", proposal.content.branch) == [f"{found.tip} {found.theirs}"]
     if choice is ResolutionChoice.THEIRS:  # what it says there is what the target said before
         scene.proposing.refresh(proposal.id, AGENT)
-        assert "Never seen." in scene.show("guide.md", proposal.words.branch)
+        assert "Never seen." in scene.show("guide.md", proposal.content.branch)
     else:
         with pytest.raises(MergeConflict) as again:
             scene.proposing.merge(proposal.id, AGENT)
@@ -72,7 +72,7 @@ def test_what_the_target_says_later_is_not_dropped_by_a_decision(
 
 def test_what_the_proposal_says_later_is_not_dropped_by_a_decision(scene: Scene) -> None:
     proposal, found = torn(scene)
-    update(scene.proposing.branch(proposal.id), "Ours, never seen.\n")
+    update(scene.proposing.open_branch(proposal.id), "Ours, never seen.\n")
     before = scene.repo.git("for-each-ref")
     with pytest.raises(ConflictChanged) as refused:
         scene.proposing.refresh(proposal.id, AGENT, decisions(found, ResolutionChoice.THEIRS))
@@ -97,11 +97,11 @@ def test_a_retry_is_told_what_was_done_also_when_main_has_moved_and_after_the_me
     proposal, found = torn(scene)
     made = scene.proposing.refresh(proposal.id, AGENT, decisions(found), request="k")
     scene.write("Main goes on.")
-    tip = scene.proposing.one(proposal.id).tip
+    tip = scene.proposing.find(proposal.id).tip
     for _ in range(2):
         again = scene.proposing.refresh(proposal.id, AGENT, decisions(found), request="k")
         assert (again.commit, again.is_new) == (made.commit, False)
-        assert scene.repo.git("rev-parse", proposal.words.branch).strip() == tip
+        assert scene.repo.git("rev-parse", proposal.content.branch).strip() == tip
         for other in (None, decisions(found, ResolutionChoice.THEIRS, "b" * 64)):
             with pytest.raises(KeyReused):
                 scene.proposing.refresh(proposal.id, AGENT, other, request="k")

@@ -12,7 +12,7 @@ from workspace.edits import MoveDocument, MoveSection, Operation, SetMetadata, U
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, MergeRequirements
-from workspace.proposals.approvals import Void
+from workspace.proposals.approvals import VoidReason
 from workspace.proposals.proposal import Proposal
 from workspace.writing.plan import Mode
 
@@ -32,18 +32,18 @@ def approved(scene: Scene, *operations: Operation) -> Proposal:
     assert proposed is not None
     scene.proposing.submit(proposed.id, AGENT)
     proposal = scene.approve(proposed)
-    assert lacking(scene, proposal).blocks == ()
+    assert lacking(scene, proposal).blockers == ()
     return proposal
 
 
 def lacking(scene: Scene, proposal: Proposal) -> MergeRequirements:
-    return scene.proposing.lacking(proposal, scene.workspace.reviewing().preview(proposal))
+    return scene.proposing.find_merge_blockers(proposal, scene.workspace.reviewing().preview(proposal))
 
 
 def check_not_merged(scene: Scene, proposal: Proposal) -> None:
     """Something stands in the way of the proposal, and its merge is refused."""
     before = scene.repo.head()
-    assert lacking(scene, proposal).blocks != ()
+    assert lacking(scene, proposal).blockers != ()
     with pytest.raises(WorkspaceError):
         scene.proposing.merge(proposal.id, scene.person())
     assert scene.repo.head() == before
@@ -52,9 +52,9 @@ def check_not_merged(scene: Scene, proposal: Proposal) -> None:
 def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
     """The approval does not hold, the difference is shown, and the merge is refused until a new approval."""
     found = lacking(scene, proposal)
-    assert [block.code for block in found.blocks] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
-    assert path in found.blocks[0].message
-    assert set(found.void.values()) == {Void.UNSEEN}
+    assert [block.code for block in found.blockers] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
+    assert path in found.blockers[0].message
+    assert set(found.void_reasons.values()) == {VoidReason.UNSEEN}
     assert found.unreviewed is not None
     assert [one.path for one in found.unreviewed.documents] == [path]
     changes = [change for one in found.unreviewed.documents for change in one.sections]
@@ -65,7 +65,7 @@ def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
         scene.proposing.merge(proposal.id, scene.person())
     assert scene.repo.head() == before
     refreshed = scene.proposing.refresh(proposal.id, AGENT).proposal
-    assert [block.code for block in lacking(scene, refreshed).blocks] == ["NEEDS_APPROVAL"]
+    assert [block.code for block in lacking(scene, refreshed).blockers] == ["NEEDS_APPROVAL"]
     scene.approve(refreshed)
     scene.proposing.merge(proposal.id, scene.person())
     assert text in scene.show(path)
@@ -115,18 +115,18 @@ def test_proposal_that_holds_an_old_merge_of_the_target_is_held_to_it(scene: Sce
     """With several merge bases: each side has taken in the other's earlier commit."""
     proposal = approved(scene, MoveDocument(file="guide.md", new_path="specs/guide.md"))
     assert proposal.tip is not None
-    scene.repo.git("switch", "-q", proposal.words.branch)
+    scene.repo.git("switch", "-q", proposal.content.branch)
     scene.repo.commit({"notes.md": "# Notes\n\nMore.\n"}, "On the proposal")
     scene.repo.git("switch", "-q", "main")
     scene.repo.commit({"other.md": "# Other\n"}, "On main")
     earlier = scene.repo.head()
-    scene.repo.git("merge", "-q", "--no-ff", "-m", "An earlier commit", f"{proposal.words.branch}~1")
-    scene.repo.git("switch", "-q", proposal.words.branch)
+    scene.repo.git("merge", "-q", "--no-ff", "-m", "An earlier commit", f"{proposal.content.branch}~1")
+    scene.repo.git("switch", "-q", proposal.content.branch)
     scene.repo.git("merge", "-q", "--no-ff", "-m", "Take in", earlier)
     scene.repo.git("switch", "-q", "main")
-    bases = scene.repo.git("merge-base", "--all", "main", proposal.words.branch).split()
+    bases = scene.repo.git("merge-base", "--all", "main", proposal.content.branch).split()
     assert len(bases) == 2
-    again = scene.approve(scene.proposing.one(proposal.id), "cyd")
+    again = scene.approve(scene.proposing.find(proposal.id), "cyd")
     scene.repo.git("mv", "specs/guide.md", "guide.md")
     scene.repo.commit({}, "Out again, by hand")
     scene.write("Unreviewed.", "guide.md", "use")
@@ -139,7 +139,7 @@ def test_edit_of_another_governed_document_leaves_the_approval(scene: Scene) -> 
     other = approved(scene, MoveDocument(file="notes.md", new_path="specs/notes.md"))
     scene.proposing.merge(other.id, scene.person())
     scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nMany.\n"})
-    assert lacking(scene, proposal).blocks == ()
+    assert lacking(scene, proposal).blockers == ()
     assert scene.proposing.merge(proposal.id, scene.person()).is_new
 
 
@@ -147,7 +147,7 @@ def test_reviewed_edit_of_the_same_governed_document_leaves_the_approval(scene: 
     first = approved(scene, MoveDocument(file="specs/api.md", new_path="specs/calls.md"))
     second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
     scene.proposing.merge(second.id, scene.person())
-    assert lacking(scene, first).blocks == ()
+    assert lacking(scene, first).blockers == ()
     scene.proposing.merge(first.id, scene.person())
     assert "owner: ada" in scene.show("specs/calls.md")
 
@@ -163,10 +163,10 @@ def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) 
     scene.proposing.submit(proposed.id, AGENT)
     scene.approve(proposed)
     first = scene.approve(proposed, "cyd")
-    assert lacking(scene, first).blocks == ()
+    assert lacking(scene, first).blockers == ()
     second = approved(scene, SetMetadata(file="specs/api.md", metadata={"owner": "ada"}))
     scene.proposing.merge(second.id, scene.person())
-    codes = [block.code for block in lacking(scene, first).blocks]
+    codes = [block.code for block in lacking(scene, first).blockers]
     assert codes == [NEEDS_REFRESH, "NEEDS_APPROVAL", "NEEDS_APPROVAL"]  # for each of both rules
 
 
@@ -176,15 +176,15 @@ RUNBOOK = '[metadata]\ntype = "runbook"\n'
 def approved_files(scene: Scene, files: dict[str, str | None]) -> Proposal:
     """A proposal whose commit a person made with Git, approved; None removes a file."""
     proposal = scene.open()
-    scene.proposing.branch(proposal.id)
+    scene.proposing.open_branch(proposal.id)
     folder = scene.repo.path.with_name(proposal.id)
-    scene.repo.git("worktree", "add", "-q", str(folder), proposal.words.branch)
+    scene.repo.git("worktree", "add", "-q", str(folder), proposal.content.branch)
     for name in (name for name, text in files.items() if text is None):
         (folder / name).unlink()
     Repo(folder).commit({name: text for name, text in files.items() if text is not None})
     scene.repo.git("worktree", "remove", "--force", str(folder))
     scene.proposing.submit(proposal.id, AGENT)
-    return scene.approve(scene.proposing.one(proposal.id))
+    return scene.approve(scene.proposing.find(proposal.id))
 
 
 def test_direct_edit_of_a_document_that_moves_below_the_proposals_manifest_voids_the_approval(

@@ -74,11 +74,11 @@ class Scene:
 
     def one(self, id: str) -> Proposal:
         """A proposal as it stands."""
-        return Proposals(self.store).one(self.speaker.log.read(), id)
+        return Proposals(self.store).find(self.speaker.log.read(), id)
 
     def all(self) -> tuple[Proposal, ...]:
         """Every proposal."""
-        return Proposals(self.store).all(self.speaker.log.read())
+        return Proposals(self.store).list_all(self.speaker.log.read())
 
     def merge(self, proposal: Proposal) -> str:
         """A merge commit of a proposal on `main`, of what merging it gives."""

@@ -97,7 +97,7 @@ def test_a_branch_that_is_gone_shows_nothing_and_one_of_another_root_everything(
     gone = scene.one("k0000001")
     assert gone.state is ProposalState.GONE
     assert scene.reviewing.changes(gone) == CommitChanges(None, None)
-    assert scene.reviewing.touched(gone) == frozenset()
+    assert scene.reviewing.touched_sections(gone) == frozenset()
     assert scene.reviewing.overlaps(gone, scene.all()) == ()
     scene.move("proposals/k0000001", scene.made({"a.md": "# A\n"}))
     changes = scene.reviewing.changes(scene.one("k0000001"))
@@ -119,7 +119,7 @@ def test_settings_that_cannot_be_used_hide_no_change(scene: Scene) -> None:
     assert changes.documents == ()
     assert changes.files == ("docyard.toml", "guide.md")
     assert changes.reason
-    assert scene.reviewing.touched(proposal) == {("docyard.toml", None), ("guide.md", None)}
+    assert scene.reviewing.touched_sections(proposal) == {("docyard.toml", None), ("guide.md", None)}
 
 
 def test_more_than_is_compared_is_told_by_its_paths(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.proposals.review.scene import Scene
 from tests.workspace.proposals.saying import AGENT
 from workspace.merge.conflict import UnitKind
-from workspace.merge.trees import WHOLE
+from workspace.merge.trees import FILE_UNIT
 from workspace.proposals.events import Closed
 from workspace.proposals.review.checks import CHECKS
 from workspace.proposals.review.review import Preview, ProposalReview
@@ -81,7 +81,7 @@ def test_where_there_is_nothing_to_merge(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.move(f"proposals/{ID}", scene.made({"a.md": "# A\n"}))
     unrelated = scene.reviewing.preview(scene.one(ID))
-    assert "no commit in common" in reason(unrelated)
+    assert "no common ancestor" in reason(unrelated)
     assert not any(one.passed for one in unrelated.checks)
     scene.move(f"proposals/{ID}", None)
     assert reason(scene.reviewing.preview(scene.one(ID))) == "its branch is gone"
@@ -117,10 +117,10 @@ def test_settings_of_a_proposal_that_cannot_be_used(scene: Scene) -> None:
 def test_a_decided_merge_is_checked_by_itself(scene: Scene) -> None:
     proposal = scene.propose(ID, {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"})
     merge = scene.merged(proposal)
-    assert all(one.passed for one in scene.reviewing.check(merge))
-    assert scene.reviewing.check(merge) is scene.reviewing.check(scene.merged(proposal))
+    assert all(one.passed for one in scene.reviewing.check_merge(merge))
+    assert scene.reviewing.check_merge(merge) is scene.reviewing.check_merge(scene.merged(proposal))
     decided = merge._replace(
         changes={**merge.changes, "guide.md": b"# Guide\n"},
-        resolved=(("guide.md", WHOLE),),
+        resolved=(("guide.md", FILE_UNIT),),
     )
-    assert [one.name for one in scene.reviewing.check(decided) if not one.passed] == ["links"]
+    assert [one.name for one in scene.reviewing.check_merge(decided) if not one.passed] == ["links"]

@@ -102,7 +102,7 @@ def test_a_case(scene: Scene, case: Case) -> None:
     assert found == expected
     back = scene.reviewing.overlaps(other, [one])
     assert [overlap.id for overlap in back] == (["k0000001"] if case.addresses else [])
-    touched = scene.reviewing.touched(one)
+    touched = scene.reviewing.touched_sections(one)
     assert set(case.addresses) <= {path if key is None else f"{path}#{key}" for path, key in touched}
 
 

@@ -22,7 +22,7 @@ CHOICES = st.lists(
 
 
 @given(CHOICES, st.integers(0, 300))
-def test_what_is_kept_fits_and_nothing_that_fits_is_left(choices: list[PassageChoice], room: int) -> None:
+def test_choices_fill_the_budget(choices: list[PassageChoice], room: int) -> None:
     kept = choose_passages(choices, [100] * SECTIONS, room)
     spent = sum(choice.cost for choice in kept)
     assert spent <= room
@@ -32,9 +32,7 @@ def test_what_is_kept_fits_and_nothing_that_fits_is_left(choices: list[PassageCh
 
 
 @given(CHOICES, st.integers(0, 300), st.randoms())
-def test_the_order_in_which_choices_come_does_not_matter(
-    choices: list[PassageChoice], room: int, random: object
-) -> None:
+def test_order_of_choices_does_not_matter(choices: list[PassageChoice], room: int, random: object) -> None:
     shuffled = list(choices)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert choose_passages(choices, [100] * SECTIONS, room) == choose_passages(
@@ -42,13 +40,13 @@ def test_the_order_in_which_choices_come_does_not_matter(
     )
 
 
-def test_every_section_has_its_share() -> None:
+def test_every_section_gets_its_share() -> None:
     rich = [PassageChoice(0, place, 10.0, 20) for place in range(50)]
     poor = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
     kept = choose_passages([*rich, *poor], [1_000, 100, 100, 100], 20 * 8)
     assert {choice.section for choice in kept} == {0, 1, 2, 3}
 
 
-def test_worth_counts_against_cost() -> None:
+def test_weight_is_relative_to_cost() -> None:
     kept = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
     assert kept[0].place == 1

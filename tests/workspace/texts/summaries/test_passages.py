@@ -74,7 +74,7 @@ def test_warnings_in_every_markup(text: str) -> None:
     assert [kind for kind, _ in kinds] == ["WARNING"]
 
 
-def test_quotations_in_quotations_cost_no_depth() -> None:
+def test_nested_quotations_need_no_recursion() -> None:
     assert found(">   " * 5_000 + "Deep.\n")[0][1].startswith(">")
     assert found("> > Twice quoted.\n") == [("LEAD", "Twice quoted.")]
 
@@ -87,7 +87,7 @@ def test_an_admonition_ends_with_its_paragraph() -> None:
     ]
 
 
-def test_tables_give_their_head_and_count_their_rows() -> None:
+def test_table_has_a_head_and_a_row_count() -> None:
     table = list(read_prose_passages("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n\nText.\n"))
     assert [(passage.kind, passage.text, passage.note) for passage in table[:3]] == [
         (PassageKind.TABLE, "| a | b |", "2 rows"),
@@ -96,7 +96,7 @@ def test_tables_give_their_head_and_count_their_rows() -> None:
     ]
 
 
-def test_a_line_under_words_makes_no_table() -> None:
+def test_rule_below_text_is_not_a_table() -> None:
     assert all(kind != "TABLE" for kind, _ in found("a | b\n-----\n\nc | d\n: - :\n"))
 
 
@@ -105,12 +105,12 @@ def test_only_open_tasks_outside_of_code_are_tasks() -> None:
     assert [words for kind, words in found(text) if kind == "TASK"] == ["[ ] Ship it"]
 
 
-def test_what_holds_no_words_is_no_passage() -> None:
+def test_lines_without_words_are_not_passages() -> None:
     text = "***\n\n[label]: https://example.org\n\n<br/>\n\n<!-- a comment\nover lines -->\n\n![](x.png)\n"
     assert found(text) == []
 
 
-def test_a_term_stays_with_what_is_said_of_it() -> None:
+def test_term_stays_with_its_definition() -> None:
     assert found("*hDest*<br/>\nA handle to the target.\n\nTerm\n: What it means.\n") == [
         ("DEFINITION", "*hDest* A handle to the target."),
         ("DEFINITION", "Term : What it means."),
@@ -136,7 +136,7 @@ def test_a_term_stays_with_what_is_said_of_it() -> None:
         ("`code` *stays* **so**", "`code` *stays* **so**"),
     ],
 )
-def test_markup_that_says_nothing_is_left_out(source: str, shown: str) -> None:
+def test_markup_without_text_is_removed(source: str, shown: str) -> None:
     assert strip_markup(source) == shown
 
 
@@ -164,7 +164,7 @@ def test_signatures(code: str, declared: str | None) -> None:
     assert find_signature(code.splitlines()) == declared
 
 
-def test_source_code_gives_its_declaration_and_what_its_comments_say() -> None:
+def test_source_code_has_declaration_and_comments() -> None:
     text = 'def run(x):\n    """Runs it. It must not fail."""\n    # TODO: be quick\n    return x\n'
     passages = list(read_source_passages(text, declares=True))
     assert [(passage.kind, passage.text) for passage in passages] == [
@@ -175,7 +175,7 @@ def test_source_code_gives_its_declaration_and_what_its_comments_say() -> None:
     ]
 
 
-def test_source_code_before_the_first_declaration_is_led_by_its_docstring() -> None:
+def test_module_docstring_is_the_leading_passage() -> None:
     passages = list(read_source_passages('"""A module.\n\nMore of it.\n"""\nimport os\n', declares=False))
     assert [(passage.kind, passage.text) for passage in passages] == [
         (PassageKind.LEAD, "A module."),
@@ -183,7 +183,7 @@ def test_source_code_before_the_first_declaration_is_led_by_its_docstring() -> N
     ]
 
 
-def test_logs_give_their_ends_and_the_first_line_of_each_level() -> None:
+def test_log_has_its_edges_and_first_line_of_each_level() -> None:
     lines = [f"12:00:{second:02} INFO step {second}" for second in range(20)]
     lines[7] = lines[9] = "12:00:07 ERROR disk full"
     lines[8] = "12:00:08 WARN slow"
@@ -194,7 +194,7 @@ def test_logs_give_their_ends_and_the_first_line_of_each_level() -> None:
     assert len(passages) == len(lines)
 
 
-def test_long_passages_are_cut_between_words_and_say_so() -> None:
+def test_long_passages_are_cut_between_words_with_a_mark() -> None:
     cut = clip("word " * 200)
     assert cut.endswith("word …")
     assert len(cut) <= 402

@@ -28,7 +28,7 @@ from workspace.texts.summaries.passages import split_sentences
         ("   ", []),
     ],
 )
-def test_sentences_end_where_a_reader_pauses(paragraph: str, sentences: list[str]) -> None:
+def test_sentences_are_split_as_expected(paragraph: str, sentences: list[str]) -> None:
     assert list(split_sentences(paragraph)) == sentences
 
 

@@ -75,7 +75,7 @@ def addresses_in(content: str) -> list[str]:
     return [found[2] for line in content.splitlines() if (found := HEADING.match(line))]
 
 
-def test_a_summary_of_a_short_document_keeps_all_that_marks_it() -> None:
+def test_summary_of_a_short_document_keeps_all_marked_passages() -> None:
     summary = summary_of(GUIDE)
     assert summary.content == (
         "# Retries `_preamble`\n"
@@ -106,7 +106,7 @@ def test_a_summary_of_a_short_document_keeps_all_that_marks_it() -> None:
     )
 
 
-def test_what_marks_a_section_is_kept_before_other_sentences() -> None:
+def test_marked_passages_precede_other_sentences() -> None:
     filler = "It was raining that day and nobody went out for a walk. " * 30
     source = (
         f"# T\n\nLead here.\n\n{filler}\n\n## A\n\n{filler}\n\nClients MUST add jitter.\n\n- [ ] Test it\n"
@@ -120,7 +120,7 @@ def test_what_marks_a_section_is_kept_before_other_sentences() -> None:
 
 @loop_over("style", STYLES)
 @loop_over("budget", [100, 150, 400, 20_000])
-def test_a_summary_keeps_to_its_budget_and_its_score_is_a_count(style: str, budget: int) -> None:
+def test_summary_is_within_its_budget_and_counts_its_tokens(style: str, budget: int) -> None:
     source = GUIDE + "".join(
         f"\n## Part {number}\n\nWords of part {number}. And more.\n" for number in range(12)
     )
@@ -135,7 +135,7 @@ def test_a_summary_keeps_to_its_budget_and_its_score_is_a_count(style: str, budg
     assert summary.completeness == round(kept / count_tokens(source), 4)
 
 
-def test_addresses_are_those_that_find_the_section() -> None:
+def test_addresses_in_a_summary_resolve() -> None:
     text = text_of(GUIDE)
     outline = read_outline(text)
     summary = summarize(text, outline, count=count_tokens)
@@ -154,7 +154,7 @@ def test_addresses_are_those_that_find_the_section() -> None:
     st.sampled_from(STYLES),
     st.integers(100, 400),
 )
-def test_every_section_is_named_where_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
+def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
     text = text_of("\n".join(lines))
     outline = read_outline(text)
     summary = summarize(text, outline, style=style, budget=budget, count=count_tokens)
@@ -166,7 +166,7 @@ def test_every_section_is_named_where_the_addresses_fit(lines: list[str], style:
         assert named == wanted
 
 
-def test_where_the_budget_is_too_small_the_shallowest_sections_are_named() -> None:
+def test_small_budget_names_sections_of_the_highest_levels() -> None:
     source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(30))
     summary = summary_of(source, budget=300)
     assert 0 < len(summary.named) < summary.sections == 60
@@ -194,14 +194,14 @@ def test_leads_are_the_first_sentences() -> None:
     assert "| code" not in summary.content
 
 
-def test_an_unknown_style_is_refused_with_those_that_there_are() -> None:
+def test_unknown_style_error_lists_the_styles() -> None:
     with pytest.raises(UnknownStyle) as caught:
         summary_of(GUIDE, style="structurd")
     assert caught.value.details["styles"] == list(STYLES)
     assert "Did you mean 'structured'?" in caught.value.fix
 
 
-def test_the_same_text_is_always_summarized_alike() -> None:
+def test_summaries_are_deterministic() -> None:
     assert summary_of(GUIDE, budget=120) == summary_of(GUIDE, budget=120)
 
 
@@ -220,31 +220,31 @@ def test_texts_of_every_kind(path: str, source: str, kept: list[str]) -> None:
     assert [line[2:] for line in lines if line.startswith("- ")] == kept
 
 
-def test_an_empty_text_is_kept_whole() -> None:
+def test_empty_text_has_a_complete_summary() -> None:
     summary = summary_of("", "a.txt")
     assert (summary.completeness, summary.original_tokens) == (1.0, 0)
 
 
-def test_bytes_that_are_no_text_and_endings_of_all_kinds() -> None:
+def test_invalid_bytes_and_all_line_endings_are_summarized() -> None:
     text = TextFile("a.md", "0" * 40, b"# T\r\n\r\nIt \xff caches.\r\rMore.\n", detect_kind("a.md"))
     content = summarize(text, read_outline(text), count=count_tokens).content
     assert "- It \ufffd caches.\n- More.\n" in content
 
 
-def test_what_comes_again_word_for_word_is_kept_once_first() -> None:
+def test_repeated_passages_have_a_lower_weight() -> None:
     again = "Note that this member is declared within a union of the base class.\n"
     source = "".join(f"## Part {n}\n\nPart {n} does thing {n} for you.\n\n{again}\n" for n in range(10))
     content = summary_of(source, budget=320).content
     assert all(f"Part {n} does thing {n}" in content for n in range(10))
 
 
-def test_a_hostile_text_costs_no_more_than_so_many_passages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adversarial_text_is_limited_to_a_number_of_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MAX_PASSAGES", 50)
     text = text_of("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
     assert [len(found) for found in summary.read_passages(text, read_outline(text))] == [40, 10]
 
 
-def test_a_text_of_which_not_all_was_read_is_said_to_be_so() -> None:
+def test_preamble_states_that_a_text_was_cut() -> None:
     text = text_of(GUIDE)
     summary = summarize(text, read_outline(text), count=count_tokens)
     assert not summary.is_cut
@@ -253,7 +253,7 @@ def test_a_text_of_which_not_all_was_read_is_said_to_be_so() -> None:
     )
 
 
-def test_the_default_budget_leaves_room_beside_the_names() -> None:
+def test_default_budget_exceeds_the_tokens_of_the_names() -> None:
     assert choose_default_budget(1_000, 50) == 500
     assert choose_default_budget(16_000, 100) == 2_000
     assert choose_default_budget(1_000_000, 100) == 4_000
@@ -262,7 +262,7 @@ def test_the_default_budget_leaves_room_beside_the_names() -> None:
     assert choose_default_budget(10_000_000, 2_000_000) == 20_000
 
 
-def test_what_is_said_of_a_summary_follows_from_what_was_kept() -> None:
+def test_description_of_a_summary_matches_its_content() -> None:
     text = text_of(GUIDE)
     summary = summarize(text, read_outline(text), count=count_tokens)
     included, excluded = wording.measure_coverage(summary)
@@ -280,7 +280,7 @@ def test_what_is_said_of_a_summary_follows_from_what_was_kept() -> None:
     assert sentence.count(". ") == 0
 
 
-def test_an_outline_says_that_it_keeps_no_sentences() -> None:
+def test_outline_preamble_states_zero_sentences() -> None:
     text = text_of(GUIDE)
     summary = summarize(text, TextOutline(read_outline(text).entries), style="outline", count=count_tokens)
     assert wording.estimate_confidence(summary) < 0.5

@@ -33,7 +33,7 @@ def test_each_line_that_differs_is_shown_once(document: Document) -> None:
     differing = [
         line
         for line in range(len(document.lines))
-        if document.lines.raw(line) != done.document.lines.raw(line)
+        if document.lines.line_bytes(line) != done.document.lines.line_bytes(line)
     ]
     assert sum(line.startswith("-") for line in shown) == len(differing)
     assert sum(line.startswith("+") for line in shown) == len(differing)

@@ -61,7 +61,7 @@ def test_links_to_a_name_that_would_lead_elsewhere_follow_in_the_same_commit(tmp
     assert (repo.path / "a.md").read_text().endswith("\n[nested](#api/errors) [top](#errors-1)\n")
     outcome = written.steps[0].outcome
     assert outcome
-    assert outcome.answer["links_rewritten"] == 2
+    assert outcome.result["links_rewritten"] == 2
 
 
 @loop_over("dialect", ["mkdocs", "docusaurus"])
@@ -118,7 +118,7 @@ def test_a_document_that_is_too_large_is_left_and_told(tmp_path: Path) -> None:
     outcome = written.steps[0].outcome
     assert outcome
     assert sorted(written.changes) == ["small.md"]
-    left = outcome.answer["left"]
+    left = outcome.result["left"]
     assert isinstance(left, list)
     assert sorted({one.path for one in left}) == ["big.md", "full.md"]
 

@@ -1,0 +1,121 @@
+"""The commits of a branch that changed documents, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.git import trees
+from workspace.git.repository import DamagedRepository
+
+if TYPE_CHECKING:
+    from docyard.terminal.console import Progress
+    from workspace.git.objects import Commit
+    from workspace.history.commits import CommitInfo
+    from workspace.snapshot.snapshot import Snapshot
+
+_REPORT_EVERY = 100
+
+
+class DocumentChange(NamedTuple):
+    """A document that a commit created, changed, renamed or removed; `old_path` is set for a rename."""
+
+    kind: str
+    path: str
+    old_path: str | None = None
+
+
+class RecentCommit(NamedTuple):
+    """A commit and the documents that it changed, in order of their paths."""
+
+    info: CommitInfo
+    changes: tuple[DocumentChange, ...]
+
+
+class RecentCommits:
+    """A walk back from a snapshot's commit, in order of time, over all parents.
+
+    A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unread` lists
+    the commits that cannot be read; `is_done` is true at the end of the walk.
+    """
+
+    def __init__(self, snapshot: Snapshot, progress: Progress | None = None) -> None:
+        self._snapshot, self._git = snapshot, snapshot.git
+        self._progress = progress
+        self._queue: list[tuple[int, int, Commit]] = []
+        self._seen: set[str] = set()
+        self.unread: list[str] = []
+        if snapshot.commit is not None:
+            self._read(snapshot.commit)
+
+    @property
+    def is_done(self) -> bool:
+        """Return True if the walk has ended."""
+        return not self._queue
+
+    def __iter__(self) -> Iterator[RecentCommit]:
+        from workspace.history.commits import describe_commit
+
+        count = 0
+        while self._queue:
+            commit = heappop(self._queue)[2]
+            count += 1
+            if self._progress and count % _REPORT_EVERY == 0:
+                self._progress(count, None, None)
+            parents = [self._read(parent) for parent in commit.parents]
+            try:
+                parent_trees = [parent.tree for parent in parents if parent is not None]
+                changes = (
+                    self._list_changes(commit, parent_trees) if len(parent_trees) == len(parents) else ()
+                )
+            except DamagedRepository:
+                self.unread.append(commit.id)
+                continue
+            if changes:
+                yield RecentCommit(describe_commit(commit), changes)
+
+    def _read(self, id: str) -> Commit | None:
+        """Return a commit, and queue it the first time; None if it cannot be read."""
+        try:
+            commit = self._git.commit(id)
+        except DamagedRepository:
+            self.unread.append(id)
+            return None
+        if id not in self._seen:
+            self._seen.add(id)
+            heappush(self._queue, (-commit.committer.time, len(self._seen), commit))
+        return commit
+
+    def _list_changes(self, commit: Commit, parent_trees: list[str]) -> tuple[DocumentChange, ...]:
+        if not parent_trees:
+            return tuple(
+                sorted(DocumentChange("created", path) for path in self._changed_paths(None, commit))
+            )
+        if len(parent_trees) == 1:
+            return self._compare(parent_trees[0], commit)
+        paths = set.intersection(*(self._changed_paths(before, commit) for before in parent_trees))
+        if not paths:
+            return ()
+        return tuple(change for change in self._compare(parent_trees[0], commit) if change.path in paths)
+
+    def _changed_paths(self, before: str | None, commit: Commit) -> set[str]:
+        is_document = self._snapshot.config.is_document
+        return {
+            change.path
+            for change in trees.diff_trees(self._git, before, commit.tree)
+            if any(entry and entry.is_blob for entry in (change.old, change.new)) and is_document(change.path)
+        }
+
+    def _compare(self, before: str, commit: Commit) -> tuple[DocumentChange, ...]:
+        from workspace.diff.renames import Renames
+
+        renames = Renames(self._git, before, commit.tree, self._snapshot.config.is_document)
+        new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+        old_paths = {new: old for old, new in new_paths.items() if new is not None}
+        changes = [DocumentChange("removed", path) for path, new in new_paths.items() if new is None]
+        changes += [DocumentChange("changed", path) for path in renames.changed]
+        for path in renames.added:
+            kind = "renamed" if path in old_paths else "created"
+            changes.append(DocumentChange(kind, path, old_paths.get(path)))
+        return tuple(sorted(changes, key=lambda change: change.path))

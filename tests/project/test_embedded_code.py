@@ -1,0 +1,37 @@
+"""Code that tests and benchmarks run in other processes imports names that exist."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+IMPORT = re.compile(
+    r"\bfrom ((?:docyard|tools|index|workspace|benchmarks|tests)(?:\.\w+)*) import (\w+(?:, \w+)*)"
+)
+
+
+def _has(module: str, name: str) -> bool:
+    try:
+        if hasattr(importlib.import_module(module), name):
+            return True
+        importlib.import_module(f"{module}.{name}")
+    except ImportError:
+        return False
+    return True
+
+
+def test_imports_in_strings_name_what_exists() -> None:
+    found = {
+        (module, name, str(path.relative_to(ROOT)))
+        for folder in ("tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for module, names in IMPORT.findall(node.value)
+        for name in names.split(", ")
+    }
+    assert len(found) > 10
+    assert {entry for entry in found if not _has(*entry[:2])} == set()

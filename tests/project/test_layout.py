@@ -1,0 +1,49 @@
+"""Packages are laid out by the rules of CONTRIBUTING.md (figures: `python -m tests.project.layout`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.project.layout import (
+    MAX_MODULES,
+    PACKAGES,
+    Layout,
+    count_modules,
+    find_public_classes,
+    find_wrong_lists,
+    read_layouts,
+)
+
+pytestmark = pytest.mark.docs
+
+
+@pytest.fixture(scope="module")
+def layouts() -> dict[str, Layout]:
+    return {layout.package: layout for layout in read_layouts()}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_modules_or_folders_import_each_other_in_a_circle(
+    layouts: dict[str, Layout], package: str
+) -> None:
+    assert layouts[package].circles == ()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_imports_from_a_higher_layer(layouts: dict[str, Layout], package: str) -> None:
+    assert layouts[package].upward == ()
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "tests", "benchmarks"])
+def test_a_folder_holds_at_most_twenty_modules(package: str) -> None:
+    assert {str(path): count for path, count in count_modules(package).items() if count > MAX_MODULES} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_docstring_of_a_folder_lists_its_files(package: str) -> None:
+    assert find_wrong_lists(package) == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_two_public_classes_of_a_package_share_a_name(package: str) -> None:
+    assert {name: paths for name, paths in find_public_classes(package).items() if len(paths) > 1} == {}
