@@ -121,7 +121,7 @@ class _PositionMap:
         return line + 1, self._column
 
     def find_end(self, start: int, end: int) -> tuple[int, int]:
-        """Return the end of a range, as line and column; it starts at the offset of the last call of `find`."""
+        """Return the end of a range, as line and column; the last call of `find` was with its start."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
             return line + 1, self._column + self._length(start, end)
